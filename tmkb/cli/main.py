@@ -1,0 +1,80 @@
+"""The table of commands; imports only the one asked for. Exit status: 0 done, 1 the answer is no, 2 wrong use."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from types import ModuleType
+
+COMMANDS = {
+    "serve": "serve a client over stdio",
+    "query": "ask which patterns matter for what you are about to write",
+    "get": "show one pattern in full",
+    "list": "list the patterns",
+    "validate": "check patterns",
+    "replay": "replay recorded conversations against a server",
+    "schema": "check the schemas, or show one resolved",
+    "version": "print the version",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command with ``argv`` (default: what the process was started with); gives the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["serve"]:
+        from tmkb.cli import serve
+
+        if (options := serve.quick(words[1:])) is not None:
+            return serve.serve(options)
+    return _run(words)
+
+
+def _run(words: list[str]) -> int:
+    import os
+
+    from tmkb import problems
+    from tmkb.errors import SpecError
+
+    try:
+        args = _parser(words).parse_args(words)
+        status: int = args.run(args)
+        sys.stdout.flush()
+    except SpecError as error:
+        for problem in error.problems:
+            print(problems.line(problem), file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _parser(words: list[str]) -> argparse.ArgumentParser:
+    """The parser of all commands, of which only the one in ``words`` knows its options."""
+    import argparse
+
+    from tmkb import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="tmkb", description="Authorization threat patterns for coding agents, over MCP."
+    )
+    parser.add_argument("--version", action="version", version=f"tmkb {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = next((word for word in words if not word.startswith("-")), "")
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(name, help=about, description=about.capitalize() + ".")
+        if name == chosen:
+            module = _module(name)
+            module.configure(command)
+            command.set_defaults(run=module.run)
+    return parser
+
+
+def _module(name: str) -> ModuleType:
+    import importlib
+
+    return importlib.import_module(f"tmkb.cli.{name}")

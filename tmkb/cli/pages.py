@@ -1,0 +1,86 @@
+"""How a pattern looks in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.text import Text
+
+from tmkb.cli import output
+
+_STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
+
+
+def answer(answered: dict[str, Any]) -> Group:
+    """An answer, as `tmkb.knowledge.answer` makes it, for either reader."""
+    parts: list[Any] = [part for pattern in answered["patterns"] for part in (page(pattern), Text())]
+    if code := answered.get("code_pattern"):
+        parts.append(_heading(f"Start from this ({code['language']}, {code['framework']})"))
+        parts += [_indented(output.code(code["secure_template"], code["language"])), Text()]
+    count, included, size = (answered[key] for key in ("pattern_count", "patterns_included", "token_count"))
+    said = f"{included} of {count} patterns, {size} tokens" if count else "No pattern matches."
+    return Group(*parts, Text(said, style="dim"))
+
+
+def page(pattern: dict[str, Any]) -> Group:
+    """One pattern with whatever keys it has, in full or in short."""
+    title = Text.assemble(
+        (pattern["id"], "bold"),
+        "  ",
+        (pattern["severity"], _STYLES[pattern["severity"]]),
+        "  ",
+        pattern.get("name", ""),
+    )
+    return Group(title, _indented(Group(*_body(pattern))))
+
+
+def _body(pattern: dict[str, Any]) -> Iterator[Any]:
+    for key in ("threat", "check", "fix"):
+        yield Text.assemble((f"{key.capitalize():<7}", "bold"), pattern[key])
+    if "description" in pattern:
+        yield from (Text(), Text(" ".join(pattern["description"].split())))
+    if "attack_scenario" in pattern:
+        yield from _scenario(pattern["attack_scenario"])
+    for mitigation in pattern.get("mitigations", []):
+        yield from _mitigation(mitigation)
+    if related := pattern.get("related_patterns"):
+        yield from _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
+    if references := pattern.get("references"):
+        yield from _list("References", [name for key in ("cwe", "owasp") for name in references.get(key, [])])
+
+
+def _scenario(scenario: dict[str, Any]) -> Iterator[Any]:
+    yield from _list("It takes", scenario["preconditions"])
+    yield from _list("What happens", scenario.get("steps", []))
+    yield from _list("Impact", [f"{what}: {degree}" for what, degree in scenario["impact"].items()])
+
+
+def _mitigation(mitigation: dict[str, Any]) -> Iterator[Any]:
+    yield Text()
+    yield _heading(f"{mitigation['id']}  {mitigation['name']}")
+    yield Text(f"{mitigation['description']} (effectiveness: {mitigation['effectiveness']})")
+    for tradeoff in mitigation.get("tradeoffs", []):
+        yield Text(f"- {tradeoff}")
+    for example in mitigation.get("code_examples", []):
+        for key in ("vulnerable", "secure"):
+            yield from (
+                Text(),
+                Text(f"{key.capitalize()}:", style="italic"),
+                _indented(output.code(example[key], "python")),
+            )
+
+
+def _list(heading: str, items: list[str]) -> Iterator[Any]:
+    if items:
+        yield from (Text(), _heading(heading), *(Text(f"- {item}") for item in items))
+
+
+def _heading(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _indented(part: Any) -> Padding:
+    return Padding(part, (0, 0, 0, 2), expand=False)

@@ -1,0 +1,83 @@
+"""``tmkb schema``: check the schemas, or show one resolved, with the file that each line comes from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+
+from tmkb import metaschema
+from tmkb.cli import output, sources
+from tmkb.document import Document, Path
+from tmkb.spec import load, schemas
+from tmkb.values import JsonValue
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="say everything that is wrong with the schemas")
+    check.add_argument("folders", nargs="*", metavar="DIR", help="folders looked through before the packaged schemas")
+    check.set_defaults(act=_check)
+    show = actions.add_parser("show", help="show one file resolved, with the origin of each line")
+    show.add_argument(
+        "name", metavar="NAME", help="a revision, lifecycle, server or tool, `errors` or `log`; or its path"
+    )
+    show.set_defaults(act=_show)
+    for action in (check, show):
+        sources.configure_schemas(action)
+        output.configure(action)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the action."""
+    status: int = args.act(args)
+    return status
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Print the problems. 2 where there is any: a mistake in the schemas."""
+    found = load.read(sources.folders([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS"), sources.names())
+    text = output.problem_lines(found.problems) or f"{len(found.documents)} files, no problems."
+    output.write(args, {"files": len(found.documents), "problems": output.problem_values(found.problems)}, text)
+    return 2 if found.problems else 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    """Print the resolved file. 1 where there is none of that name."""
+    found = load.read(sources.folders(args.schemas, "TMKB_SCHEMAS"), sources.names())
+    places = [place for place in found.documents if args.name in (place, schemas.name(place))]
+    if not places:
+        known = sorted({schemas.name(place) for place in found.documents} | set(found.documents))
+        near = metaschema.nearest(args.name, known)
+        output.fail(f"There is no schema {args.name}." + (f" Did you mean {near}?" if near else ""))
+        return 1
+    if len(places) > 1:
+        output.fail(f"{args.name} is the name of several: {', '.join(places)}.")
+        return 1
+    doc = found.documents[places[0]]
+    rows = list(_rows(doc, doc.value, (), 0))
+    width = min(max(len(line) for line, _ in rows) + 2, 100)
+    origins = {".".join(map(str, path)): f"{at.file}:{at.line}" for path, at in doc.values.items() if path}
+    text = "\n".join(f"{line:<{width}}# {origin}" if origin else line for line, origin in rows)
+    output.write(args, {"place": places[0], "value": doc.value, "origins": origins}, output.code(text, "yaml"))
+    return 0
+
+
+def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[tuple[str, str]]:
+    """Each line of ``value`` written as YAML, and where it comes from."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        here = (*path, key)
+        at = doc.keys.get(here) or doc.values.get(here)
+        head = "  " * depth + ("- " if isinstance(key, int) else f"{_key(key)}: ")
+        nested = isinstance(inner, dict | list) and bool(inner)
+        plain = isinstance(inner, list) and not any(isinstance(item, dict | list) for item in inner)
+        written = "" if nested and not plain else json.dumps(inner, ensure_ascii=False)
+        yield (head + written).rstrip(), f"{at.file}:{at.line}" if at else ""
+        if nested and not plain:
+            yield from _rows(doc, inner, here, depth + 1)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").isalnum() and not key[0].isdigit() else json.dumps(key, ensure_ascii=False)

@@ -1,0 +1,111 @@
+"""Messages of JSON-RPC 2.0, from bytes and to bytes. Knows the envelope, no method and no revision.
+
+Specification: https://www.jsonrpc.org/specification and MCP, Basic / Messages.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tmkb.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmkb.values import JsonObject, JsonValue
+
+Id = str | int
+
+
+class Request:
+    """A message with an id and a method; it gets exactly one response."""
+
+    __slots__ = ("id", "method", "params")
+
+    def __init__(self, id: Id, method: str, params: JsonObject) -> None:
+        self.id = id
+        self.method = method
+        self.params = params
+
+
+class Notification:
+    """A message with a method and no id; it gets no response, not even an error."""
+
+    __slots__ = ("method", "params")
+
+    def __init__(self, method: str, params: JsonObject) -> None:
+        self.method = method
+        self.params = params
+
+
+class Response:
+    """A message with a result or an error: the answer to a request of ours."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, id: Id | None) -> None:
+        self.id = id
+
+
+def decode(line: bytes) -> JsonValue:
+    """The JSON value of one line. Raises ProtocolError for what is not UTF-8, no JSON, or beyond the parser."""
+    try:
+        value: JsonValue = _DECODER.decode(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("parse_error") from error
+    return value
+
+
+def encode(message: JsonValue) -> bytes:
+    """Compact JSON in ASCII, so that lone surrogates and U+2028 travel as escapes and a newline never stands inside."""
+    return _ENCODER.encode(message).encode("ascii")
+
+
+def compact(value: JsonValue) -> str:
+    """``value`` as compact JSON for a reader: not escaped beyond what JSON demands."""
+    return _READABLE.encode(value)
+
+
+def read(value: JsonValue) -> Request | Notification | Response:
+    """The message that a JSON value is. Raises ProtocolError where it is none; see `readable_id` for the answer's id.
+
+    The order of the checks is the contract's (§2).
+    """
+    if not isinstance(value, dict):
+        raise ProtocolError("invalid_request")
+    if "method" not in value and ("result" in value or "error" in value):
+        return Response(readable_id(value))
+    if value.get("jsonrpc") != "2.0":
+        raise ProtocolError("invalid_jsonrpc")
+    id_ = readable_id(value)
+    if id_ is None and "id" in value:
+        raise ProtocolError("invalid_request")
+    method, params = value.get("method"), value.get("params", {})
+    if not isinstance(method, str):
+        raise ProtocolError("invalid_request")
+    if not isinstance(params, dict):
+        if id_ is None:
+            return Notification(method, {})
+        raise ProtocolError("params_not_object")
+    return Notification(method, params) if id_ is None else Request(id_, method, params)
+
+
+def readable_id(value: JsonValue) -> Id | None:
+    """The id of a message, where it has one that a response can carry: a string or an integer."""
+    id_ = value.get("id") if isinstance(value, dict) else None
+    return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)  # NaN, Infinity: no JSON
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number - number != 0:  # an infinity is no JSON, so that it could not be sent back
+        raise ValueError(digits)
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_READABLE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)

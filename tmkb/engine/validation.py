@@ -1,0 +1,184 @@
+"""JSON Schema 2020-12 → ordered violations, with the fields their sentences need.
+
+`jsonschema` decides. It takes 70 ms to import, so a small walk over the keywords below first looks whether a value is
+plainly right; only what it does not accept is handed on. A property test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tmkb import template
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tmkb.spec.model import ErrorTemplate
+    from tmkb.values import JsonObject, JsonValue
+
+    Path = tuple[str | int, ...]
+
+FIELDS = ("field", "value", "allowed", "expected", "an_expected", "received", "limit", "reason")
+_ANNOTATIONS = ("title", "description", "default", "examples")
+
+
+class Violation:
+    """One place where a value breaks a schema: where, which keyword, and `FIELDS` for its sentence."""
+
+    __slots__ = ("fields", "keyword", "path")
+
+    def __init__(self, path: Path, keyword: str, fields: dict[str, str]) -> None:
+        self.path = path
+        self.keyword = keyword
+        self.fields = fields
+
+
+def violations(schema: JsonObject, value: JsonValue, types: Mapping[str, list[str]]) -> list[Violation]:
+    """Where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
+
+    ``types`` has the words for JSON's types. A wrong type hides what else is wrong with the same place.
+    """
+    if plainly_valid(schema, value):
+        return []
+    import jsonschema
+    import jsonschema_specifications
+
+    registry = jsonschema_specifications.REGISTRY  # the default one would fetch a `$ref` from the network
+    errors = jsonschema.Draft202012Validator(schema, registry=registry).iter_errors(value)
+    # Once each: `jsonschema` has an error for every missing name, and each leads to all of them.
+    found = {(v.path, v.keyword): v for error in errors for v in _violations(error, types)}
+    mistyped = {path for path, keyword in found if keyword == "type"}
+    kept = [v for (path, keyword), v in found.items() if keyword == "type" or path not in mistyped]
+    return sorted(kept, key=lambda violation: _rank(schema, value, violation.path))
+
+
+def sentences(
+    found: list[Violation], surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
+) -> list[str]:
+    """What to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one that tells the keyword."""
+    by_keyword = {e["keyword"]: id for id, e in errors.items() if "keyword" in e and e["surface"] == surface}
+    told = []
+    for violation in found:
+        place = f"{_dotted(violation.path)}.{violation.keyword}"
+        error = errors[bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]]
+        told.append(template.fill(error["message"], violation.fields))
+    return told
+
+
+def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
+    """True only if ``value`` is valid; False if it is not, or if the schema says more than is understood here."""
+    return all(
+        _CHECKS[keyword](expected, value, schema) if keyword in _CHECKS else keyword in _ANNOTATIONS
+        for keyword, expected in schema.items()
+    )
+
+
+def json_type(value: JsonValue) -> str:
+    """What JSON calls the type of ``value``; a number written with a point or an exponent is a "number"."""
+    return _NAMES.get(type(value), "null")
+
+
+def _type(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    found = json_type(value)
+    return found == expected or (expected == "number" and found == "integer")
+
+
+def _items(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, list) or (
+        isinstance(expected, dict) and all(plainly_valid(expected, v) for v in value)
+    )
+
+
+def _properties(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    if not isinstance(value, dict):
+        return True
+    return all(isinstance(s, dict) and plainly_valid(s, value[name]) for name, s in expected.items() if name in value)
+
+
+def _additional(expected: Any, value: JsonValue, schema: JsonObject) -> bool:
+    known = schema.get("properties", {})
+    return expected is True or not isinstance(value, dict) or (isinstance(known, dict) and value.keys() <= known.keys())
+
+
+def _required(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, dict) or all(name in value for name in expected)
+
+
+def _enum(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return isinstance(value, str) and value in expected
+
+
+def _min_length(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, str) or len(value) >= expected
+
+
+def _max_length(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, str) or len(value) <= expected
+
+
+_CHECKS = {
+    "additionalProperties": _additional,
+    "enum": _enum,
+    "items": _items,
+    "maxLength": _max_length,
+    "minLength": _min_length,
+    "properties": _properties,
+    "required": _required,
+    "type": _type,
+}
+_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def _violations(error: Any, types: Mapping[str, list[str]]) -> list[Violation]:
+    """One for each name that a `required` or `additionalProperties` is about; else one for the error itself."""
+    path, keyword, schema, value = tuple(error.absolute_path), str(error.validator), error.schema, error.instance
+    properties = schema.get("properties", {})
+    if keyword == "required":
+        missing = [name for name in error.validator_value if name not in value]
+        return [
+            Violation((*path, n), keyword, _fields((*path, n), properties.get(n, {}), error, types)) for n in missing
+        ]
+    if keyword == "additionalProperties" and error.validator_value is False:
+        unknown = [name for name in value if name not in properties]
+        return [Violation((*path, n), keyword, _fields((*path, n), schema, error, types)) for n in unknown]
+    return [Violation(path, keyword, _fields(path, schema, error, types))]
+
+
+def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> dict[str, str]:
+    """`FIELDS`. ``schema`` is what the place should obey; values of the peer are cut."""
+    wanted = schema.get("type", [])
+    names = [types.get(name, [name, name]) for name in ([wanted] if isinstance(wanted, str) else wanted)]
+    allowed = schema.get("properties", {}) if error.validator == "additionalProperties" else schema.get("enum", [])
+    value = error.instance
+    return {
+        "field": template.cut(_dotted(path)),
+        "value": template.cut(value if isinstance(value, str) else json.dumps(value)),
+        "allowed": ", ".join(item if isinstance(item, str) else json.dumps(item) for item in allowed),
+        "expected": ", ".join(bare for bare, _ in names),
+        "an_expected": ", ".join(with_article for _, with_article in names),
+        "received": types[json_type(value)][0],
+        "limit": str(error.validator_value),
+        "reason": template.cut(error.message),
+    }
+
+
+def _rank(schema: Any, value: Any, path: Path) -> list[int]:
+    """Where a place stands: by the order of the schema's properties; unknown ones after them, as they were sent."""
+    rank = []
+    for part in path:
+        properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        if isinstance(part, int):
+            rank.append(part)
+            schema, value = schema.get("items", {}) if isinstance(schema, dict) else {}, value[part]
+            continue
+        order = [*properties, *(name for name in value if name not in properties)]
+        rank.append(order.index(part))
+        schema, value = properties.get(part, {}), value.get(part)
+    return rank
+
+
+def _dotted(path: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")

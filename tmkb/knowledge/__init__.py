@@ -1,0 +1,1 @@
+"""Threat patterns: read, found and rendered. Knows nothing of the protocol they are served over."""

@@ -1,0 +1,71 @@
+"""Folders of patterns → the patterns that can be served, and what is wrong with the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from tmkb import paths
+from tmkb.errors import Problem
+from tmkb.knowledge import pattern
+from tmkb.knowledge.pattern import Found, Pattern
+
+PACKAGED = "packaged"  # the word that names the packaged folder
+
+
+class Library:
+    """`patterns` in the order of their ids, `problems` of what was left out, folders that were `missing` or `empty`."""
+
+    def __init__(self) -> None:
+        self.found: list[Found] = []
+        self.missing: list[str] = []
+        self.empty: list[str] = []
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """The patterns that can be served, by id."""
+        return sorted((f.pattern for f in self.found if f.pattern is not None), key=lambda p: p["id"])
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Everything that is wrong with what was found."""
+        return [problem for found in self.found for problem in found.problems]
+
+
+def load(folders: Sequence[str]) -> Library:
+    """Read every pattern of ``folders``, in their order; the word "packaged" stands for the packaged ones.
+
+    Of two patterns with one id the later is left out. Nothing is raised: one broken pattern must not silence the rest.
+    """
+    library = Library()
+    by_id: dict[str, Found] = {}
+    for folder in folders:
+        path = paths.PATTERNS if folder == PACKAGED else folder
+        if not os.path.isdir(path):
+            library.missing.append(folder)
+            continue
+        found = [pattern.read(inside) for inside in _inside(path)]
+        if not found:
+            library.empty.append(folder)
+        for each in found:
+            _refuse_twin(each, by_id)
+        library.found += found
+    return library
+
+
+def _inside(folder: str) -> list[str]:
+    """The pattern folders of ``folder``: itself, or those right below it, sorted."""
+    if os.path.isfile(os.path.join(folder, "pattern.yaml")):
+        return [folder]
+    names = sorted(os.listdir(folder))
+    return [os.path.join(folder, n) for n in names if os.path.isfile(os.path.join(folder, n, "pattern.yaml"))]
+
+
+def _refuse_twin(found: Found, by_id: dict[str, Found]) -> None:
+    if found.pattern is None or found.document is None:
+        return
+    id_ = found.pattern["id"]
+    other = by_id.setdefault(id_, found)
+    if other is not found:
+        found.problems.append(found.document.problem("twice", ("id",), id=id_, other=other.file))
+        found.pattern = None

@@ -1,0 +1,131 @@
+"""One pattern: its file, the code beside it, and what makes it one that can be served."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NotRequired, TypedDict, cast
+
+from tmkb import document, metaschema, paths
+from tmkb.document import Document
+from tmkb.errors import DocumentError, Problem
+from tmkb.knowledge import examples
+
+SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
+
+
+class Mitigation(TypedDict):
+    """A way to mend it; ``secure`` is the shown part of its example."""
+
+    id: str
+    name: str
+    description: str
+    effectiveness: str
+    tradeoffs: NotRequired[list[str]]
+    example: NotRequired[str]
+    leaves: NotRequired[list[str]]
+    secure: NotRequired[str]
+
+
+class Pattern(TypedDict):
+    """A pattern as it is served: the keys of its file, and what is shown of the code beside it."""
+
+    id: str
+    name: str
+    version: str
+    reviewed: str
+    tier: str
+    category: str
+    language: str
+    framework: str
+    severity: str
+    likelihood: str
+    triggers: dict[str, list[str]]
+    agent_summary: dict[str, str]
+    description: str
+    blind_spots: NotRequired[list[str]]
+    attack_scenario: dict[str, Any]
+    mitigations: list[Mitigation]
+    related_patterns: NotRequired[list[dict[str, str]]]
+    references: dict[str, list[str]]
+    code: NotRequired[dict[str, str]]
+    vulnerable: NotRequired[str]
+    template: NotRequired[str]
+    steps: list[str]
+
+
+class Found:
+    """What a folder holds: the pattern, if it can be served, and everything that is wrong with it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.problems: list[Problem] = []
+        self.document: Document | None = None
+        self.pattern: Pattern | None = None
+
+    @property
+    def file(self) -> str:
+        """The pattern's own file, as problems call it."""
+        return paths.shown(os.path.join(self.folder, "pattern.yaml"))
+
+
+def read(folder: str) -> Found:
+    """Read the pattern in ``folder``. Its code is read as text; nothing of it is run."""
+    found = Found(folder)
+    try:
+        doc = document.read(os.path.join(folder, "pattern.yaml"), found.file)
+    except DocumentError as error:
+        found.problems = error.problems
+        return found
+    found.problems = metaschema.check(doc, SCHEMA)
+    if not found.problems:
+        pattern = cast(Pattern, doc.mapping() | {"steps": []})
+        if "code" in pattern:
+            _add_code(found, doc, pattern)
+        if not found.problems:
+            found.document, found.pattern = doc, pattern
+    return found
+
+
+def _add_code(found: Found, doc: Document, pattern: Pattern) -> None:
+    """Put what is shown of the files beside the pattern into it."""
+    code = pattern.get("code", {})
+    shown = [m for m in pattern["mitigations"] if "example" in m]
+    if not shown:
+        found.problems.append(doc.key_problem("no_secure_example", ("mitigations",)))
+    if vulnerable := _source(found, doc, ("code", "vulnerable"), code["vulnerable"]):
+        pattern["vulnerable"] = examples.region(vulnerable, "example", found.problems)
+    for index, mitigation in enumerate(pattern["mitigations"]):
+        if "example" not in mitigation:
+            continue
+        if secure := _source(found, doc, ("mitigations", index, "example"), mitigation["example"]):
+            mitigation["secure"] = examples.region(secure, "example", found.problems)
+            if mitigation is shown[0]:
+                pattern["template"] = examples.region(secure, "template", found.problems)
+    if proof := _source(found, doc, ("code", "proof"), code.get("proof", "proof.py")):
+        _add_steps(found, doc, pattern, proof)
+
+
+def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.Source) -> None:
+    exploits = examples.exploits(examples.parsed(proof, found.problems))
+    pattern["steps"] = [" ".join(text.split()) for text in exploits.values()]
+    if not exploits or not all(exploits.values()):
+        found.problems.append(Problem("no_exploit", proof.shown))
+    shown = [index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation]
+    for index, mitigation in enumerate(pattern["mitigations"]):
+        for at, name in enumerate(mitigation.get("leaves", [])):
+            path = ("mitigations", index, "leaves", at)
+            if index == shown[0]:
+                found.problems.append(doc.problem("first_mitigation_leaves", path))
+            elif name not in exploits:
+                found.problems.append(
+                    doc.problem("unknown_exploit", path, name=name, **metaschema.near(name, exploits))
+                )
+
+
+def _source(found: Found, doc: Document, path: document.Path, name: str) -> examples.Source | None:
+    source = examples.source(found.folder, name, paths.shown(os.path.join(found.folder, name)))
+    if source is None:
+        found.problems.append(doc.problem("no_example", path, name=name))
+    else:
+        examples.parsed(source, found.problems)
+    return source

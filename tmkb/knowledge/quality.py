@@ -1,0 +1,37 @@
+"""What is asked of a pattern beyond that it can be served: its name in the tree, its size, its neighbours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+
+from tmkb import metaschema
+from tmkb.errors import Problem
+from tmkb.knowledge import tokens
+from tmkb.knowledge.pattern import Found
+
+SUMMARY_TOKENS = 99  # three summaries and a template have to fit into an answer
+TEMPLATE_CHARACTERS = 350
+
+
+def review(found: Found, known: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with a pattern that could be read; ``known`` are the ids that it may relate to."""
+    doc, pattern = found.document, found.pattern
+    if doc is None or pattern is None:
+        return
+    folder, expected = os.path.basename(os.path.abspath(found.folder)), pattern["id"].lower().replace("-", "_")
+    if folder != expected:
+        yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, found=folder)
+    size = tokens.count(" ".join(pattern["agent_summary"].values()))
+    if size > SUMMARY_TOKENS:
+        yield doc.key_problem(
+            "too_many_tokens", ("agent_summary",), place="agent_summary", count=size, limit=SUMMARY_TOKENS
+        )
+    size = len(pattern.get("template", ""))
+    if size > TEMPLATE_CHARACTERS:
+        place = f"the region template of {next(m['example'] for m in pattern['mitigations'] if 'example' in m)}"
+        yield doc.key_problem("too_long", ("mitigations",), place=place, count=size, limit=TEMPLATE_CHARACTERS)
+    for index, other in enumerate(pattern.get("related_patterns", [])):
+        if other["id"] not in known:
+            path = ("related_patterns", index, "id")
+            yield doc.problem("unknown_pattern", path, name=other["id"], **metaschema.near(other["id"], known))

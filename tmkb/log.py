@@ -1,0 +1,81 @@
+"""Log lines to stderr: ``[LEVEL] [req_id=ID] sentence``. The sentences are the spec's; here is only their form.
+
+A client cannot forge a line, because control characters are escaped, nor stop the server by not reading stderr, because
+a line that finds no room is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tmkb import template
+
+try:
+    from select import POLLOUT, poll
+except ImportError:  # Windows: pipes cannot be polled there, so that a write may wait
+    poll = None  # type: ignore[assignment, misc]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Line = Mapping[str, object]  # level and message
+
+LEVELS = ("debug", "info", "warning", "error")
+_ATOMIC = 4096  # a pipe that polls as writable takes this much without waiting (PIPE_BUF)
+
+# C0, DEL, C1, the separators that some viewers break lines at, and what reverses the direction of text
+_CONTROLS = {
+    code: f"\\u{code:04x}"
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+
+
+class Log:
+    """Writes the lines of ``lines`` (id → template) that are at least of ``level`` to the file descriptor ``fd``."""
+
+    __slots__ = ("dropped", "fd", "level", "lines", "torn")
+
+    def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
+        self.lines = lines
+        self.level = level
+        self.fd = fd
+        self.dropped = 0
+        self.torn = False  # the end of the last line found no room
+
+    def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
+        """Write one line, given as itself or by its id, if its level is wanted."""
+        found = self.lines[line] if isinstance(line, str) else line
+        level = str(found["level"])
+        if LEVELS.index(level) < LEVELS.index(self.level):
+            return
+        if self.dropped and self._has_room():
+            count, self.dropped = self.dropped, 0
+            self.write("lines_dropped", count=count)
+        head = (
+            f"[{level.upper()}]"
+            if request_id is None
+            else f"[{level.upper()}] [req_id={template.cut(str(request_id))}]"
+        )
+        text = f"{head} {template.fill(str(found['message']), fields)}"
+        self._put(text.translate(_CONTROLS).encode("utf-8", "backslashreplace") + b"\n")
+
+    def _put(self, data: bytes) -> None:
+        data = b"\n" * self.torn + data
+        for start in range(0, len(data), _ATOMIC):
+            if not self._has_room():
+                self.dropped += 1
+                self.torn = self.torn or start > 0
+                return
+            try:
+                os.write(self.fd, data[start : start + _ATOMIC])
+            except OSError:  # nobody is there to read it; the answers matter more
+                return
+        self.torn = False
+
+    def _has_room(self) -> bool:
+        if poll is None:
+            return True
+        poller = poll()
+        poller.register(self.fd, POLLOUT)
+        return bool(poller.poll(0))

@@ -1,0 +1,150 @@
+"""Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
+
+Meta-schemas describe the resolved form of a file. The keyword ``refersTo: KIND`` is ours: the string must be one of the
+names of that kind which the caller gives (error ids, handlers, lifecycles, …).
+"""
+
+from __future__ import annotations
+
+import difflib
+import os.path
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError, best_match
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from tmkb import document, paths
+from tmkb.document import Document, Path
+from tmkb.errors import Problem
+from tmkb.values import JsonObject, JsonValue
+
+Names = Mapping[str, Collection[str]]
+
+
+def check(doc: Document, schema_file: str, names: Names | None = None) -> list[Problem]:
+    """Every place where ``doc`` breaks the schema in ``schema_file``, in the order of the document.
+
+    ``names``: for each KIND of ``refersTo`` the permitted names; a kind that is not given is not checked.
+    """
+    validator = _Validator(_schema(schema_file), names or {})
+    problems = [problem for error in validator.iter_errors(doc.value) for problem in _problems(doc, error)]
+    return sorted(problems, key=lambda p: (p.file, p.line, p.column))
+
+
+def nearest(word: str, known: Collection[str]) -> str:
+    """The name in ``known`` that ``word`` was most likely meant to be, or an empty string."""
+    by_lower_case = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.6)
+    return by_lower_case[found[0]] if found else ""
+
+
+def near(word: str, known: Collection[str]) -> dict[str, str]:
+    """The fields ``nearest`` and ``known`` of a problem about a word that is none of ``known``."""
+    return {"nearest": nearest(word, known), "known": ", ".join(known) or "none"}
+
+
+@cache
+def _schema(file: str) -> JsonObject:
+    return document.read(file).mapping()
+
+
+def _neighbour(name: str) -> Resource[Any]:
+    """The meta-schema that another one refers to by the name of its file."""
+    return DRAFT202012.create_resource(_schema(os.path.join(paths.SCHEMAS, "meta", name)))
+
+
+_REGISTRY: Registry[Any] = Registry(retrieve=_neighbour)  # type: ignore[call-arg]  # an attrs class without a plugin
+
+
+class _Validator:
+    """JSON Schema 2020-12 with ``refersTo``."""
+
+    def __init__(self, schema: JsonObject, names: Names) -> None:
+        def refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
+            if kind in names and isinstance(name, str) and name not in names[kind]:
+                yield ValidationError("", validator="refersTo", validator_value=(kind, names[kind]))
+
+        extend: Any = jsonschema.validators.extend
+        validator = extend(jsonschema.Draft202012Validator, {"refersTo": refers_to})(schema, registry=_REGISTRY)
+        self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator.iter_errors
+
+
+def _problems(doc: Document, error: ValidationError) -> Iterator[Problem]:
+    keyword = "propertyNames" if "propertyNames" in error.relative_schema_path else str(error.validator)
+    yield from _REPORTS.get(keyword, _any)(doc, tuple(error.absolute_path), error)
+
+
+def _unknown_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    known, patterns = list(error.schema.get("properties", {})), list(error.schema.get("patternProperties", {}))
+    for key in error.instance:
+        if key not in known and not any(re.search(pattern, key) for pattern in patterns):
+            yield doc.key_problem("unknown_key", (*path, key), key=key, place=_dotted(path), **near(key, known))
+
+
+def _missing_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    for key in error.validator_value:
+        if key not in error.instance:
+            yield doc.key_problem("missing_key", path, key=key, place=_dotted(path))
+
+
+def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    for key, wanted in error.validator_value.items():
+        for other in wanted if key in error.instance else []:
+            if other not in error.instance:
+                yield doc.key_problem("missing_key", (*path, key), key=other, place=_dotted(path))
+
+
+def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+    found = _TYPES.get(type(error.instance), "null")
+    yield doc.problem("wrong_type", path, place=_dotted(path), expected=" or ".join(wanted), found=found)
+
+
+def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    known = [str(item) for item in (error.validator_value if error.validator == "enum" else [error.validator_value])]
+    value = str(error.instance)
+    yield doc.problem("not_one_of", path, place=_dotted(path), value=value, **near(value, known))
+
+
+def _reference(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    kind, names = error.validator_value
+    yield doc.problem("unknown_name", path, kind=kind, name=error.instance, **near(error.instance, sorted(names)))
+
+
+def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    inner = best_match(error.context)
+    yield from _any(doc, path, error) if inner is None else _problems(doc, inner)
+
+
+def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    yield doc.key_problem("bad_key", (*path, error.instance), key=error.instance, place=_dotted(path))
+
+
+def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    said = error.schema.get("description", "")
+    yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
+
+
+_REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
+    "additionalProperties": _unknown_keys,
+    "anyOf": _alternatives,
+    "const": _choice,
+    "dependentRequired": _dependent_keys,
+    "enum": _choice,
+    "oneOf": _alternatives,
+    "propertyNames": _key,
+    "refersTo": _reference,
+    "required": _missing_keys,
+    "type": _type,
+}
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def _dotted(path: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the file"

@@ -1,0 +1,37 @@
+"""Problems as sentences: ``file:line:column: sentence``. The sentences stand in ``schemas/problems.yaml``."""
+
+from __future__ import annotations
+
+import os.path
+from functools import cache
+
+from tmkb import document, paths, template
+from tmkb.errors import Problem
+from tmkb.values import JsonObject
+
+
+@cache
+def rules() -> dict[str, JsonObject]:
+    """Rule id → its sentences: ``message``, then ``nearest`` where a right spelling was found, else ``otherwise``."""
+    found = document.read(os.path.join(paths.SCHEMAS, "problems.yaml")).mapping()["rules"]
+    assert isinstance(found, dict)
+    return {name: rule for name, rule in found.items() if isinstance(rule, dict)}
+
+
+def sentence(problem: Problem) -> str:
+    """What is wrong and what to do about it, in one or two sentences."""
+    rule = rules()[problem.rule]
+    said = [rule["message"], rule.get("nearest") if problem.fields.get("nearest") else rule.get("otherwise")]
+    return " ".join(template.fill(str(text), _shown(problem)) for text in said if text)
+
+
+def line(problem: Problem) -> str:
+    """The problem as compilers say it, so that editors can jump to the place."""
+    return f"{problem.file}:{problem.line}:{problem.column}: {sentence(problem)}"
+
+
+def _shown(problem: Problem) -> dict[str, object]:
+    return {
+        name: template.cut(value) if name != "known" and isinstance(value, str) else value
+        for name, value in problem.fields.items()
+    }

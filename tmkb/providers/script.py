@@ -1,0 +1,66 @@
+"""Answers that are written in the YAML itself. Data, not a language: arguments are put in, nothing is computed."""
+
+from __future__ import annotations
+
+import json
+
+from tmkb.operation import Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tmkb.operation import Operation
+    from tmkb.values import JsonObject, JsonValue
+
+OPERATIONS: dict[str, tuple[str, ...]] = {"answer": ()}
+FACTS: tuple[str, ...] = ()
+
+
+class Script:
+    """Needs nothing opened: what it says stands in each tool."""
+
+    facts: Mapping[str, object] = {}
+    warnings = ()
+
+    def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
+        """The canned answer of ``tool``, whatever ``name``: there is one operation."""
+        answer = tool["answer"]
+        canned: JsonObject = {"content": [{"type": "text", "text": answer}]} if isinstance(answer, str) else answer
+
+        def operation(**arguments: JsonValue) -> Result:
+            filled = substitute(canned, arguments)
+            assert isinstance(filled, dict)
+            content, is_error = filled["content"], filled.get("isError", False)
+            assert isinstance(content, list)
+            return Result([block for block in content if isinstance(block, dict)], bool(is_error))
+
+        return operation
+
+
+def open(settings: Mapping[str, Any]) -> Script:
+    """The provider; it has no settings."""
+    return Script()
+
+
+def substitute(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:
+    """``value`` with every ``{name}`` in its strings replaced by the argument of that name; other braces stay."""
+    if isinstance(value, dict):
+        return {key: substitute(inner, arguments) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [substitute(inner, arguments) for inner in value]
+    return _filled(value, arguments) if isinstance(value, str) else value
+
+
+def _filled(text: str, arguments: Mapping[str, JsonValue]) -> str:
+    head, *rest = text.split("{")
+    filled = head
+    for piece in rest:
+        name, brace, after = piece.partition("}")
+        if brace and name in arguments:
+            value = arguments[name]
+            filled += (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) + after
+        else:
+            filled += "{" + piece
+    return filled

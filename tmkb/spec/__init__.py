@@ -1,0 +1,1 @@
+"""The schemas folder as checked values: what the engine is told. No protocol logic."""

@@ -1,0 +1,182 @@
+"""What resolved schemas have to obey: shape (meta-schemas), the names they refer to, and what no schema can say."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import jsonschema
+
+from tmkb import document, metaschema, paths, template
+from tmkb.document import Document, Path
+from tmkb.errors import Problem
+from tmkb.metaschema import Names
+from tmkb.spec import schemas
+from tmkb.spec.schemas import Schemas
+
+
+def check(found: Schemas, names: Names) -> Iterator[Problem]:
+    """Every problem of the documents of ``found``. One whose shape is wrong is not asked for its meaning."""
+    for place, doc in found.documents.items():
+        kind = str(schemas.kind(place))
+        known = {**names, **_names(found, place, doc)}
+        problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
+        yield from problems or _MEANING[kind](found, place, doc, known)
+
+
+def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
+    """What the documents offer to each other, by the kind that `refersTo` names."""
+    tables = [
+        found.documents[at] for at in ("errors", f"{'/'.join(place.split('/')[:2])}/errors") if at in found.documents
+    ]
+    states = doc.mapping().get("states")
+    return {
+        "error": sorted({error for table in tables for error in _map(table, "errors")}),
+        "lifecycle": [schemas.name(at) for at in found.documents if schemas.kind(at) == "lifecycle"],
+        "revision": [schemas.name(at) for at in found.documents if schemas.kind(at) == "revision"],
+        "state": list(states) if isinstance(states, dict) else [],
+    }
+
+
+def _revision(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "revision")
+    yield from _errors(found, place, doc, known)
+    for name, method in _map(doc, "methods").items():
+        yield from _json_schema(doc, ("methods", name, "params"), method.get("params", {}))
+        yield from _bindings(found, place, doc, ("methods", name, "violations"), known)
+
+
+def _lifecycle(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "name")
+    states = _map(doc, "states")
+    led_to = {doc.mapping()["start"], *_map(doc, "events").values()}
+    for state in states.values():
+        led_to.update(state.get("accepts", {}).values())
+    for name, state in states.items():
+        if name not in led_to:
+            yield doc.key_problem("unreachable_state", ("states", name), state=name)
+        if "otherwise" not in state and "*" not in state.get("accepts", {}):
+            yield doc.key_problem("state_without_otherwise", ("states", name), state=name)
+
+
+def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _contract(place, doc, "errors")
+    for name, error in _map(doc, "errors").items():
+        fields = error.get("fields", [])
+        yield from _template(doc, ("errors", name, "message"), error["message"], fields)
+        yield from _fields(doc, ("errors", name, "data"), error.get("data", []), fields)
+        if "keyword" in error:
+            yield from _fields(doc, ("errors", name, "fields"), fields, known.get("violation field", fields))
+
+
+def _log(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _contract(place, doc, "lines")
+    yield from _lines(doc, "lines")
+
+
+def _server(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "name")
+    yield from _lines(doc, "log")
+    facts = [fact for name in _map(doc, "providers") for fact in known.get(f"facts of {name}", ())]
+    starting = _map(doc, "log")["starting"]
+    yield from _fields(doc, ("log", "starting", "fields"), starting.get("fields", []), facts)
+    for name in _map(doc, "providers"):
+        schema = os.path.join(paths.SCHEMAS, "meta", "providers", f"{name}.yaml")
+        yield from metaschema.check(doc.part(("providers", name)), schema)
+
+
+def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "name")
+    tool = doc.mapping()
+    yield from _json_schema(doc, ("input",), tool["input"])
+    arguments = list(_map(doc, "input").get("properties", {}))
+    for key in _map(doc, "read"):
+        if key not in arguments:
+            yield doc.key_problem(
+                "unknown_name", ("read", key), kind="argument", name=key, **metaschema.near(key, arguments)
+            )
+    yield from _bindings(found, place, doc, ("errors",), known)
+    log = _map(doc, "log")
+    facts = ["tool", *known.get(f"facts of {tool['provider']}", ())]
+    yield from _fields(doc, ("log", "fields"), log.get("fields", []), facts)
+    yield from _template(doc, ("log", "message"), log["message"], log.get("fields", []))
+
+
+_MEANING: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]] = {
+    "errors": _errors,
+    "lifecycle": _lifecycle,
+    "log": _log,
+    "revision": _revision,
+    "server": _server,
+    "tool": _tool,
+}
+
+
+def _named(doc: Document, place: str, key: str) -> Iterator[Problem]:
+    found, expected = doc.mapping()[key], schemas.name(place)
+    if found != expected:
+        yield doc.problem("name_differs", (key,), key=key, found=found, expected=expected)
+
+
+def _lines(doc: Document, key: str) -> Iterator[Problem]:
+    for name, line in _map(doc, key).items():
+        yield from _template(doc, (key, name, "message"), line["message"], line.get("fields", []))
+
+
+def _template(doc: Document, path: Path, text: str, fields: Collection[str]) -> Iterator[Problem]:
+    try:
+        names = template.holes(text)
+    except ValueError as error:
+        yield doc.problem("bad_brace", path, text=str(error))
+        return
+    for name in names:
+        if name not in fields:
+            yield doc.problem("unknown_field", path, name=name, **metaschema.near(name, fields))
+
+
+def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name not in offered:
+            yield doc.problem("unknown_field", (*path, index), name=name, **metaschema.near(name, offered))
+
+
+def _contract(place: str, doc: Document, key: str) -> Iterator[Problem]:
+    """A general table has the ids of the packaged one, and each the same fields: the code relies on them."""
+    file = os.path.join(paths.SCHEMAS, f"{place}.yaml")
+    if "/" in place or not os.path.exists(file):
+        return
+    for name, packaged in _map(document.read(file), key).items():
+        entry = _map(doc, key).get(name)
+        if entry is None:
+            yield doc.key_problem("lost_name", (key,), name=name)
+        elif entry.get("fields", []) != packaged.get("fields", []):
+            expected, fields = (", ".join(e.get("fields", [])) or "no fields" for e in (packaged, entry))
+            yield doc.problem("changed_fields", (key, name, "fields"), name=name, expected=expected, found=fields)
+
+
+def _bindings(found: Schemas, place: str, doc: Document, path: Path, known: Names) -> Iterator[Problem]:
+    """PATH.KEYWORD → error id: the error has to be one that tells a violation, on this surface."""
+    surface = "tool" if schemas.kind(place) == "tool" else "params"
+    server = found.documents.get("/".join([*place.split("/")[:2], "errors"]))
+    errors = _map(server or found.documents["errors"], "errors")
+    bound: Any = doc.value
+    for part in path:
+        bound = bound.get(part, {})
+    for key, name in bound.items():
+        if errors[name]["surface"] != surface:
+            fields = {"found": errors[name]["surface"], "expected": surface}
+            yield doc.problem("wrong_surface", (*path, key), name=name, **fields)
+        fields_ = errors[name].get("fields", [])
+        yield from _fields(doc, (*path, key), fields_, known.get("violation field", fields_))
+
+
+def _json_schema(doc: Document, path: Path, schema: object) -> Iterator[Problem]:
+    validator: Any = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
+    for error in validator.iter_errors(schema):
+        yield doc.problem("bad_json_schema", (*path, *error.absolute_path), reason=error.message)
+
+
+def _map(doc: Document, key: str) -> dict[str, Any]:
+    value = doc.mapping().get(key, {})
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,50 @@
+"""The only entry: a search path of schema folders → the checked Spec of one server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tmkb import metaschema
+from tmkb.errors import Problem, SpecError
+from tmkb.metaschema import Names
+from tmkb.spec import check, schemas
+from tmkb.spec.model import Spec
+from tmkb.spec.schemas import Schemas
+
+
+def read(folders: Sequence[str], names: Names, servers: Sequence[str] | None = None) -> Schemas:
+    """Read, resolve and check what `schemas.read` finds. Problems are in the result, sorted by place.
+
+    ``names`` is what the code offers to the files, by kind: handlers, operations, providers, readings.
+    """
+    found = schemas.read(folders, servers)
+    if not found.problems:
+        found.problems.extend(check.check(found, names))
+    found.problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
+    return found
+
+
+def load(server: str, folders: Sequence[str], names: Names) -> Spec:
+    """The Spec of ``server``. Raises SpecError with every problem that stands in its way."""
+    found = read(folders, names, [server])
+    if not found.problems and f"servers/{server}/server" not in found.documents:
+        near = metaschema.near(server, schemas.servers(folders))
+        found.problems.append(Problem("unknown_name", "schemas/servers", kind="server", name=server, **near))
+    if found.problems:
+        raise SpecError(found.problems)
+    return _spec(found, server)
+
+
+def _spec(found: Schemas, server: str) -> Spec:
+    """What ``server`` is told. The documents have passed their meta-schemas, so that their types are known."""
+    value: dict[str, Any] = {place: doc.value for place, doc in found.documents.items()}
+    served = value[f"servers/{server}/server"]
+    errors: dict[str, Any] = {name: found.error_table(server, name).mapping() for name in served["revisions"]}
+    return {
+        "server": served,
+        "tools": {schemas.name(place): value[place] for place in value if schemas.kind(place) == "tool"},
+        "revisions": {name: value[f"protocol/{name}"] | errors[name] for name in served["revisions"]},
+        "lifecycles": {schemas.name(p): value[p] for p in value if schemas.kind(p) == "lifecycle"},
+        "types": value["errors"]["types"],
+    }

@@ -1,0 +1,50 @@
+"""Sentences with holes: ``Unknown tool: {tool}``. A hole is a bare name; ``{{`` and ``}}`` are braces. Nothing else.
+
+No attributes, indices or conversions, so that a sentence in a YAML file cannot reach into objects.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SHOWN_CODE_POINTS = 80  # contract §5: every value of the peer is cut after this many
+
+
+def cut(value: str) -> str:
+    """``value`` as it may stand in a sentence: at most 80 code points, the rest told by an ellipsis."""
+    return value if len(value) <= SHOWN_CODE_POINTS else value[:SHOWN_CODE_POINTS] + "…"
+
+
+def pieces(template: str) -> Iterator[tuple[str, str | None]]:
+    """Literal text and the name that follows it, in order; the name is None where no hole follows.
+
+    Raises ValueError for a brace that is neither doubled nor part of a pair around a name.
+    """
+    literal, rest = "", template
+    while True:
+        at = min((i for i in (rest.find("{"), rest.find("}")) if i >= 0), default=-1)
+        if at < 0:
+            yield literal + rest, None
+            return
+        literal += rest[:at]
+        if rest[at : at + 2] in ("{{", "}}"):
+            literal, rest = literal + rest[at], rest[at + 2 :]
+            continue
+        end = rest.find("}", at)
+        name = rest[at + 1 : end]
+        if rest[at] == "}" or end < 0 or not name.isidentifier():
+            raise ValueError(rest[at : end + 1] if end >= at else rest[at:])
+        yield literal, name
+        literal, rest = "", rest[end + 1 :]
+
+
+def fill(template: str, fields: Mapping[str, object]) -> str:
+    """``template`` with every hole filled from ``fields``. Holes and fields were held together when it was loaded."""
+    return "".join(text + ("" if name is None else str(fields[name])) for text, name in pieces(template))
+
+
+def holes(template: str) -> list[str]:
+    """The names that ``template`` asks for, in order. Raises ValueError as `pieces` does."""
+    return [name for _, name in pieces(template) if name is not None]

@@ -1,0 +1,1 @@
+"""The only owner of pipes and sockets. A transport never changes an answer."""

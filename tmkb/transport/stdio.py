@@ -1,0 +1,165 @@
+"""A server on two file descriptors: lines in, lines out. Never waits on output while there is input it may take.
+
+A client may write many requests before it reads an answer: answers wait in memory, up to a limit, and only then reading
+pauses. Output goes out in pieces that a polled pipe takes without blocking; its descriptor is not made non-blocking,
+because that would outlive us in the process that shares it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections import deque
+
+from tmkb.transport import framing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from tmkb.runtime import Runtime
+
+_CHUNK = 65536
+_ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
+_GRACE = 1.0  # seconds that a client has to read the rest after a signal
+_POLLED = hasattr(select, "poll")  # Windows has none, and could not poll a pipe
+
+
+def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POLLED) -> None:
+    """Serve one connection until the input ends, a signal comes, or nobody reads the output any more."""
+    if polled:
+        with _Signals() as signals:
+            _Polled(_Conversation(runtime), stdin, stdout, signals.fd).run()
+    else:
+        _threaded(_Conversation(runtime), stdin, stdout)
+    runtime.log.write("shutdown")
+
+
+class _Conversation:
+    """Bytes in, bytes out: framing and runtime put together for one peer."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        limits = runtime.spec["server"]["limits"]
+        self.runtime = runtime
+        self.connection = runtime.connect()
+        self.lines = framing.Lines(limits["message_bytes"])
+        self.most_waiting = limits["backlog_bytes"]
+
+    def answer(self, chunk: bytes) -> bytes:
+        """The answers to all lines that ``chunk`` completes; an empty chunk is the end of the input."""
+        lines = self.lines.feed(chunk) if chunk else self.lines.finish()
+        answers: list[bytes] = []
+        for line in lines:
+            if isinstance(line, bytes):
+                answers += self.runtime.handle(self.connection, line)
+            else:
+                answers += self.runtime.handle_too_large(self.connection)
+        if not chunk:
+            self.connection.end()
+        return b"".join(map(framing.line, answers))
+
+
+class _Signals:
+    """SIGTERM and SIGINT as a readable descriptor, so that the message in work is finished first."""
+
+    def __enter__(self) -> _Signals:
+        self.fd, self.write_end = os.pipe()
+        os.set_blocking(self.write_end, False)
+        self.wakeup_before = signal.set_wakeup_fd(self.write_end)
+        self.before = {number: signal.signal(number, self.note) for number in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Python itself writes to the descriptor; a handler has to be there all the same."""
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self.wakeup_before)
+        os.close(self.fd)
+        os.close(self.write_end)
+
+
+class _Polled:
+    """The loop: wait for something to do, write what somebody will read, read what there is room to answer."""
+
+    def __init__(self, conversation: _Conversation, stdin: int, stdout: int, signals: int) -> None:
+        self.conversation = conversation
+        self.stdin = stdin
+        self.stdout = stdout
+        self.signals = signals
+        self.waiting: deque[memoryview] = deque()
+        self.waiting_bytes = 0
+        self.reading = True
+        self.deadline: float | None = None
+        self.output = select.poll()
+        self.output.register(stdout, select.POLLOUT)
+
+    def run(self) -> None:
+        """Until everything is answered and read, or it no longer can be."""
+        while self.reading or self.waiting:
+            ready = dict(self._poller().poll(self._patience()))
+            if self.signals in ready:
+                os.read(self.signals, 64)
+                self.reading = False
+                self.deadline = self.deadline or time.monotonic() + _GRACE
+            if ready.get(self.stdout, 0) & (select.POLLERR | select.POLLNVAL):
+                return  # the client has gone
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                return
+            if self.reading and self.stdin in ready:
+                self._read()
+            if not self._write():
+                return
+
+    def _poller(self) -> select.poll:
+        poller = select.poll()
+        poller.register(self.signals, select.POLLIN)
+        poller.register(self.stdout, select.POLLOUT if self.waiting else 0)
+        if self.reading and self.waiting_bytes < self.conversation.most_waiting:
+            poller.register(self.stdin, select.POLLIN)
+        return poller
+
+    def _patience(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic()) * 1000
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self.stdin, _CHUNK)
+        except OSError:
+            chunk = b""
+        self.reading = bool(chunk)
+        if answers := self.conversation.answer(chunk):
+            self.waiting.append(memoryview(answers))
+            self.waiting_bytes += len(answers)
+
+    def _write(self) -> bool:
+        """Write as much as is taken at once. False when nobody reads any more."""
+        while self.waiting and self.output.poll(0):
+            piece = self.waiting.popleft()
+            try:
+                written = os.write(self.stdout, piece[:_ATOMIC])
+            except OSError:
+                return False
+            self.waiting_bytes -= written
+            if written < len(piece):
+                self.waiting.appendleft(piece[written:])
+        return True
+
+
+def _threaded(conversation: _Conversation, stdin: int, stdout: int) -> None:
+    """The same where pipes cannot be polled: reading waits in this thread, writing in another."""
+    from tmkb.transport.writer import Writer
+
+    writer = Writer(stdout, conversation.most_waiting)
+    try:
+        while chunk := os.read(stdin, _CHUNK):
+            if not writer.put(conversation.answer(chunk)):
+                break
+        else:
+            writer.put(conversation.answer(b""))
+    except KeyboardInterrupt:  # Ctrl+C ends the input
+        pass
+    writer.close()
