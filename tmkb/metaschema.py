@@ -1,7 +1,7 @@
 """Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
 
-Meta-schemas describe the resolved form of a file. The keyword ``refersTo: KIND`` is ours: the string must be one of the
-names of that kind which the caller gives (error ids, handlers, lifecycles, …).
+Meta-schemas describe the resolved form of a file. Two keywords are ours. ``refersTo: KIND``: the string is one of the
+names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jsonschema.exceptions import ValidationError, best_match
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from tmkb import document, paths
+from tmkb import document
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
 from tmkb.values import JsonObject, JsonValue
@@ -31,7 +31,7 @@ def check(doc: Document, schema_file: str, names: Names | None = None) -> list[P
 
     ``names``: for each KIND of ``refersTo`` the permitted names; a kind that is not given is not checked.
     """
-    validator = _Validator(_schema(schema_file), names or {})
+    validator = _Validator(schema_file, names or {})
     problems = [problem for error in validator.iter_errors(doc.value) for problem in _problems(doc, error)]
     return sorted(problems, key=lambda p: (p.file, p.line, p.column))
 
@@ -53,25 +53,27 @@ def _schema(file: str) -> JsonObject:
     return document.read(file).mapping()
 
 
-def _neighbour(name: str) -> Resource[Any]:
-    """The meta-schema that another one refers to by the name of its file."""
-    return DRAFT202012.create_resource(_schema(os.path.join(paths.SCHEMAS, "meta", name)))
-
-
-_REGISTRY: Registry[Any] = Registry(retrieve=_neighbour)  # type: ignore[call-arg]  # an attrs class without a plugin
-
-
 class _Validator:
-    """JSON Schema 2020-12 with ``refersTo``."""
+    """JSON Schema 2020-12 with ``refersTo``; a ``$ref`` to another file names a neighbour of this one."""
 
-    def __init__(self, schema: JsonObject, names: Names) -> None:
+    def __init__(self, file: str, names: Names) -> None:
         def refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
             if kind in names and isinstance(name, str) and name not in names[kind]:
                 yield ValidationError("", validator="refersTo", validator_value=(kind, names[kind]))
 
+        def lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator[ValidationError]:
+            if isinstance(value, dict) and any(key in value for key in keys):
+                yield ValidationError("", validator="lacks", validator_value=keys)
+
+        def neighbour(name: str) -> Resource[Any]:
+            return DRAFT202012.create_resource(_schema(os.path.join(os.path.dirname(file), name)))
+
         extend: Any = jsonschema.validators.extend
-        validator = extend(jsonschema.Draft202012Validator, {"refersTo": refers_to})(schema, registry=_REGISTRY)
-        self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator.iter_errors
+        registry: Any = Registry
+        validator = extend(jsonschema.Draft202012Validator, {"lacks": lacks, "refersTo": refers_to})
+        self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator(
+            _schema(file), registry=registry(retrieve=neighbour)
+        ).iter_errors
 
 
 def _problems(doc: Document, error: ValidationError) -> Iterator[Problem]:
@@ -125,6 +127,12 @@ def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     yield doc.key_problem("bad_key", (*path, error.instance), key=error.instance, place=_dotted(path))
 
 
+def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    for key in error.validator_value:
+        if key in error.instance:
+            yield doc.key_problem("unwanted_key", (*path, key), key=key, place=_dotted(path))
+
+
 def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     said = error.schema.get("description", "")
     yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
@@ -136,6 +144,7 @@ _REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
     "const": _choice,
     "dependentRequired": _dependent_keys,
     "enum": _choice,
+    "lacks": _unwanted_keys,
     "oneOf": _alternatives,
     "propertyNames": _key,
     "refersTo": _reference,

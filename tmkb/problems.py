@@ -22,7 +22,7 @@ def sentence(problem: Problem) -> str:
     """What is wrong and what to do about it, in one or two sentences."""
     rule = rules()[problem.rule]
     said = [rule["message"], rule.get("nearest") if problem.fields.get("nearest") else rule.get("otherwise")]
-    return " ".join(template.fill(str(text), _shown(problem)) for text in said if text)
+    return " ".join(template.fill(str(text), _cut(problem.fields)) for text in said if text)
 
 
 def line(problem: Problem) -> str:
@@ -30,8 +30,6 @@ def line(problem: Problem) -> str:
     return f"{problem.file}:{problem.line}:{problem.column}: {sentence(problem)}"
 
 
-def _shown(problem: Problem) -> dict[str, object]:
-    return {
-        name: template.cut(value) if name != "known" and isinstance(value, str) else value
-        for name, value in problem.fields.items()
-    }
+def _cut(fields: dict[str, object]) -> dict[str, object]:
+    """What stands in the file may be of any length; our own words are not."""
+    return {k: template.cut(v) if isinstance(v, str) and k not in ("known", "reason") else v for k, v in fields.items()}

@@ -41,7 +41,7 @@ def _body(pattern: dict[str, Any]) -> Iterator[Any]:
     for key in ("threat", "check", "fix"):
         yield Text.assemble((f"{key.capitalize():<7}", "bold"), pattern[key])
     if "description" in pattern:
-        yield from (Text(), Text(" ".join(pattern["description"].split())))
+        yield from (Text(), Text(pattern["description"]))
     if "attack_scenario" in pattern:
         yield from _scenario(pattern["attack_scenario"])
     for mitigation in pattern.get("mitigations", []):

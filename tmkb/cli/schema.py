@@ -46,7 +46,8 @@ def _check(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     """Print the resolved file. 1 where there is none of that name."""
     found = load.read(sources.folders(args.schemas, "TMKB_SCHEMAS"), sources.names())
-    places = [place for place in found.documents if args.name in (place, schemas.name(place))]
+    named = [place for place in found.documents if schemas.name(place) == args.name]
+    places = [args.name] if args.name in found.documents else named
     if not places:
         known = sorted({schemas.name(place) for place in found.documents} | set(found.documents))
         near = metaschema.nearest(args.name, known)

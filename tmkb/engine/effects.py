@@ -76,7 +76,7 @@ class Batch:
 
     def __init__(self) -> None:
         self.responses: list[JsonValue] = []
-        self.running = 0
+        self.running: set[int] = set()  # places whose response is not there yet
 
     def add(self, response: JsonValue) -> None:
         """The next response, known at once."""
@@ -85,13 +85,13 @@ class Batch:
     def reserve(self, invoke: Invoke) -> None:
         """Keep the next place for the response to ``invoke``."""
         invoke.batch, invoke.place = self, len(self.responses)
+        self.running.add(invoke.place)
         self.responses.append(None)
-        self.running += 1
 
     def fill(self, invoke: Invoke, response: JsonValue) -> None:
-        """The response to ``invoke`` is there."""
+        """The response to ``invoke`` is there, perhaps instead of one that could not be sent."""
         self.responses[invoke.place] = response
-        self.running -= 1
+        self.running.discard(invoke.place)
 
 
 Effect = Send | Invoke | Log | Trace | Fault

@@ -63,7 +63,7 @@ def in_full(pattern: Pattern) -> dict[str, Any]:
         {
             "name": pattern["name"],
             "likelihood": pattern["likelihood"],
-            "description": pattern["description"].strip(),
+            "description": _unwrapped(pattern["description"]),
             "attack_scenario": _filled(
                 {"preconditions": scenario["preconditions"], "steps": pattern["steps"], "impact": scenario["impact"]}
             ),
@@ -85,7 +85,7 @@ def _mitigation(pattern: Pattern, mitigation: Mitigation) -> dict[str, Any]:
         {
             "id": mitigation["id"],
             "name": mitigation["name"],
-            "description": mitigation["description"].strip(),
+            "description": _unwrapped(mitigation["description"]),
             "effectiveness": mitigation["effectiveness"],
             "tradeoffs": mitigation.get("tradeoffs"),
             "code_examples": examples,
@@ -115,6 +115,11 @@ def _measured(value: dict[str, Any], cut: bool) -> Answer:
         if counted == size:
             return answer
         size = counted
+
+
+def _unwrapped(text: str) -> str:
+    """``text`` without the line ends that only its file needs."""
+    return " ".join(text.split())
 
 
 def _filled(value: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,9 @@ def read(folders: Sequence[str], names: Names, servers: Sequence[str] | None = N
     found = schemas.read(folders, servers)
     if not found.problems:
         found.problems.extend(check.check(found, names))
-    found.problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
+    # What several files inherit is wrong once, not once in each of them.
+    once = {(p.file, p.line, p.column, p.rule, str(p.fields | {"place": ""})): p for p in reversed(found.problems)}
+    found.problems = [once[key] for key in sorted(once)]
     return found
 
 

@@ -60,8 +60,8 @@ def read(folders: Sequence[str], servers: Sequence[str] | None = None) -> Schema
 def kind(place: str) -> str | None:
     """The kind of file that lies at ``place``; None where no file has a place."""
     parts = place.split("/")
-    for pattern, found in PLACES.items():
-        wanted = pattern.split("/")
+    for form, found in PLACES.items():
+        wanted = form.split("/")
         if len(parts) == len(wanted) and all(w in ("*", part) for part, w in zip(parts, wanted, strict=True)):
             return found
     return None

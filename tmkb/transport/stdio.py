@@ -29,12 +29,20 @@ _POLLED = hasattr(select, "poll")  # Windows has none, and could not poll a pipe
 
 def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POLLED) -> None:
     """Serve one connection until the input ends, a signal comes, or nobody reads the output any more."""
+    _occupy_standard_descriptors()
     if polled:
         with _Signals() as signals:
             _Polled(_Conversation(runtime), stdin, stdout, signals.fd).run()
     else:
         _threaded(_Conversation(runtime), stdin, stdout)
     runtime.log.write("shutdown")
+
+
+def _occupy_standard_descriptors() -> None:
+    """A parent may have closed some of them; a descriptor of our own must not take their numbers."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
 
 
 class _Conversation:

@@ -1,0 +1,294 @@
+"""The commands as a person or a script runs them: what is printed, where, and the exit status."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tmkb import __version__, paths
+from tmkb.cli import main
+
+PATTERNS = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
+
+
+@pytest.fixture
+def tmkb(capsys, monkeypatch):
+    """Run a command in this process; gives exit status, stdout, stderr."""
+    monkeypatch.chdir(paths.ROOT)
+    for name in ("TMKB_SCHEMAS", "TMKB_PATTERNS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words):
+        try:
+            status = main.main(words)
+        except SystemExit as exit:
+            status = exit.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_query_prints_the_answer(tmkb):
+    status, out, err = tmkb("query", "background job processing")
+
+    assert (status, err) == (0, "")
+    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == PATTERNS
+    assert "def publish_document(document_id, actor_id):" in out
+    assert re.search(r"3 of 3 patterns, \d+ tokens\n$", out)
+
+
+def test_query_as_json_is_what_a_client_gets(tmkb, runtime):
+    _, out, _ = tmkb("query", "background job processing", "--json")
+    answer = runtime.providers["knowledge"].query("background job processing").content[0]["text"]
+
+    assert out == answer + "\n"
+
+
+def test_query_in_full(tmkb):
+    _, out, _ = tmkb("query", "celery beat", "--verbosity", "human", "--limit", "1")
+
+    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == ["TMKB-AUTH-024"]
+    assert "MIT-AUTH-024a  Authorize at every run" in out
+    assert "Vulnerable:" in out
+
+
+def test_query_without_a_match_is_no_error(tmkb):
+    assert tmkb("query", "xyzzy") == (0, "No pattern matches.\n", "")
+
+
+def test_query_judges_arguments_as_the_server_does(tmkb):
+    assert tmkb("query", "", "--language", "java") == (
+        2,
+        "",
+        "tmkb: context must be non-empty\nInvalid language 'java'. Supported languages: python\n",
+    )
+
+
+def test_query_reads_its_choices_from_the_schema(tmkb, overlay):
+    folder = overlay(
+        servers__tmkb__tools__tmkb_query="kind: tool\nextends: packaged\ninput: {properties: {language: {enum: [go]}}}\n"
+    )
+
+    assert tmkb("query", "celery", "--language", "python", "--schemas", folder)[2] == (
+        "tmkb: Invalid language 'python'. Supported languages: go\n"
+    )
+
+
+def test_query_with_a_limit_out_of_range_is_wrong_usage(tmkb):
+    status, out, err = tmkb("query", "x", "--limit", "11")
+
+    assert (status, out) == (2, "")
+    assert "--limit" in err
+
+
+def test_query_tells_what_is_wrong_with_the_patterns(tmkb, tmp_path):
+    status, out, err = tmkb("query", "celery", "--patterns", str(tmp_path))
+
+    assert (status, out) == (0, "No pattern matches.\n")
+    assert (
+        err.splitlines()[0]
+        == f"tmkb: Pattern folder {tmp_path} holds no pattern: expected {tmp_path}/<name>/pattern.yaml"
+    )
+
+
+def test_get_prints_a_pattern_in_full(tmkb):
+    status, out, _ = tmkb("get", "tmkb-auth-001")
+
+    assert status == 0
+    assert out.startswith("TMKB-AUTH-001  high  Background Job Authorization Context Loss\n")
+    assert "What happens" in out and "MIT-AUTH-001b  Sign what is enqueued" in out
+    assert json.loads(tmkb("get", "TMKB-AUTH-001", "--json")[1])["id"] == "TMKB-AUTH-001"
+
+
+def test_get_of_what_is_not_there_names_the_nearest(tmkb):
+    assert tmkb("get", "TMKB-AUTH-02") == (
+        1,
+        "",
+        "tmkb: There is no pattern TMKB-AUTH-02. Did you mean TMKB-AUTH-026?\n",
+    )
+    assert tmkb("get", "xyz") == (1, "", "tmkb: There is no pattern xyz.\n")
+
+
+def test_list_prints_a_line_for_each(tmkb):
+    status, out, _ = tmkb("list")
+
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["id", *PATTERNS]
+    assert [each["id"] for each in json.loads(tmkb("list", "--json")[1])] == PATTERNS
+
+
+def test_list_filters(tmkb):
+    assert [each["id"] for each in json.loads(tmkb("list", "--tier", "b", "--json")[1])] == ["TMKB-AUTH-024"]
+    assert tmkb("list", "--severity", "none") == (1, "", "tmkb: No pattern.\n")
+    assert tmkb("list", "--severity", "none", "--json")[:2] == (1, "[]\n")
+
+
+def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
+    folder = patterns("tmkb_auth_001", "tmkb_auth_024")
+    (folder / "tmkb_auth_024" / "secure.py").unlink()
+    status, out, err = tmkb("list", "--patterns", str(folder), "--patterns", "no/such")
+
+    assert (status, "TMKB-AUTH-024" in out) == (0, False)
+    assert err == (
+        f"{folder}/tmkb_auth_024/pattern.yaml:61:14: secure.py is no .py file in this folder.\n"
+        "no/such:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
+    )
+
+
+def test_validate_is_content_with_the_packaged_patterns(tmkb):
+    assert tmkb("validate") == (0, "3 patterns, no problems.\n", "")
+    assert json.loads(tmkb("validate", "--json")[1]) == {"patterns": 3, "problems": []}
+
+
+def test_validate_takes_folders_and_files(tmkb, patterns):
+    folder = patterns("tmkb_auth_001", "tmkb_auth_024")
+
+    assert tmkb("validate", str(folder))[1] == "2 patterns, no problems.\n"
+    assert tmkb("validate", str(folder / "tmkb_auth_001"))[1] == "1 pattern, no problems.\n"
+    assert tmkb("validate", str(folder / "tmkb_auth_024" / "pattern.yaml"))[1] == "1 pattern, no problems.\n"
+
+
+def test_validate_tells_every_problem(tmkb, patterns, tmp_path):
+    folder = patterns("tmkb_auth_024")
+    file = folder / "tmkb_auth_024" / "pattern.yaml"
+    file.write_text(file.read_text().replace("severity: medium", "severity: huge").replace("tier: B", "teir: B"))
+    status, out, _ = tmkb("validate", str(folder), str(tmp_path / "missing"))
+
+    assert status == 1
+    assert out.splitlines() == [
+        f"{tmp_path}/missing:1:1: No pattern here: a pattern is a folder with a pattern.yaml.",
+        f"{file}:2:1: Key 'tier' is missing in the file.",
+        f"{file}:7:1: Unknown key 'teir' in the file. Did you mean 'tier'?",
+        f"{file}:12:11: severity cannot be 'huge'. Possible: critical, high, medium, low.",
+    ]
+    problems = json.loads(tmkb("validate", str(folder), "--json")[1])["problems"]
+    assert [(p["rule"], p["line"]) for p in problems] == [("missing_key", 2), ("unknown_key", 7), ("not_one_of", 12)]
+
+
+def test_version(tmkb):
+    assert tmkb("version") == (0, f"tmkb {__version__}\n", "")
+    assert tmkb("--version") == (0, f"tmkb {__version__}\n", "")
+    assert json.loads(tmkb("version", "--json")[1]) == {"version": __version__}
+
+
+def test_schema_check(tmkb, overlay):
+    assert tmkb("schema", "check")[1].endswith("files, no problems.\n")
+    folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
+    status, out, _ = tmkb("schema", "check", folder)
+
+    assert status == 2
+    assert out.splitlines() == [
+        f"{folder}/errors.yaml:3:10: Key 'message' is missing in errors.made_up.",
+        f"{folder}/errors.yaml:3:10: Key 'surface' is missing in errors.made_up.",
+    ]
+    assert len(json.loads(tmkb("schema", "check", "--schemas", folder, "--json")[1])["problems"]) == 2
+
+
+def test_schema_show_tells_the_origin_of_each_line(tmkb, overlay):
+    folder = overlay(errors='kind: errors\nextends: packaged\nerrors: {unknown_tool: {message: "No {tool}"}}\n')
+    _, out, _ = tmkb("schema", "show", "errors", "--schemas", folder)
+    lines = [line for line in out.splitlines() if "No {tool}" in line or "Parse error" in line]
+
+    assert [line.split("#")[1].strip() for line in lines] == ["schemas/errors.yaml:9", f"{folder}/errors.yaml:3"]
+
+
+def test_schema_show_resolves_a_revision(tmkb):
+    _, out, _ = tmkb("schema", "show", "2025-11-25")
+
+    assert out.startswith("kind:")
+    assert re.search(r'unread_id: "absent"\s+# schemas/protocol/2025-11-25.yaml:\d+', out)
+    assert re.search(r"batch: false\s+# schemas/protocol/2025-06-18.yaml:\d+", out)
+    shown = json.loads(tmkb("schema", "show", "2025-11-25", "--json")[1])
+    assert shown["place"] == "protocol/2025-11-25"
+    assert shown["origins"]["lifecycle"].startswith("schemas/protocol/2024-11-05.yaml:")
+
+
+def test_schema_show_of_what_is_not_there(tmkb):
+    assert tmkb("schema", "show", "2025-11-26") == (
+        1,
+        "",
+        "tmkb: There is no schema 2025-11-26. Did you mean 2025-11-25?\n",
+    )
+    assert tmkb("schema", "show", "zzz")[2] == "tmkb: There is no schema zzz.\n"
+
+
+def test_schema_show_asks_which(tmkb, overlay):
+    folder = overlay(lifecycle__tmkb="kind: lifecycle\nname: tmkb\nstart: a\nstates: {a: {otherwise: shut_down}}\n")
+
+    assert tmkb("schema", "show", "tmkb", "--schemas", folder) == (
+        1,
+        "",
+        "tmkb: tmkb is the name of several: lifecycle/tmkb, servers/tmkb/server.\n",
+    )
+
+
+def test_a_mistake_in_the_schemas_is_exit_status_2(tmkb, overlay):
+    folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
+    status, out, err = tmkb("query", "celery", "--schemas", folder)
+
+    assert (status, out) == (2, "")
+    assert err.count("errors.yaml:3:10") == 2
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("nope",), ("get",), ("query",), ("list", "--made-up"), ("serve", "--port", "1")]
+)
+def test_wrong_usage_is_exit_status_2(tmkb, words):
+    status, out, err = tmkb(*words)
+
+    assert (status, out) == (2, "")
+    assert "usage: tmkb" in err
+
+
+def test_help_names_every_command(tmkb):
+    status, out, _ = tmkb("--help")
+
+    assert status == 0
+    assert all(name in out for name in main.COMMANDS)
+
+
+@pytest.mark.parametrize("command", main.COMMANDS)
+def test_every_command_explains_itself(tmkb, command):
+    status, out, _ = tmkb(command, "--help")
+
+    assert (status, out.startswith(f"usage: tmkb {command}")) == (0, True)
+
+
+# As a process
+
+
+def in_terminal(*words, **env):
+    """What a command writes to a terminal."""
+    main_fd, child_fd = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **env}
+    environment.pop("NO_COLOR", None) if "NO_COLOR" not in env else None
+    process = subprocess.Popen([sys.executable, "-m", "tmkb", *words], stdout=child_fd, env=environment)
+    os.close(child_fd)
+    written = b""
+    while True:
+        try:
+            chunk = os.read(main_fd, 65536)
+        except OSError:
+            break
+        written += chunk
+    process.wait()
+    os.close(main_fd)
+    return written.decode()
+
+
+def test_a_terminal_gets_colours_unless_told_otherwise():
+    assert "\x1b[31m" in in_terminal("query", "celery")
+    assert "\x1b[3" not in in_terminal("query", "celery", NO_COLOR="1")
+    assert max(map(len, re.sub(r"\x1b\[\d*m", "", in_terminal("list", NO_COLOR="1")).splitlines())) <= 100
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m tmkb get TMKB-AUTH-001 | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")

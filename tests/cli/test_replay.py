@@ -1,0 +1,154 @@
+"""`tmkb replay`: what it reports, and what it writes."""
+
+import json
+import os
+import shutil
+import sys
+
+import pytest
+
+from tmkb import paths
+from tmkb.cli import main
+
+CONVERSATION = """\
+# A comment that stays.
+kind: transcript
+title: A made-up conversation
+requirement: tools.unknown
+server: tmkb
+revisions: ["2025-06-18", "2025-11-25"]
+opening: handshake
+
+exchanges:
+  - about: Unknown.   # this one too
+    send: {jsonrpc: "2.0", id: 2, method: tools/call, params: {name: nope}}
+    expect:
+      - {jsonrpc: "2.0", id: 2, error: {code: -32602, message: {$any: string}}}   # and this
+  - send: {jsonrpc: "2.0", id: 3, method: ping}
+    expect: []
+"""
+
+
+@pytest.fixture
+def replay(capsys):
+    def run(*words):
+        status = main.main(["replay", *map(str, words)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "conversation.yaml"
+    path.write_text(CONVERSATION)
+    return path
+
+
+def test_packaged_transcripts_are_as_recorded(replay):
+    status, out, err = replay("--revision", "2025-03-26")
+
+    assert (status, err) == (0, "")
+    assert out.endswith("conversations are as recorded.\n")
+
+
+def test_a_difference_is_told_in_words(replay, file):
+    assert replay(file, "--revision", "2025-11-25") == (
+        1,
+        f"{file} (2025-11-25): A made-up conversation\n"
+        "  exchange 2\n"
+        '    messages: expected 0, got 1: [{"jsonrpc":"2.0","id":3,"result":{}}]\n'
+        "0 of 1 conversations are as recorded.\n",
+        "",
+    )
+
+
+def test_a_difference_is_told_to_programs(replay, file):
+    status, out, _ = replay(file, "--json")
+
+    assert status == 1
+    assert [(each["revision"], list(each["differences"])) for each in json.loads(out)] == [
+        ("2025-06-18", ["2"]),
+        ("2025-11-25", ["2"]),
+    ]
+
+
+def test_update_writes_what_came_and_leaves_the_rest(replay, file):
+    status, _, _ = replay(file, "--update")
+
+    assert status == 0
+    assert file.read_text() == CONVERSATION.replace(
+        "expect: []", 'expect:\n      - {jsonrpc: "2.0", id: 3, result: {}}'
+    )
+    assert replay(file)[0] == 0
+
+
+def test_update_refuses_what_revisions_disagree_about(replay, file):
+    text = CONVERSATION.replace('send: {jsonrpc: "2.0", id: 3, method: ping}', 'send_text: "{"')
+    file.write_text(text)
+    status, _, err = replay(file, "--update")
+
+    assert status == 1
+    assert err == f"tmkb: {file}: revisions disagree about exchange 2: give them transcripts of their own.\n"
+    assert file.read_text() == text
+
+
+def test_another_server_is_started_for_each_conversation(replay, tmp_path):
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    m = json.loads(line)\n"
+        "    if 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': {}}), flush=True)\n"
+        "print('not json', flush=True)\n"
+    )
+    file = os.path.join(paths.CONFORMANCE, "tools", "unknown-tool.yaml")
+    status, out, _ = replay(file, "--command", f"{sys.executable} {script}", "--revision", "2025-11-25")
+
+    assert status == 1
+    assert "[0].error: missing, expected" in out
+    assert '  exchange 7: After the end of input\n    not expected: "not json"' in out
+
+
+def test_a_server_that_does_not_start_is_told(replay, file):
+    status, out, _ = replay(file, "--command", f"{sys.executable} -c pass", "--revision", "2025-11-25")
+
+    assert status == 1
+    assert "messages: expected 1, got 0" in out
+    assert replay(file, "--command", "no-such-command")[0] == 2
+
+
+def test_our_own_server_as_a_command(replay):
+    folder = os.path.join(paths.CONFORMANCE, "lifecycle")
+    command = f"{sys.executable} -m tmkb serve"
+
+    assert replay(folder, "--command", command, "--revision", "2025-11-25")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("title: A made-up conversation", "title: It should answer", "title is not valid"),
+        ("send:", "sends:", "Unknown key 'sends'"),
+        ("expect: []", "expected: []", "Key 'expect' is missing"),
+        ("kind: transcript", "kind: [transcript", "Not valid YAML"),
+    ],
+)
+def test_a_transcript_that_is_none_is_exit_status_2(replay, file, old, new, said):
+    file.write_text(CONVERSATION.replace(old, new, 1))
+    status, out, err = replay(file)
+
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_nothing_to_replay_is_exit_status_2(replay, tmp_path, file):
+    assert replay(tmp_path / "missing")[0] == 2
+    assert replay(file, "--revision", "1999-01-01")[0] == 2
+
+
+def test_a_folder_is_replayed_whole(replay, tmp_path):
+    shutil.copytree(os.path.join(paths.CONFORMANCE, "batch"), tmp_path / "batch")
+
+    assert replay(tmp_path)[1] == "5 of 5 conversations are as recorded.\n"

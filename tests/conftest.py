@@ -1,0 +1,71 @@
+"""What many tests start from: the checked spec, a runtime of it, and whoever writes folders of schemas or patterns."""
+
+import os
+import shutil
+import textwrap
+
+import pytest
+
+from tmkb import log, paths, problems
+from tmkb.cli import sources
+from tmkb.runtime import Runtime
+from tmkb.spec import load
+
+
+@pytest.fixture(scope="session")
+def spec():
+    return sources.spec("tmkb", [])
+
+
+@pytest.fixture(scope="session")
+def quiet():
+    """A log that nobody reads."""
+    with open(os.devnull, "wb") as sink:
+        yield lambda spec: log.Log(spec["server"]["log"], fd=sink.fileno())
+
+
+@pytest.fixture(scope="session")
+def runtime(spec, quiet):
+    return Runtime(spec, sources.providers(spec, ["packaged"]), quiet(spec))
+
+
+@pytest.fixture
+def overlay(tmp_path):
+    """Write files (path → text) into a folder of schemas; gives the folder."""
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+
+    def write(**files):
+        for path, text in files.items():
+            target = folder / path.replace("__", "/")
+            target = target.with_suffix(target.suffix or ".yaml")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(textwrap.dedent(text), encoding="utf-8")
+        return str(folder)
+
+    return write
+
+
+@pytest.fixture
+def complaints(overlay):
+    """What is said about schemas when an overlay of these files is put on top of them."""
+
+    def check(**files):
+        folder = overlay(**files)
+        found = load.read([folder], sources.names())
+        return [problems.line(problem).replace(paths.shown(folder) + "/", "") for problem in found.problems]
+
+    return check
+
+
+@pytest.fixture
+def patterns(tmp_path):
+    """A folder with a copy of these packaged patterns."""
+    folder = tmp_path / "patterns"
+
+    def copy(*names):
+        for name in names:
+            shutil.copytree(os.path.join(paths.PATTERNS, name), folder / name)
+        return folder
+
+    return copy

@@ -1,0 +1,58 @@
+"""The shown parts of an example file."""
+
+import pytest
+
+from tmkb.knowledge import examples
+
+
+def region(text, name="a"):
+    problems = []
+    return examples.region(examples.Source(text, "file.py"), name, problems), [(p.rule, p.line) for p in problems]
+
+
+def test_a_region_is_dedented_and_loses_its_markers():
+    text = "x = 0\nif x:\n    # region a\n    y = 1\n    # region b\n    z = 2\n    # endregion\n    # endregion\n"
+
+    assert region(text) == ("y = 1\nz = 2\n", [])
+    assert region(text, "b") == ("z = 2\n", [])
+
+
+def test_blank_lines_that_markers_leave_are_two_at_most():
+    text = "# region a\nx = 1\n\n\n# region b\ny = 1\n\n\n# endregion\n\n\nz = 1\n\n\n# endregion\n"
+
+    assert region(text) == ("x = 1\n\n\ny = 1\n\n\nz = 1\n", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("# region a\n", ("region_not_closed", 1)),
+        ("x = 1\n# endregion\n", ("region_not_open", 2)),
+        ("x = 1\n", ("region_count", 1)),
+        ("# region a\n# endregion\n# region a\n# endregion\n", ("region_count", 1)),
+    ],
+)
+def test_regions_that_do_not_fit_are_told(text, problem):
+    assert region(text)[1] == [problem]
+
+
+@pytest.mark.parametrize("name", ["../other/secure.py", "/etc/passwd", "absent.py", "link.py", "latin.py"])
+def test_a_file_outside_the_folder_is_none(tmp_path, name):
+    (tmp_path / "link.py").symlink_to("/etc/hostname")
+    (tmp_path / "latin.py").write_bytes(b"# \xe9")
+
+    assert examples.source(str(tmp_path), name, name) is None
+
+
+def test_the_steps_are_the_docstrings_of_exploits():
+    proof = 'def exploit_b(e):\n    """Second."""\ndef help():\n    """No."""\ndef exploit_a(e):\n    pass\n'
+    problems = []
+
+    assert examples.exploits(examples.parsed(examples.Source(proof, "p"), problems)) == {"b": "Second.", "a": ""}
+
+
+def test_what_is_no_python_is_told():
+    problems = []
+    examples.parsed(examples.Source("x = (\n", "file.py"), problems)
+
+    assert [(p.rule, p.file, p.line) for p in problems] == [("not_python", "file.py", 1)]

@@ -1,0 +1,161 @@
+"""The rules of the house that a test can hold."""
+
+import ast
+import glob
+import os
+import re
+import sys
+
+import pytest
+
+import tmkb
+from tmkb import document, paths, problems, template
+from tmkb.cli import sources
+from tmkb.engine import dispatch, refusal, validation
+from tmkb.errors import ProtocolError
+from tmkb.providers import registry
+from tmkb.spec import load, schemas
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(tmkb.__file__)))
+MODULES = sorted(glob.glob(os.path.join(ROOT, "tmkb", "**", "*.py"), recursive=True))
+
+
+def name(path):
+    return os.path.relpath(path, ROOT)
+
+
+def source(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_every_module_begins_with_its_law(path):
+    assert ast.get_docstring(ast.parse(source(path)))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_every_public_definition_is_documented(path):
+    undocumented = [
+        node.name
+        for node in ast.walk(ast.parse(source(path)))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+        and node in _public(ast.parse(source(path)), node.name)
+    ]
+
+    assert undocumented == []
+
+
+def _public(tree, name):
+    """Definitions of that name at the top of a module, or in a public class of it."""
+    owners = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))]
+    return [node for owner in owners for node in owner.body if getattr(node, "name", None) == name]
+
+
+PROTOCOL = re.compile(
+    r'"(20\d\d-\d\d-\d\d|(tools|resources|prompts|logging|completion|notifications)/\w+|initialize)"|-32\d{3}'
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_no_literal_of_the_protocol_stands_in_python(path):
+    found = [match.group() for match in PROTOCOL.finditer(source(path)) if match.group() != '"initialize"']
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if name(p).split(os.sep)[1] in ("engine", "spec", "transport")], ids=name
+)
+def test_what_is_generic_knows_no_word_of_threats(path):
+    words = re.findall(r"\b(threat|pattern|tmkb_query|knowledge|cwe|owasp|severity)s?\b", source(path).lower())
+
+    assert words == []
+
+
+def test_the_version_has_one_value():
+    assert sources.spec("tmkb", [])["server"]["version"] == tmkb.__version__
+
+
+def test_every_error_that_is_raised_exists_and_every_one_that_exists_is_used(spec):
+    table = spec["revisions"]["2025-11-25"]["errors"]
+    raised = {
+        match for path in MODULES for match in re.findall(r'(?:ProtocolError|ToolError)\(\s*"(\w+)"', source(path))
+    }
+    named = {
+        match
+        for path in glob.glob(os.path.join(paths.SCHEMAS, "**", "*.yaml"), recursive=True)
+        for match in re.findall(r": (\w+)", source(path))
+    }
+    told = {id_ for id_, error in table.items() if "keyword" in error}
+    defaults = {"invalid_params", "tool_failed"}
+
+    assert raised <= set(table)
+    assert set(table) - raised - named - told - defaults == set()
+
+
+def test_every_problem_that_is_found_has_its_sentence_and_every_sentence_is_used():
+    rules = set(problems.rules())
+    text = "".join(source(path) for path in MODULES)
+
+    assert {rule for rule in rules if f'"{rule}"' not in text} == set()
+    assert set(re.findall(r'(?:problem|Problem|fault)\(\s*"(\w+)"', text)) <= rules
+
+
+def test_the_code_supplies_the_fields_that_violations_ask_for(spec):
+    for error in spec["revisions"]["2025-11-25"]["errors"].values():
+        if "keyword" in error:
+            assert set(error.get("fields", [])) <= set(validation.FIELDS)
+
+
+def test_every_sentence_can_be_filled_from_its_fields(spec):
+    for revision in spec["revisions"].values():
+        for id_, error in revision["errors"].items():
+            fields = {field: f"<{field}>" for field in error.get("fields", [])}
+            if error["surface"] == "protocol":
+                assert refusal.wire_error(ProtocolError(id_, **fields), revision["errors"])["message"]
+            assert template.fill(error["message"], fields)
+
+
+def test_a_revision_loses_no_method_unless_it_says_so():
+    found = load.read([], sources.names())
+    for place, layers in found.layers.items():
+        parent = layers[0].mapping().get("extends")
+        if schemas.kind(place) == "revision" and parent:
+            removed = {k for k, v in layers[0].mapping().get("methods", {}).items() if v is None}
+            before, after = (set(found.documents[p].value["methods"]) for p in (f"protocol/{parent}", place))
+            assert before - after == removed
+
+
+def test_what_schemas_may_name_is_what_the_code_has():
+    names = sources.names()
+
+    assert set(names["handler"]) == set(dispatch.HANDLERS)
+    assert set(names["provider"]) == set(registry.MODULES)
+
+
+def test_every_schema_file_points_editors_to_its_schema():
+    for path in glob.glob(os.path.join(paths.SCHEMAS, "**", "*.yaml"), recursive=True):
+        if os.sep + "meta" + os.sep in path:
+            continue
+        first = source(path).splitlines()[0]
+        target = first.removeprefix("# yaml-language-server: $schema=")
+        assert os.path.isfile(os.path.join(os.path.dirname(path), target)), path
+    for path in glob.glob(os.path.join(paths.PATTERNS, "*", "pattern.yaml")) + glob.glob(
+        os.path.join(paths.CONFORMANCE, "*", "*.yaml")
+    ):
+        target = source(path).splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+        assert os.path.isfile(os.path.join(os.path.dirname(path), target)), path
+
+
+def test_every_kind_of_file_has_a_meta_schema():
+    for kind in {*schemas.PLACES.values(), "pattern", "problems"}:
+        assert document.read(os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml")).mapping()["title"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths are compared as POSIX writes them")
+def test_no_path_of_a_machine_stands_in_the_tree():
+    for path in MODULES:
+        assert "/home/" not in source(path) and "/root/" not in source(path)

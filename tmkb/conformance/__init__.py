@@ -1,0 +1,1 @@
+"""Transcripts: recorded conversations with what must come back, replayed against any server."""
