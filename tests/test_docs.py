@@ -1,0 +1,72 @@
+"""What the documents show is true: examples load, the diagram is the table, the answer is the answer."""
+
+import os
+import re
+
+import pytest
+
+from tests.test_house import ROOT, source
+from tmkb import document, problems
+from tmkb.cli import sources
+from tmkb.knowledge import library
+from tmkb.spec import load
+
+DOCUMENTS = [
+    "README.md",
+    *(os.path.join("docs", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md")),
+]
+EXAMPLES = [
+    (name, number, text)
+    for name in DOCUMENTS
+    for number, text in enumerate(re.findall(r"^```yaml\n(.*?)^```$", source(os.path.join(ROOT, name)), re.M | re.S))
+]
+PLACES = {
+    "revision": "protocol/{revision}",
+    "lifecycle": "lifecycle/handshake",
+    "errors": "errors",
+    "log": "log",
+    "server": "servers/{name}/server",
+    "tool": "servers/tmkb/tools/{name}",
+}
+
+
+@pytest.mark.parametrize(("name", "number", "text"), EXAMPLES, ids=lambda part: str(part)[:30])
+def test_every_example_loads(tmp_path, name, number, text):
+    value = document.parse(text, "example.yaml").mapping()
+    if value["kind"] == "pattern":
+        folder = tmp_path / value["id"].lower().replace("-", "_")
+        folder.mkdir()
+        (folder / "pattern.yaml").write_text(text)
+        assert [problems.line(p) for p in library.load([str(tmp_path)]).problems] == []
+    else:
+        path = tmp_path / (PLACES[value["kind"]].format(**value) + ".yaml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        assert [problems.line(p) for p in load.read([str(tmp_path)], sources.names()).problems] == []
+
+
+def test_the_diagram_is_the_table(spec):
+    table = spec["lifecycles"]["handshake"]
+    arrows = {("[*]", table["start"], "")}
+    for name, state in table["states"].items():
+        arrows |= {(name, after, f": {method}") for method, after in state.get("accepts", {}).items()}
+        arrows |= {(name, after, f": {event}") for event, after in table["events"].items() if after != name}
+    drawn = re.findall(r"^    (\S+) --> (\w+)(.*)$", source(os.path.join(ROOT, "docs", "architecture.md")), re.M)
+
+    assert set(drawn) == arrows
+
+
+def test_the_answer_in_the_readme_is_what_is_answered(runtime):
+    shown = re.search(r"^```text\n(.*?)^```$", source(os.path.join(ROOT, "README.md")), re.M | re.S).group(1)
+    answer = runtime.providers["knowledge"].query("background job processing").content[0]["text"]
+    for line in shown.splitlines():
+        words = re.sub(r"^\s*(Threat|Check|Fix)\s+", "", line).strip()
+        if words and words != "…" and not words.startswith(("TMKB", "Start from")) and "patterns, " not in words:
+            assert words.replace('"', '\\"') in answer.replace("\\n", "\n"), line
+    assert re.search(r"(\d+) tokens", shown).group(1) == re.search(r'"token_count":(\d+)', answer).group(1)
+
+
+def test_links_lead_somewhere():
+    for name in [*DOCUMENTS, "CONTRIBUTING.md", "conformance/README.md"]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", source(os.path.join(ROOT, name))):
+            assert os.path.exists(os.path.join(ROOT, os.path.dirname(name), target)), (name, target)
