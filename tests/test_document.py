@@ -102,6 +102,11 @@ def test_json_files_are_read_as_json():
     assert doc.values["b", 1, "c"] == ("file.json", 2, 8)
 
 
+def test_escaped_surrogates_do_not_make_keys_alike():
+    assert parse('{"\\ud800\\udc00": 1, "\\ud800\\udc01": 2}', "file.json").value == {"𐀀": 1, "𐀁": 2}
+    assert parse('{"\\\\ud800": 1, "\\\\ue000": 2}', "file.json").value == {"\\ud800": 1, "\\ue000": 2}
+
+
 def test_json_files_are_held_to_json():
     assert faults("a: 1", "file.json") == [("syntax", 1, 1)]
     assert faults('{"a": 1, "a": 2}', "file.json") == [("duplicate_key", 1, 10)]

@@ -25,6 +25,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 DEEPEST = 64  # levels of nesting; our deepest own file has 14
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is the fast one; it is missing where PyYAML was built without libyaml.
@@ -115,11 +116,16 @@ def parse(text: str, file: str) -> Document:
     except json.JSONDecodeError as error:
         raise DocumentError([Problem("syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
     # Positions come from the YAML parser, of which JSON is a part but for two things: tabs between tokens (never inside
-    # a string) and escaped surrogate pairs. Both are replaced by as many characters, so that columns stay right.
-    like_yaml = re.sub(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}", r"\\u2020", text.replace("\t", " "))
+    # a string) and escaped surrogates, which stand in the private use area meanwhile. Columns stay what they are.
+    like_yaml = _ESCAPE.sub(_private, text.replace("\t", " "))
     document = _Builder(file).build(like_yaml)
     document.value = value
     return document
+
+
+def _private(escape: re.Match[str]) -> str:
+    surrogate = escape[1]
+    return f"\\u{int(surrogate, 16) + 0x800:04x}" if surrogate else escape[0]
 
 
 class _Builder:
