@@ -37,7 +37,7 @@ def exploit_planted_job(example: Example) -> Outcome:
 
 
 def exploit_removed_member(example: Example) -> Outcome:
-    """Bob has a document published and is removed from Acme before the worker comes to it; the job runs all the same."""
+    """Bob has a document published and is removed from Acme before the worker comes to it; the job still runs."""
     with stage(example) as s:
         assert s.client("bob").post(f"/documents/{ACME}/publish").status_code == 202
         with s.app.app_context():
