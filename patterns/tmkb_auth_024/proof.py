@@ -27,6 +27,16 @@ def paused(example: Example, s: Stage) -> bool:
         return bool(db.session.get(example.Report, 1).paused)
 
 
+def observed(example: Example, s: Stage) -> Outcome:
+    """What a report of somebody who may no longer have it brought on Monday."""
+    monday(example, s)
+    return outcome(
+        gained="Acme payroll" in mailed(example),
+        refused=not example.outbox and paused(example, s),
+        evidence=repr(example.outbox),
+    )
+
+
 def exploit_former_member(example: Example) -> Outcome:
     """Bob leaves Acme; on Monday his report still brings him Acme's documents."""
     with stage(example) as s:
@@ -34,12 +44,7 @@ def exploit_former_member(example: Example) -> Outcome:
         with s.app.app_context():
             db.session.get(User, BOB).organization_id = None
             db.session.commit()
-        monday(example, s)
-        return outcome(
-            gained="Acme payroll" in mailed(example),
-            refused=not example.outbox and paused(example, s),
-            evidence=repr(example.outbox),
-        )
+        return observed(example, s)
 
 
 def exploit_deleted_owner(example: Example) -> Outcome:
@@ -49,12 +54,7 @@ def exploit_deleted_owner(example: Example) -> Outcome:
         with s.app.app_context():
             db.session.delete(db.session.get(User, BOB))
             db.session.commit()
-        monday(example, s)
-        return outcome(
-            gained="Acme payroll" in mailed(example),
-            refused=not example.outbox and paused(example, s),
-            evidence=repr(example.outbox),
-        )
+        return observed(example, s)
 
 
 def exploit_other_tenant(example: Example) -> Outcome:

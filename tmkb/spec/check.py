@@ -50,7 +50,7 @@ def _revision(found: Schemas, place: str, doc: Document, known: Names) -> Iterat
 def _lifecycle(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
     yield from _named(doc, place, "name")
     states = _map(doc, "states")
-    led_to = {doc.mapping()["start"], *_map(doc, "events").values()}
+    led_to = {doc.mapping()["start"], "shutdown", *_map(doc, "events").values()}  # whatever ends may lead to shutdown
     for state in states.values():
         led_to.update(state.get("accepts", {}).values())
     for name, state in states.items():
