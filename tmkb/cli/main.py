@@ -16,6 +16,7 @@ COMMANDS = {
     "get": "show one pattern in full",
     "list": "list the patterns",
     "validate": "check patterns",
+    "prove": "run the proofs of patterns",
     "replay": "replay recorded conversations against a server",
     "schema": "check the schemas, or show one resolved",
     "version": "print the version",

@@ -23,6 +23,7 @@ class Mitigation(TypedDict):
     tradeoffs: NotRequired[list[str]]
     example: NotRequired[str]
     leaves: NotRequired[list[str]]
+    unproven: NotRequired[list[dict[str, str]]]
     secure: NotRequired[str]
 
 

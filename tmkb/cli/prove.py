@@ -1,0 +1,88 @@
+"""``tmkb prove``: run the proofs of patterns. Executes Python of the folders it is given, and says so first."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+
+from tmkb import metaschema
+from tmkb.cli import output, sources
+from tmkb.knowledge import library
+from tmkb.proof.runner import Report, prove_all
+
+NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("ids", nargs="*", metavar="ID", help="only these patterns (default: all)")
+    parser.add_argument(
+        "--patterns",
+        action="append",
+        metavar="DIR",
+        help="a folder of patterns whose Python is run (default: packaged)",
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="patterns at a time")
+    parser.add_argument("--no-mutants", action="store_true", help="do not check that the proof would notice worse code")
+    parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds that one function may take")
+    parser.add_argument("--spawn", action="store_true", help="a fresh interpreter for each function, as on Windows")
+    parser.add_argument("--verbose", action="store_true", help="show every function on every version")
+    output.configure(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each pattern. 1 where one is not proven; 2 for an unknown id or without the extra ``proofs``."""
+    if not all(importlib.util.find_spec(name) for name in NEEDED):
+        output.fail("tmkb prove needs more packages: pip install 'tmkb[proofs]'")
+        return 2
+    for folder in args.patterns or []:
+        sys.stderr.write(f"Running the Python of {folder}\n")
+    # TMKB_PATTERNS is not followed: a variable should not decide whose code is executed.
+    found = sources.library(args.patterns or [library.PACKAGED])
+    patterns = {each.pattern["id"]: (each.folder, each.pattern) for each in found.found if each.pattern is not None}
+    ids = [id_.upper() for id_ in args.ids] or sorted(patterns)
+    if unknown := [id_ for id_ in ids if id_ not in patterns]:
+        for id_ in unknown:
+            near = metaschema.nearest(id_, patterns)
+            output.fail(f"There is no pattern {id_}." + (f" Did you mean {near}?" if near else ""))
+        return 2
+    reports = []
+    for report in prove_all([patterns[id_] for id_ in ids], args.jobs, not args.no_mutants, args.timeout, args.spawn):
+        reports.append(report)
+        if not args.json:
+            print("\n".join(_lines(report, args.verbose)), flush=True)
+    proven = sum(report.proven for report in reports)
+    if args.json:
+        output.write(args, [_value(report) for report in reports], "")
+    else:
+        print(f"{proven} of {len(reports)} proven")
+    unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
+    return 0 if proven + len(unproven_is_fine) == len(reports) and not found.problems else 1
+
+
+def _lines(report: Report, verbose: bool) -> Iterator[str]:
+    if not report.has_code:
+        yield f"{report.id}  unproven: it shows no code"
+        return
+    legs = " ".join(f"{leg}{'✓' if ok else '✗'}" for leg, ok in report.legs().items())
+    said = "proven" if report.proven else "NOT PROVEN"
+    yield f"{report.id}  {legs}  {report.mutants} mutants  {report.runs} runs  {report.seconds:.2f} s  {said}"
+    yield from (f"    {cell}" for cell in report.cells if verbose or not cell.ok)
+    yield from (f"    {fault}" for fault in report.faults)
+
+
+def _value(report: Report) -> dict[str, object]:
+    return {
+        "id": report.id,
+        "proven": report.proven,
+        "legs": {str(leg): ok for leg, ok in report.legs().items()},
+        "cells": [dataclasses.asdict(cell) for cell in report.cells],
+        "faults": report.faults,
+        "mutants": report.mutants,
+        "runs": report.runs,
+        "seconds": round(report.seconds, 3),
+    }

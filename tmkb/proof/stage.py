@@ -1,0 +1,170 @@
+"""A small application with tenants, on which examples are mounted. Needs the extra ``proofs``.
+
+Two organizations, Acme (alice: admin, bob: member) and Globex (mallory: admin), with one document each.
+What only one pattern needs stands in that pattern's own files.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from celery import Celery
+from flask import Flask
+from flask.testing import FlaskClient
+from flask_login import LoginManager, UserMixin
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import event
+
+db = SQLAlchemy()
+
+
+class Organization(db.Model):  # type: ignore[name-defined, misc]  # a class that is made at run time
+    """A tenant."""
+
+    id = db.Column(db.Integer, primary_key=True)
+    name = db.Column(db.String, nullable=False)
+
+
+class User(UserMixin, db.Model):  # type: ignore[name-defined, misc]  # as above
+    """Somebody who signs in; without an organization after having left it."""
+
+    id = db.Column(db.Integer, primary_key=True)
+    name = db.Column(db.String, nullable=False, unique=True)
+    role = db.Column(db.String, nullable=False, default="member")
+    organization_id = db.Column(db.ForeignKey("organization.id"))
+
+
+class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
+    """Something that belongs to one person and one organization."""
+
+    id = db.Column(db.Integer, primary_key=True)
+    title = db.Column(db.String, nullable=False)
+    state = db.Column(db.String, nullable=False, default="new")
+    owner_id = db.Column(db.ForeignKey("user.id"), nullable=False)
+    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
+    deleted_at = db.Column(db.DateTime)
+
+
+class Stage:
+    """One running application with an example mounted on it."""
+
+    def __init__(self, app: Flask, celery: Celery) -> None:
+        self.app = app
+        self.celery = celery
+
+    def client(self, user: str) -> FlaskClient:
+        """A client whose requests are signed in as ``user``."""
+        client = self.app.test_client()
+        client.environ_base["HTTP_X_USER"] = user
+        return client
+
+    def work(self) -> list[Any]:
+        """Let the worker take what is queued now, outside any request; gives results, an exception being one.
+
+        Celery's eager mode would run tasks inside the request, where they still see its user. So messages are taken off
+        a real queue, through the real serializer.
+        """
+        results: list[Any] = []
+        with self.celery.connection_for_read() as connection:
+            queue = connection.SimpleQueue("celery")
+            while queue.qsize():
+                message = queue.get(block=False)
+                message.ack()
+                args, kwargs, _ = message.payload
+                with self.app.app_context():
+                    results.append(self.celery.tasks[message.headers["task"]].apply(args, kwargs).result)
+            queue.close()
+        return results
+
+    @contextmanager
+    def interrupted_after(self, fragment: str, rival: Callable[[], object]) -> Iterator[None]:
+        """Run ``rival`` to its end, once, right after the first statement that contains ``fragment``.
+
+        Raises RuntimeError if there is no such statement: an interleaving that never took place proves nothing.
+        """
+        fired = threading.Event()
+
+        def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            if fragment in statement and not fired.is_set():
+                fired.set()
+                thread = threading.Thread(target=rival)
+                thread.start()
+                thread.join()
+
+        with self.app.app_context():
+            engine = db.engine
+        event.listen(engine, "after_cursor_execute", listen)
+        try:
+            yield
+        finally:
+            event.remove(engine, "after_cursor_execute", listen)
+        if not fired.is_set():
+            raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
+
+
+@contextmanager
+def stage(example: ModuleType | None = None, **config: Any) -> Iterator[Stage]:
+    """A fresh application and database in the current folder, which is a temporary one, with the example mounted.
+
+    Of the example are used: ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache), and whatever models it defines.
+    """
+    app = Flask("app")
+    database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
+    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
+    db.init_app(app)
+    login = LoginManager(app)
+    login.request_loader(lambda request: db.session.query(User).filter_by(name=request.headers.get("X-User")).first())
+    celery = Celery("app", broker="memory://", set_as_current=True)
+    celery.set_default()
+    if cache := getattr(example, "cache", None):
+        cache.init_app(app, config={"CACHE_TYPE": "SimpleCache"})
+    if blueprint := getattr(example, "bp", None):
+        app.register_blueprint(blueprint)
+    with app.app_context():
+        event.listen(db.engine, "connect", _tune)
+        db.create_all()
+        db.session.add_all(_people())
+        db.session.commit()
+    try:
+        yield Stage(app, celery)
+    finally:
+        with app.app_context():
+            db.session.remove()
+            db.engine.dispose()
+
+
+def warm() -> None:
+    """Set up once what a first stage sets up, so that forked children inherit it."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            with stage() as s:
+                s.client("bob").get("/nowhere")
+                with s.app.app_context():
+                    db.session.scalars(db.select(Document)).all()
+        finally:
+            os.chdir(before)
+
+
+def _people() -> list[Any]:
+    return [
+        Organization(id=1, name="Acme"),
+        Organization(id=2, name="Globex"),
+        User(id=1, name="alice", role="admin", organization_id=1),
+        User(id=2, name="bob", role="member", organization_id=1),
+        User(id=3, name="mallory", role="admin", organization_id=2),
+        Document(id=1, title="Acme payroll", owner_id=1, organization_id=1),
+        Document(id=2, title="Globex plan", owner_id=3, organization_id=2),
+    ]
+
+
+def _tune(connection: Any, _record: Any) -> None:
+    # Readers must not block writers, which interleavings need; and nothing has to outlive the run.
+    connection.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA busy_timeout=1000")
