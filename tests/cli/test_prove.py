@@ -1,0 +1,98 @@
+"""`tmkb prove` as a person runs it."""
+
+import json
+
+import pytest
+
+from tmkb.cli import main, prove
+
+pytest.importorskip("flask")
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    monkeypatch.setenv("TMKB_PATTERNS", "/no/such/folder")
+
+    def run(*words):
+        status = main.main(["prove", *map(str, words)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_a_line_for_each_pattern(command):
+    status, out, err = command("tmkb-auth-026", "--no-mutants")
+
+    assert (status, err) == (0, "")
+    line, total = out.splitlines()
+    assert line.startswith("TMKB-AUTH-026  1✓ 2✓ 3✓  0 mutants  9 runs  ")
+    assert line.endswith(" s  proven")
+    assert total == "1 of 1 proven"
+
+
+def test_every_function_is_shown_on_request(command):
+    _, out, _ = command("TMKB-AUTH-026", "--no-mutants", "--verbose")
+
+    assert "    leg 1 exploit_demoted on vulnerable: expected gained, was gained (" in out
+
+
+def test_for_programs(command):
+    status, out, _ = command("TMKB-AUTH-026", "--no-mutants", "--json")
+    (report,) = json.loads(out)
+
+    assert (status, report["id"], report["proven"], report["legs"]) == (
+        0,
+        "TMKB-AUTH-026",
+        True,
+        {"1": True, "2": True, "3": True},
+    )
+    assert set(report["cells"][0]) == {"leg", "function", "variant", "expected", "status", "detail", "seconds"}
+
+
+def test_what_is_not_proven_is_exit_status_1(command, patterns):
+    folder = patterns("tmkb_auth_026")
+    path = folder / "tmkb_auth_026" / "secure.py"
+    path.write_text(path.read_text().replace('user.role != "admin"', "False"))
+    status, out, err = command("--patterns", folder)
+
+    assert (status, err) == (1, f"Running the Python of {folder}\n")
+    assert "1✓ 2✗ 3✗" in out and "NOT PROVEN" in out
+    assert "leg 2 exploit_demoted on secure: expected refused, was gained" in out
+    assert out.endswith("0 of 1 proven\n")
+
+
+def test_code_that_is_missing_is_no_failure_in_a_folder_of_ones_own(command, patterns):
+    folder = patterns("tmkb_auth_024")
+    path = folder / "tmkb_auth_024" / "pattern.yaml"
+    path.write_text(
+        path.read_text()
+        .replace("code: {vulnerable: vulnerable.py, proof: proof.py}\n", "")
+        .replace("    example: secure.py\n", "")
+    )
+
+    assert command("--patterns", folder)[:2] == (0, "TMKB-AUTH-024  unproven: it shows no code\n0 of 1 proven\n")
+
+
+def test_a_broken_pattern_is_told(command, patterns):
+    folder = patterns("tmkb_auth_024", "tmkb_auth_026")
+    (folder / "tmkb_auth_024" / "secure.py").unlink()
+    status, out, err = command("--patterns", folder, "--no-mutants")
+
+    assert status == 1
+    assert "secure.py is no .py file in this folder." in err
+    assert out.endswith("1 of 1 proven\n")
+
+
+def test_an_unknown_id_is_wrong_usage(command):
+    assert command("TMKB-AUTH-02") == (
+        2,
+        "",
+        "tmkb: There is no pattern TMKB-AUTH-02. Did you mean TMKB-AUTH-026?\n",
+    ) or command("TMKB-AUTH-02")[2].startswith("tmkb: There is no pattern TMKB-AUTH-02. Did you mean TMKB-AUTH-02")
+
+
+def test_without_the_extra_it_says_what_to_install(command, monkeypatch):
+    monkeypatch.setattr(prove, "NEEDED", ("flask", "no_such_package"))
+
+    assert command() == (2, "", "tmkb: tmkb prove needs more packages: pip install 'tmkb[proofs]'\n")

@@ -1,0 +1,49 @@
+"""Serving, asking, listing and validating read a pattern's Python as text. Nothing of it is imported or run."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.process import Server
+from tmkb.cli import main
+
+
+@pytest.fixture
+def trapped(patterns, tmp_path):
+    """A pattern whose every file writes a marker when it is run."""
+    folder, marker = patterns("tmkb_auth_026"), tmp_path / "marker"
+    for path in (folder / "tmkb_auth_026").glob("*.py"):
+        path.write_text(f"open({str(marker)!r}, 'w').write('ran')\n" + path.read_text())
+    return str(folder), marker
+
+
+def test_nothing_runs(trapped, capsys):
+    folder, marker = trapped
+    with Server("--patterns", folder) as server:
+        server.handshake()
+        answer = json.loads(server.query(context="role claim in a jwt", verbosity="human")["content"][0]["text"])
+        server.end()
+    for words in (["validate", folder], ["list", "--patterns", folder], ["get", "TMKB-AUTH-026", "--patterns", folder]):
+        assert main.main(words) == 0
+    main.main(["query", "role claim", "--patterns", folder])
+
+    assert answer["pattern_count"] == 1
+    assert not marker.exists()
+
+
+def test_proving_does_run_it(trapped, capsys):
+    pytest.importorskip("flask")
+    folder, marker = trapped
+    main.main(["prove", "--patterns", folder, "--no-mutants"])
+
+    assert "may not write" in capsys.readouterr().out
+    assert not marker.exists()
+
+
+def test_the_command_serve_never_loads_the_prover():
+    code = "import sys, tmkb.cli.serve, tmkb.cli.main; print([m for m in sys.modules if m.startswith('tmkb.proof')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
