@@ -7,14 +7,30 @@ import textwrap
 import pytest
 
 from tmkb import log, paths, problems
-from tmkb.cli import sources
+from tmkb.cli import service, sources
 from tmkb.runtime import Runtime
 from tmkb.spec import load
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Nothing is read from, or left in, the cache of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        for variable in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"):
+            patch.setenv(variable, str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
-def spec():
-    return sources.spec("tmkb", [])
+def found():
+    """The packaged server, with the packaged patterns."""
+    return service.service(patterns=["packaged"])
+
+
+@pytest.fixture(scope="session")
+def spec(found):
+    return found.spec
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +41,14 @@ def quiet():
 
 
 @pytest.fixture(scope="session")
-def runtime(spec, quiet):
-    return Runtime(spec, sources.providers(spec, ["packaged"]), quiet(spec))
+def runtime(found, quiet):
+    return Runtime(found.spec, found.provider, quiet(found.spec))
+
+
+@pytest.fixture(scope="session")
+def ids():
+    """The ids of the packaged patterns, sorted."""
+    return sorted(name.upper().replace("_", "-") for name in os.listdir(paths.PATTERNS) if not name.startswith("_"))
 
 
 @pytest.fixture
@@ -60,12 +82,12 @@ def complaints(overlay):
 
 @pytest.fixture
 def patterns(tmp_path):
-    """A folder with a copy of these packaged patterns."""
+    """A folder with a copy of these patterns of `tests/data`, which stay as they are when packaged ones get better."""
     folder = tmp_path / "patterns"
 
     def copy(*names):
         for name in names:
-            shutil.copytree(os.path.join(paths.PATTERNS, name), folder / name)
+            shutil.copytree(os.path.join(os.path.dirname(__file__), "data", "patterns", name), folder / name)
         return folder
 
     return copy

@@ -58,7 +58,7 @@ def test_the_diagram_is_the_table(spec):
 
 def test_the_answer_in_the_readme_is_what_is_answered(runtime):
     shown = re.search(r"^```text\n(.*?)^```$", source(os.path.join(ROOT, "README.md")), re.M | re.S).group(1)
-    answer = runtime.providers["knowledge"].query("background job processing").content[0]["text"]
+    answer = runtime.provider("knowledge").query("background job processing").content[0]["text"]
     for line in shown.splitlines():
         words = re.sub(r"^\s*(Threat|Check|Fix)\s+", "", line).strip()
         if words and words != "…" and not words.startswith(("TMKB", "Start from")) and "patterns, " not in words:

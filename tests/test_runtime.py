@@ -22,8 +22,6 @@ CALL = {
 class Stub:
     """A provider whose one operation does what it is told."""
 
-    facts, warnings = {}, ()
-
     def __init__(self, act):
         self.act = act
 
@@ -37,9 +35,8 @@ def call(spec, tmp_path):
 
     def answer(act, message=CALL, revision="2025-11-25"):
         with open(tmp_path / "log", "w+b") as file:
-            runtime = Runtime(
-                copy.deepcopy(spec), {"knowledge": Stub(act)}, log.Log(spec["server"]["log"], "debug", file.fileno())
-            )
+            output = log.Log(spec["server"]["log"], "debug", file.fileno())
+            runtime = Runtime(copy.deepcopy(spec), lambda name: Stub(act), output)
             connection = runtime.connect()
             for line in (
                 {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": revision}},
@@ -47,6 +44,7 @@ def call(spec, tmp_path):
             ):
                 runtime.handle(connection, json.dumps(line).encode())
             (sent,) = runtime.handle(connection, json.dumps(message).encode())
+            output.flush()
             file.seek(0)
             return json.loads(sent), file.read().decode()
 
@@ -79,7 +77,9 @@ def test_a_tool_error_is_told_in_its_own_words(call):
     assert "Traceback" not in logged
 
 
-@pytest.mark.parametrize("outcome", [float("nan"), {"x": {1, 2}}, Result([{"type": "text", "text": float("inf")}])])
+@pytest.mark.parametrize(
+    "outcome", [float("nan"), {"x": {1, 2}}, Result([{"type": "text", "text": float("inf")}]), "no facts for the log"]
+)
 def test_an_outcome_that_cannot_be_sent_is_an_internal_error(call, outcome):
     answer, logged = call(lambda: outcome)
 
@@ -112,19 +112,47 @@ def test_deep_messages_do_not_break_the_debug_log(call):
     assert "…" in logged
 
 
-def test_a_provider_that_no_server_names_is_opened_when_needed(spec, quiet):
+def test_answers_are_kept_by_their_arguments(spec, quiet):
+    calls = []
+
+    class Counting:
+        def operation(self, name, tool):
+            return lambda **arguments: calls.append(arguments) or "answer"
+
     changed = copy.deepcopy(spec)
-    changed["tools"]["tmkb_query"] |= {
-        "provider": "script.answer",
-        "answer": "Hello",
-        "log": changed["server"]["log"]["called"],
-    }
-    runtime = Runtime(changed, {}, quiet(changed))
+    changed["tools"]["tmkb_query"] |= {"keep": 2, "log": changed["server"]["log"]["called"]}
+    runtime = Runtime(changed, lambda name: Counting(), quiet(changed))
+    connection = runtime.connect()
+    connection.state = "initialized"
+
+    def ask(context, **more):
+        arguments = {"context": context, **more}
+        message = {**CALL, "params": {"name": "tmkb_query", "arguments": arguments}}
+        return runtime.handle(connection, json.dumps(message).encode())
+
+    first = ask("a")
+    assert ask("a") == ask(" a ") == first
+    assert len(calls) == 1
+    for again in (lambda: ask("a", verbosity="human"), lambda: ask("b"), lambda: ask("a")):
+        again()
+    assert len(calls) == 4  # the oldest of three is not kept
+    for _ in range(2):
+        ask("x" * 2000)
+    assert len(calls) == 6  # long questions are not kept
+    assert len(runtime.kept["tmkb_query"]) == 2
+
+
+def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet):
+    def broken(name):
+        raise OSError("gone")
+
+    runtime = Runtime(spec, broken, quiet(spec))
+    runtime.prepare()
     connection = runtime.connect()
     connection.state = "initialized"
     (sent,) = runtime.handle(connection, json.dumps(CALL).encode())
 
-    assert json.loads(sent)["result"]["content"][0]["text"] == "Hello"
+    assert json.loads(sent)["result"]["isError"] is True
 
 
 # Log
@@ -144,9 +172,12 @@ def test_lines_that_find_no_room_are_dropped_and_counted(spec, pipe):
     output = log.Log(spec["server"]["log"], "info", write)
     while not output.dropped:
         output.write("failed", line="x" * 5000)
+        output.flush()
     output.write("failed", line="y")
+    output.flush()
     received = os.read(read, 1 << 20)
     output.write("failed", line="z")
+    output.flush()
     received += os.read(read, 1 << 20)
     lines = received.decode().splitlines()
 
@@ -159,5 +190,16 @@ def test_a_log_that_nobody_can_read_is_no_error(spec, pipe):
     os.close(read)
     output = log.Log(spec["server"]["log"], "info", write)
     output.write("shutdown")
+    output.flush()
     os.close(write)
     output.write("shutdown")
+    output.flush()
+
+
+def test_lines_do_not_wait_for_ever(spec, pipe):
+    read, write = pipe
+    output = log.Log(spec["server"]["log"], "info", write)
+    for _ in range(100):
+        output.write("shutdown")
+
+    assert os.read(read, 1 << 20).count(b"\n") == 100

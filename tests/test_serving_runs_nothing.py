@@ -13,8 +13,8 @@ from tmkb.cli import main
 @pytest.fixture
 def trapped(patterns, tmp_path):
     """A pattern whose every file writes a marker when it is run."""
-    folder, marker = patterns("tmkb_auth_026"), tmp_path / "marker"
-    for path in (folder / "tmkb_auth_026").glob("*.py"):
+    folder, marker = patterns("acme_auth_026"), tmp_path / "marker"
+    for path in (folder / "acme_auth_026").glob("*.py"):
         path.write_text(f"open({str(marker)!r}, 'w').write('ran')\n" + path.read_text())
     return str(folder), marker
 
@@ -25,7 +25,7 @@ def test_nothing_runs(trapped, capsys):
         server.handshake()
         answer = json.loads(server.query(context="role claim in a jwt", verbosity="human")["content"][0]["text"])
         server.end()
-    for words in (["validate", folder], ["list", "--patterns", folder], ["get", "TMKB-AUTH-026", "--patterns", folder]):
+    for words in (["validate", folder], ["list", "--patterns", folder], ["get", "ACME-AUTH-026", "--patterns", folder]):
         assert main.main(words) == 0
     main.main(["query", "role claim", "--patterns", folder])
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error")
 _ATOMIC = 4096  # a pipe that polls as writable takes this much without waiting (PIPE_BUF)
+_MANY = 100  # lines that may wait
 
 # C0, DEL, C1, the separators that some viewers break lines at, and what reverses the direction of text
 _CONTROLS = {
@@ -32,39 +33,55 @@ _CONTROLS = {
 
 
 class Log:
-    """Writes the lines of ``lines`` (id → template) that are at least of ``level`` to the file descriptor ``fd``."""
+    """Writes the lines of ``lines`` (id → template) that are at least of ``level`` to the file descriptor ``fd``.
 
-    __slots__ = ("dropped", "fd", "level", "lines", "torn")
+    Lines are collected and go out together when `flush` is called, or when many wait.
+    """
+
+    __slots__ = ("dropped", "fd", "least", "level", "lines", "torn", "waiting")
 
     def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
         self.lines = lines
         self.level = level
+        self.least = LEVELS.index(level)
         self.fd = fd
+        self.waiting: list[bytes] = []
         self.dropped = 0
         self.torn = False  # the end of the last line found no room
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
-        """Write one line, given as itself or by its id, if its level is wanted."""
+        """Add one line, given as itself or by its id, if its level is wanted."""
         found = self.lines[line] if isinstance(line, str) else line
         level = str(found["level"])
-        if LEVELS.index(level) < LEVELS.index(self.level):
+        if LEVELS.index(level) < self.least:
             return
-        if self.dropped and self._has_room():
-            count, self.dropped = self.dropped, 0
-            self.write("lines_dropped", count=count)
         head = (
-            f"[{level.upper()}]"
+            f"[{level.upper()}] "
             if request_id is None
-            else f"[{level.upper()}] [req_id={template.cut(str(request_id))}]"
+            else f"[{level.upper()}] [req_id={template.cut(str(request_id))}] "
         )
-        text = f"{head} {template.fill(str(found['message']), fields)}"
-        self._put(text.translate(_CONTROLS).encode("utf-8", "backslashreplace") + b"\n")
+        text = head + template.fill(str(found["message"]), fields)
+        if not text.isprintable():
+            text = text.translate(_CONTROLS)
+        self.waiting.append(text.encode("utf-8", "backslashreplace") + b"\n")
+        if len(self.waiting) >= _MANY:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits; a line that finds no room is dropped."""
+        lines, self.waiting = self.waiting, []
+        for line in _joined(lines):
+            if self.dropped and self._has_room():
+                count, self.dropped = self.dropped, 0
+                self.write("lines_dropped", count=count)
+                self._put(self.waiting.pop())
+            self._put(line)
 
     def _put(self, data: bytes) -> None:
         data = b"\n" * self.torn + data
         for start in range(0, len(data), _ATOMIC):
             if not self._has_room():
-                self.dropped += 1
+                self.dropped += data.count(b"\n", start)
                 self.torn = self.torn or start > 0
                 return
             try:
@@ -79,3 +96,14 @@ class Log:
         poller = poll()
         poller.register(self.fd, POLLOUT)
         return bool(poller.poll(0))
+
+
+def _joined(lines: list[bytes]) -> list[bytes]:
+    """``lines`` in as few pieces as can each be written at once."""
+    pieces: list[bytes] = []
+    for line in lines:
+        if pieces and len(pieces[-1]) + len(line) <= _ATOMIC:
+            pieces[-1] += line
+        else:
+            pieces.append(line)
+    return pieces

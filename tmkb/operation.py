@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 class Result:
     """An answer whose form the operation decides: content blocks as the protocol has them, and facts for the log."""
 
-    __slots__ = ("content", "facts", "is_error")
+    __slots__ = ("content", "encoded", "facts", "is_error")
 
     def __init__(self, content: list[JsonObject], is_error: bool = False, facts: JsonObject | None = None) -> None:
         self.content = content
         self.is_error = is_error
         self.facts = facts or {}
+        self.encoded: bytes | None = None  # as the engine has sent it, for an answer that is sent again
 
 
 if TYPE_CHECKING:

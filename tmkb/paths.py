@@ -1,12 +1,16 @@
-"""Where the data is: beside this file in an installed package, at the top of a checkout. Knows no file's contents."""
+"""Where the data is: beside this file in an installed package, at the top of a checkout, or where a user says."""
 
 from __future__ import annotations
 
-import os.path
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_DATA = os.path.join(_HERE, "_data")
-ROOT = _DATA if os.path.isdir(_DATA) else os.path.dirname(_HERE)
+DATA = os.path.join(_HERE, "_data")  # only in an installed package
+ROOT = DATA if os.path.isdir(DATA) else os.path.dirname(_HERE)
 
 SCHEMAS = os.path.join(ROOT, "schemas")
 PATTERNS = os.path.join(ROOT, "patterns")
@@ -20,3 +24,8 @@ def shown(path: str) -> str:
     except ValueError:  # Windows: another drive
         return path
     return path if relative.startswith("..") else relative
+
+
+def named(flags: Sequence[str] | None, variable: str) -> list[str]:
+    """The folders that are named by ``flags``, else by the environment ``variable``; none where neither names any."""
+    return list(flags or [folder for folder in os.environ.get(variable, "").split(os.pathsep) if folder])

@@ -31,5 +31,8 @@ def line(problem: Problem) -> str:
 
 
 def _cut(fields: dict[str, object]) -> dict[str, object]:
-    """What stands in the file may be of any length; our own words are not."""
-    return {k: template.cut(v) if isinstance(v, str) and k not in ("known", "reason") else v for k, v in fields.items()}
+    """What an author wrote may be of any length; paths, lists and reasons have to be whole."""
+    return {k: template.cut(v) if isinstance(v, str) and k in _WRITTEN else v for k, v in fields.items()}
+
+
+_WRITTEN = ("found", "key", "name", "text", "value")

@@ -13,7 +13,7 @@ from tmkb.providers import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Id
@@ -22,18 +22,33 @@ if TYPE_CHECKING:
     from tmkb.values import JsonValue
 
 
-class Runtime:
-    """One server, ready for any number of connections."""
+_LONGEST = 1000  # characters of all arguments together; longer questions are not asked twice
 
-    def __init__(self, spec: Spec, providers: Mapping[str, registry.Provider], output: log.Log) -> None:
+
+class Runtime:
+    """One server, ready for any number of connections. Providers are opened when they are first needed."""
+
+    def __init__(self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log) -> None:
+        """``provider`` opens the provider of a name."""
         self.spec = spec
-        self.providers = dict(providers)
+        self.provider = provider
         self.log = output
+        self.opened: dict[str, registry.Provider] = {}
         self.operations: dict[str, Operation] = {}
+        self.kept: dict[str, dict[tuple[object, ...], Result | JsonValue]] = {}  # tool → arguments → outcome
+        self.once: dict[tuple[str, str], bytes] = {}
 
     def connect(self) -> Connection:
         """A connection to a new peer."""
-        return Connection(self.spec, traced=self.log.level == "debug")
+        return Connection(self.spec, self.once, traced=self.log.level == "debug")
+
+    def prepare(self) -> None:
+        """Open what the first call will need, at a moment when nobody waits."""
+        for tool in self.spec["tools"].values():
+            try:
+                self._operation(tool)
+            except Exception:  # fails again when it is called, and is told then
+                continue
 
     def handle(self, connection: Connection, line: bytes) -> list[bytes]:
         """The messages that answer one line (without its newline), in order; none for a notification."""
@@ -47,12 +62,12 @@ class Runtime:
         messages: list[bytes] = []
         for effect in effects:
             if isinstance(effect, Send):
-                messages.append(message.encode(effect.message))
+                messages.append(effect.message)
                 self._trace_out(effect.message)
-            elif isinstance(effect, Invoke):
-                messages += self._run(connection, effect)
             elif isinstance(effect, Log):
                 self.log.write(effect.line, effect.request_id, **effect.fields)
+            elif isinstance(effect, Invoke):
+                messages += self._run(connection, effect)
             elif isinstance(effect, Trace):
                 self._trace(effect.kind, effect.request_id, _shortened(effect.value))
             else:
@@ -60,17 +75,21 @@ class Runtime:
         return messages
 
     def _run(self, connection: Connection, invoke: Invoke) -> list[bytes]:
+        outcome = self._outcome(invoke)
         try:
-            return self._perform(connection, reception.complete(connection, invoke, self._outcome(invoke)))
+            effects = reception.complete(connection, invoke, outcome)
         except Exception as error:  # what the operation gave cannot be sent
-            fault = Fault(error, invoke.request_id)
-            return self._perform(connection, [fault, *reception.fail(connection, invoke)])
+            effects = [Fault(error, invoke.request_id), *reception.fail(connection, invoke)]
+        return self._perform(connection, effects)
 
     def _outcome(self, invoke: Invoke) -> Result | JsonValue | ToolError:
-        """What the operation gave. One that breaks down is logged, and told in the tool's own words."""
+        """What the operation gave, now or to the same question before. One that breaks down is logged, and told."""
         started = time.perf_counter()
+        kept, question = self.kept.setdefault(invoke.tool["name"], {}), _question(invoke)
+        if question is not None and question in kept:
+            return kept[question]
         try:
-            return self._operation(invoke.tool)(**invoke.arguments)
+            outcome = self._operation(invoke.tool)(**invoke.arguments)
         except ToolError as error:
             return error
         except Exception as error:
@@ -79,23 +98,29 @@ class Runtime:
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
             self._trace("timing", invoke.request_id, {"operation": invoke.tool["provider"], "ms": took})
+        if question is not None:
+            kept[question] = outcome
+            if len(kept) > invoke.tool["keep"]:
+                del kept[next(iter(kept))]
+        return outcome
 
     def _operation(self, tool: Tool) -> Operation:
         operation = self.operations.get(tool["name"])
         if operation is None:
             provider, _, name = tool["provider"].partition(".")
-            if provider not in self.providers:
-                self.providers[provider] = registry.open_provider(provider, {})
-            operation = self.operations[tool["name"]] = self.providers[provider].operation(name, tool)
+            if provider not in self.opened:
+                self.opened[provider] = self.provider(provider)
+            operation = self.operations[tool["name"]] = self.opened[provider].operation(name, tool)
         return operation
 
     def _trace(self, kind: str, request_id: Id | None, value: JsonValue) -> None:
         if self.log.level == "debug":
             self.log.write("trace", request_id, kind=kind, value=message.compact(value))
 
-    def _trace_out(self, sent: JsonValue) -> None:
+    def _trace_out(self, sent: bytes) -> None:
         if self.log.level == "debug":
-            for response in sent if isinstance(sent, list) else [sent]:
+            decoded = message.decode(sent)
+            for response in decoded if isinstance(decoded, list) else [decoded]:
                 if isinstance(response, dict):
                     ours = {key: _shortened(part) if key == "id" else part for key, part in response.items()}
                     self._trace("message_out", message.readable_id(response), ours)
@@ -105,6 +130,17 @@ class Runtime:
 
         for line in "".join(traceback.format_exception(fault.error)).splitlines():
             self.log.write("failed", fault.request_id, line=line)
+        self.log.flush()
+
+
+def _question(invoke: Invoke) -> tuple[object, ...] | None:
+    """What the outcome can be kept by; None where it is not kept, or the arguments are no short texts."""
+    if not invoke.tool.get("keep"):
+        return None
+    values = invoke.arguments.values()
+    if sum(len(value) if isinstance(value, str) else _LONGEST for value in values) >= _LONGEST:
+        return None
+    return tuple(invoke.arguments.items())
 
 
 def _shortened(value: JsonValue, depth: int = 8) -> JsonValue:

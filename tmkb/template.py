@@ -42,9 +42,15 @@ def pieces(template: str) -> Iterator[tuple[str, str | None]]:
 
 def fill(template: str, fields: Mapping[str, object]) -> str:
     """``template`` with every hole filled from ``fields``. Holes and fields were held together when it was loaded."""
-    return "".join(text + ("" if name is None else str(fields[name])) for text, name in pieces(template))
+    parts = _KNOWN.get(template)
+    if parts is None:
+        parts = _KNOWN[template] = list(pieces(template))
+    return "".join([text if name is None else f"{text}{fields[name]}" for text, name in parts])
 
 
 def holes(template: str) -> list[str]:
     """The names that ``template`` asks for, in order. Raises ValueError as `pieces` does."""
     return [name for _, name in pieces(template) if name is not None]
+
+
+_KNOWN: dict[str, list[tuple[str, str | None]]] = {}  # templates are few: they stand in files

@@ -56,6 +56,16 @@ def exploit_deleted_account(example: Example) -> Outcome:
         return observed(s, ACME)
 
 
+def exploit_moved_member(example: Example) -> Outcome:
+    """Bob moves to Globex while his job waits; it still publishes in Acme."""
+    with stage(example) as s:
+        assert s.client("bob").post(f"/documents/{ACME}/publish").status_code == 202
+        with s.app.app_context():
+            db.session.get(User, BOB).organization_id = GLOBEX
+            db.session.commit()
+        return observed(s, ACME)
+
+
 def legitimate_job(example: Example) -> None:
     """Bob has Acme's document published, once; Globex's he cannot even ask for."""
     with stage(example) as s:

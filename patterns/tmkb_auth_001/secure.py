@@ -22,12 +22,14 @@ def publish(document_id):
 @shared_task
 def publish_document(document_id, actor_id):
     actor = db.session.get(User, actor_id)
-    document = db.session.get(Document, document_id)
-    if actor is None or document.organization_id != actor.organization_id:
+    document = actor and db.session.scalar(
+        db.select(Document).filter_by(id=document_id, organization_id=actor.organization_id)
+    )
+    if document is None:
         raise PermissionError("actor may not publish this")
+    # endregion
     document.state = "published"
     db.session.commit()
 
 
-# endregion
 # endregion

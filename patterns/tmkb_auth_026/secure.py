@@ -1,36 +1,58 @@
-"""An admin call that takes the identity from the token and the role from the database."""
+"""An admin call that takes the identity from the token, and role and organization from the database."""
 
 from datetime import UTC, datetime, timedelta
 
 import jwt
 from flask import Blueprint, abort, current_app, jsonify, request
 
-from tmkb.proof.stage import User, db
+from tmkb.proof.stage import db
+
+
+class Account(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    name = db.Column(db.String, nullable=False)
+    role = db.Column(db.String, nullable=False)
+    organization_id = db.Column(db.Integer)
+
 
 # region example
 bp = Blueprint("admin", __name__)
 
 
-def issue_token(user):
-    claims = {"sub": str(user.id), "role": user.role, "exp": datetime.now(UTC) + timedelta(hours=8)}
+def issue_token(account):
+    claims = {
+        "sub": str(account.id),
+        "role": account.role,
+        "org": account.organization_id,
+        "exp": datetime.now(UTC) + timedelta(hours=8),
+    }
     return jwt.encode(claims, current_app.config["JWT_KEY"], algorithm="HS256")
 
 
-def set_role(user, role):
-    user.role = role
+def read_token():
+    token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    try:
+        return jwt.decode(
+            token, current_app.config["JWT_KEY"], algorithms=["HS256"], options={"require": ["exp", "sub"]}
+        )
+    except jwt.InvalidTokenError:
+        abort(401)
+
+
+def change_membership(account, role, organization_id):
+    account.role, account.organization_id = role, organization_id
     db.session.commit()
 
 
-@bp.get("/admin/users")
-def list_users():
-    token = request.headers["Authorization"].removeprefix("Bearer ")
+@bp.get("/admin/members")
+def list_members():
     # region template
-    claims = jwt.decode(token, current_app.config["JWT_KEY"], algorithms=["HS256"])
-    user = db.session.get(User, int(claims["sub"]))
-    if user is None or user.role != "admin":
+    account = db.session.get(Account, int(read_token()["sub"]))
+    if account is None or account.role != "admin" or account.organization_id is None:
         abort(403)
+    members = db.session.scalars(db.select(Account).filter_by(organization_id=account.organization_id))
     # endregion
-    return jsonify([u.name for u in db.session.scalars(db.select(User))])
+    return jsonify([member.name for member in members])
 
 
 # endregion

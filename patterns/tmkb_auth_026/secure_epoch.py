@@ -1,54 +1,60 @@
-"""Every change of rights raises the user's epoch; a token of an earlier epoch is refused."""
+"""Every change of rights raises a counter of the account; a token that carries an older one is refused."""
 
 from datetime import UTC, datetime, timedelta
 
 import jwt
 from flask import Blueprint, abort, current_app, jsonify, request
 
-from tmkb.proof.stage import User, db
+from tmkb.proof.stage import db
 
 
-class Epoch(db.Model):
-    user_id = db.Column(db.Integer, primary_key=True)
-    number = db.Column(db.Integer, nullable=False, default=1)
+class Account(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    name = db.Column(db.String, nullable=False)
+    role = db.Column(db.String, nullable=False)
+    organization_id = db.Column(db.Integer)
+    epoch = db.Column(db.Integer, nullable=False, default=1)
 
 
 # region example
 bp = Blueprint("admin", __name__)
 
 
-def epoch_of(user_id):
-    if db.session.get(User, user_id) is None:
-        return None
-    return db.session.get(Epoch, user_id) or Epoch(user_id=user_id, number=1)
-
-
-def issue_token(user):
+def issue_token(account):
     claims = {
-        "sub": str(user.id),
-        "role": user.role,
-        "epoch": epoch_of(user.id).number,
+        "sub": str(account.id),
+        "role": account.role,
+        "org": account.organization_id,
+        "epoch": account.epoch,
         "exp": datetime.now(UTC) + timedelta(hours=8),
     }
     return jwt.encode(claims, current_app.config["JWT_KEY"], algorithm="HS256")
 
 
-def set_role(user, role):
-    user.role = role
-    epoch = epoch_of(user.id)
-    epoch.number += 1
-    db.session.add(epoch)
+def read_token():
+    token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    try:
+        return jwt.decode(
+            token, current_app.config["JWT_KEY"], algorithms=["HS256"], options={"require": ["exp", "sub"]}
+        )
+    except jwt.InvalidTokenError:
+        abort(401)
+
+
+def change_membership(account, role, organization_id):
+    account.role, account.organization_id = role, organization_id
+    account.epoch = Account.epoch + 1
     db.session.commit()
 
 
-@bp.get("/admin/users")
-def list_users():
-    token = request.headers["Authorization"].removeprefix("Bearer ")
-    claims = jwt.decode(token, current_app.config["JWT_KEY"], algorithms=["HS256"])
-    epoch = epoch_of(int(claims["sub"]))
-    if epoch is None or claims["epoch"] != epoch.number or claims["role"] != "admin":
+@bp.get("/admin/members")
+def list_members():
+    claims = read_token()
+    account = db.session.get(Account, int(claims["sub"]))
+    if account is None or claims.get("epoch") != account.epoch or claims["role"] != "admin":
         abort(403)
-    return jsonify([u.name for u in db.session.scalars(db.select(User))])
+    members = db.session.scalars(db.select(Account).filter_by(organization_id=claims["org"]))
+    return jsonify([member.name for member in members])
 
 
 # endregion

@@ -12,7 +12,7 @@ import pytest
 from tmkb import __version__, paths
 from tmkb.cli import main
 
-PATTERNS = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
+THREE = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def test_query_prints_the_answer(tmkb):
     status, out, err = tmkb("query", "background job processing")
 
     assert (status, err) == (0, "")
-    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == PATTERNS
+    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
     assert "def publish_document(document_id, actor_id):" in out
     assert re.search(r"3 of 3 patterns, \d+ tokens\n$", out)
 
 
 def test_query_as_json_is_what_a_client_gets(tmkb, runtime):
     _, out, _ = tmkb("query", "background job processing", "--json")
-    answer = runtime.providers["knowledge"].query("background job processing").content[0]["text"]
+    answer = runtime.provider("knowledge").query("background job processing").content[0]["text"]
 
     assert out == answer + "\n"
 
@@ -114,48 +114,51 @@ def test_get_of_what_is_not_there_names_the_nearest(tmkb):
     assert tmkb("get", "xyz") == (1, "", "tmkb: There is no pattern xyz.\n")
 
 
-def test_list_prints_a_line_for_each(tmkb):
+def test_list_prints_a_line_for_each(tmkb, ids):
     status, out, _ = tmkb("list")
 
     assert status == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["id", *PATTERNS]
-    assert [each["id"] for each in json.loads(tmkb("list", "--json")[1])] == PATTERNS
+    assert [line.split()[0] for line in out.splitlines()] == ["id", *ids]
+    assert [each["id"] for each in json.loads(tmkb("list", "--json")[1])] == ids
 
 
-def test_list_filters(tmkb):
-    assert [each["id"] for each in json.loads(tmkb("list", "--tier", "b", "--json")[1])] == ["TMKB-AUTH-024"]
+def test_list_filters(tmkb, patterns):
+    folder = str(patterns("acme_auth_001", "acme_auth_024"))
+    found = json.loads(tmkb("list", "--tier", "b", "--json", "--patterns", folder)[1])
+
+    assert [each["id"] for each in found] == ["ACME-AUTH-024"]
     assert tmkb("list", "--severity", "none") == (1, "", "tmkb: No pattern.\n")
     assert tmkb("list", "--severity", "none", "--json")[:2] == (1, "[]\n")
 
 
 def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
-    folder = patterns("tmkb_auth_001", "tmkb_auth_024")
-    (folder / "tmkb_auth_024" / "secure.py").unlink()
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    (folder / "acme_auth_024" / "secure.py").unlink()
     status, out, err = tmkb("list", "--patterns", str(folder), "--patterns", "no/such")
 
-    assert (status, "TMKB-AUTH-024" in out) == (0, False)
+    assert (status, "ACME-AUTH-024" in out) == (0, False)
     assert err == (
-        f"{folder}/tmkb_auth_024/pattern.yaml:61:14: secure.py is no .py file in this folder.\n"
+        f"{folder}/acme_auth_024/pattern.yaml:61:14: secure.py is no .py file in this folder.\n"
         "no/such:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
     )
 
 
-def test_validate_is_content_with_the_packaged_patterns(tmkb):
-    assert tmkb("validate") == (0, "3 patterns, no problems.\n", "")
-    assert json.loads(tmkb("validate", "--json")[1]) == {"patterns": 3, "problems": []}
+def test_validate_is_content_with_the_packaged_patterns(tmkb, ids):
+    assert tmkb("validate") == (0, f"{len(ids)} patterns, no problems.\n", "")
+    assert json.loads(tmkb("validate", "--json")[1]) == {"patterns": len(ids), "problems": []}
 
 
 def test_validate_takes_folders_and_files(tmkb, patterns):
-    folder = patterns("tmkb_auth_001", "tmkb_auth_024")
+    folder = patterns("acme_auth_001", "acme_auth_024")
 
     assert tmkb("validate", str(folder))[1] == "2 patterns, no problems.\n"
-    assert tmkb("validate", str(folder / "tmkb_auth_001"))[1] == "1 pattern, no problems.\n"
-    assert tmkb("validate", str(folder / "tmkb_auth_024" / "pattern.yaml"))[1] == "1 pattern, no problems.\n"
+    assert tmkb("validate", str(folder / "acme_auth_001"))[1] == "1 pattern, no problems.\n"
+    assert tmkb("validate", str(folder / "acme_auth_024" / "pattern.yaml"))[1] == "1 pattern, no problems.\n"
 
 
 def test_validate_tells_every_problem(tmkb, patterns, tmp_path):
-    folder = patterns("tmkb_auth_024")
-    file = folder / "tmkb_auth_024" / "pattern.yaml"
+    folder = patterns("acme_auth_024")
+    file = folder / "acme_auth_024" / "pattern.yaml"
     file.write_text(file.read_text().replace("severity: medium", "severity: huge").replace("tier: B", "teir: B"))
     status, out, _ = tmkb("validate", str(folder), str(tmp_path / "missing"))
 

@@ -84,10 +84,12 @@ def test_a_batch_waits_for_all_its_operations(runtime):
         connection, json.dumps([*calls, {"jsonrpc": "2.0", "id": 3, "method": "ping"}]).encode()
     )
     first, second = [effect for effect in effects if isinstance(effect, Invoke)]
+    for invoke in (first, second):
+        invoke.tool = {**invoke.tool, "log": {"level": "info", "message": "Done"}}
 
     assert not any(isinstance(effect, Send) for effect in effects)
     assert not any(isinstance(effect, Send) for effect in reception.complete(connection, second, "two"))
-    (sent,) = [e.message for e in reception.complete(connection, first, "one") if isinstance(e, Send)]
+    (sent,) = [json.loads(e.message) for e in reception.complete(connection, first, "one") if isinstance(e, Send)]
     assert [response["id"] for response in sent] == [1, 2, 3]
     assert sent[0]["result"]["content"] == [{"type": "text", "text": "one"}]
 
@@ -102,10 +104,14 @@ def test_outcomes_become_results(runtime):
         )
         if isinstance(e, Invoke)
     ]
-    invoke.tool = {**invoke.tool, "log": {"level": "info", "message": "{tool}"}}
+    invoke.tool = {**invoke.tool, "log": {"level": "info", "message": "{tool}", "fields": ["tool"]}}
 
     def result(outcome):
-        return next(e.message["result"] for e in reception.complete(connection, invoke, outcome) if isinstance(e, Send))
+        return next(
+            json.loads(e.message)["result"]
+            for e in reception.complete(connection, invoke, outcome)
+            if isinstance(e, Send)
+        )
 
     assert result({"a": "é"}) == {"content": [{"type": "text", "text": '{"a":"é"}'}], "isError": False}
     assert result(Result([], is_error=True)) == {"content": [], "isError": True}
@@ -126,9 +132,9 @@ def test_a_batch_that_is_too_long_is_refused_whole(runtime):
 
 def test_a_place_in_a_batch_is_kept():
     batch = Batch()
-    batch.add("first")
+    batch.add(b"first")
 
-    assert (batch.responses, batch.running) == (["first"], set())
+    assert (batch.responses, batch.running) == ([b"first"], set())
 
 
 ids = (

@@ -3,33 +3,63 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tmkb.knowledge import answer, library, tokens
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def patterns():
-    return library.load([library.PACKAGED]).patterns
+    return library.load(None).patterns
 
 
-@pytest.fixture(autouse=True)
-def from_root(monkeypatch):
-    from tmkb import paths
-
-    monkeypatch.chdir(paths.ROOT)
+@pytest.fixture(scope="session")
+def renderer(patterns):
+    return answer.Renderer(answer.fragments(patterns, tokens.count))
 
 
-def test_the_count_is_the_size_of_the_answer_itself(patterns):
-    for chosen in ([], patterns[:1], patterns):
-        for answered in (answer.for_agent(chosen, 500), answer.for_human(chosen)):
-            assert answered.value["token_count"] == tokens.count(answered.text)
-            assert json.loads(answered.text) == answered.value
+def rendered(patterns, limit=None):
+    """The answer with exactly these patterns."""
+    made = answer.Renderer(answer.fragments(patterns, tokens.count))
+    numbers = range(len(patterns))
+    return made.for_human(numbers) if limit is None else made.for_agent(numbers, limit)
 
 
-def test_an_answer_for_agents_has_these_keys_in_this_order(patterns):
-    value = answer.for_agent(patterns, 500).value
+def value(answered):
+    return json.loads(answered.text)
 
-    assert list(value) == [
+
+@given(st.data())
+def test_the_count_is_the_size_of_the_answer_itself(renderer, patterns, data):
+    numbers = data.draw(st.lists(st.integers(0, len(patterns) - 1), unique=True, max_size=10))
+    limit = data.draw(st.integers(0, 1200))
+    for answered in (renderer.for_agent(numbers, limit), renderer.for_human(numbers)):
+        assert value(answered)["token_count"] == tokens.count(answered.text)
+        assert (value(answered)["pattern_count"], value(answered)["patterns_included"]) == (
+            answered.chosen,
+            answered.included,
+        )
+
+
+@given(text=st.lists(st.text(max_size=12), min_size=4, max_size=4))
+def test_the_count_holds_whatever_the_texts_are(patterns, text):
+    threat, check, fix, template = (each.encode("utf-8", "replace").decode() for each in text)
+    strange = {**patterns[0], "agent_summary": {"threat": threat, "check": check, "fix": fix}, "template": template}
+    for limit in (0, 30, 60, 90, 500):
+        answered = rendered([strange, strange], limit)
+        assert value(answered)["token_count"] == tokens.count(answered.text)
+
+
+def test_an_answer_is_compact_json(renderer):
+    for answered in (renderer.for_agent([0, 1, 2], 500), renderer.for_human([0, 1]), renderer.for_agent([], 500)):
+        assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
+
+
+def test_an_answer_for_agents_has_these_keys_in_this_order(renderer):
+    shown = value(renderer.for_agent([0, 1, 2], 500))
+
+    assert list(shown) == [
         "pattern_count",
         "patterns_included",
         "patterns",
@@ -37,53 +67,60 @@ def test_an_answer_for_agents_has_these_keys_in_this_order(patterns):
         "token_count",
         "token_limit_reached",
     ]
-    assert [list(each) for each in value["patterns"]] == [["id", "severity", "threat", "check", "fix"]] * 3
-    assert list(value["code_pattern"]) == ["language", "framework", "secure_template"]
-    assert value["token_limit_reached"] is False
-    assert value["token_count"] <= 500
+    assert [list(each) for each in shown["patterns"]] == [["id", "severity", "threat", "check", "fix"]] * 3
+    assert list(shown["code_pattern"]) == ["language", "framework", "secure_template"]
+    assert shown["token_limit_reached"] is False
+    assert shown["token_count"] <= 500
 
 
-def test_what_does_not_fit_is_left_out_from_the_end(patterns):
-    full = answer.for_agent(patterns, 500).value["token_count"]
+def test_any_three_packaged_patterns_fit_into_an_answer(renderer, patterns):
+    by_size = sorted(range(len(patterns)), key=lambda n: -renderer.patterns[n]["agent"]["more"])
+    for number in range(len(patterns)):
+        largest = [number, *[other for other in by_size if other != number][:2]]
+        assert value(renderer.for_agent(largest, 500))["token_limit_reached"] is False, patterns[number]["id"]
+
+
+def test_what_does_not_fit_is_left_out_from_the_end(renderer):
+    full = value(renderer.for_agent([0, 1, 2], 10_000))["token_count"]
+    least = value(renderer.for_agent([0, 1, 2], 0))["token_count"]
     seen = []
     for limit in range(full + 1):
-        answered = answer.for_agent(patterns, limit)
-        value = answered.value
-        seen.append((value["patterns_included"], "code_pattern" in value))
-        assert value["pattern_count"] == 3
-        assert value["token_limit_reached"] is (limit < full)
-        assert value["token_count"] <= max(limit, answer.for_agent(patterns, 0).value["token_count"])
-        assert "code_pattern" not in value or value["patterns_included"]
+        shown = value(renderer.for_agent([0, 1, 2], limit))
+        seen.append((shown["patterns_included"], "code_pattern" in shown))
+        assert shown["pattern_count"] == 3
+        assert shown["token_limit_reached"] is (limit < full)
+        assert shown["token_count"] <= max(limit, least)
+        assert "code_pattern" not in shown or shown["patterns_included"]
 
-    assert seen == sorted(seen, key=lambda each: each[0])
+    assert [count for count, _ in seen] == sorted(count for count, _ in seen)
     assert (0, False) in seen and (1, False) in seen and (3, False) in seen and seen[-1] == (3, True)
 
 
-def test_a_smaller_template_can_fit_where_a_pattern_did_not(patterns):
+def test_a_small_template_can_fit_where_a_pattern_did_not(patterns):
     short = {**patterns[0], "template": "x = 1\n"}
     long = {**patterns[1], "agent_summary": {"threat": "word " * 600, "check": "?", "fix": "."}}
-    value = answer.for_agent([short, long], 500).value
+    shown = value(rendered([short, long], 500))
 
-    assert (value["pattern_count"], value["patterns_included"], "code_pattern" in value) == (2, 1, True)
-    assert value["token_limit_reached"] is True
+    assert (shown["pattern_count"], shown["patterns_included"], "code_pattern" in shown) == (2, 1, True)
+    assert shown["token_limit_reached"] is True
 
 
-def test_an_answer_for_people_has_everything(patterns):
-    value = answer.for_human(patterns).value
+def test_an_answer_for_people_has_everything(renderer):
+    shown = value(renderer.for_human([0]))
 
-    assert "code_pattern" not in value
-    assert list(value["patterns"][0]) == [
+    assert "code_pattern" not in shown
+    assert list(shown["patterns"][0]) == [
         "id", "severity", "threat", "check", "fix", "name", "likelihood", "description", "attack_scenario", "mitigations",
         "related_patterns", "references",
     ]  # fmt: skip
-    mitigation = value["patterns"][0]["mitigations"][0]
+    mitigation = shown["patterns"][0]["mitigations"][0]
     assert list(mitigation) == ["id", "name", "description", "effectiveness", "tradeoffs", "code_examples"]
     assert list(mitigation["code_examples"][0]) == ["vulnerable", "secure"]
-    assert list(value["patterns"][0]["attack_scenario"]) == ["preconditions", "steps", "impact"]
+    assert list(shown["patterns"][0]["attack_scenario"]) == ["preconditions", "steps", "impact"]
 
 
 def test_keys_without_content_are_left_out(patterns):
-    bare = {key: value for key, value in patterns[1].items() if key not in ("related_patterns", "code", "vulnerable")}
+    bare = {key: value for key, value in patterns[0].items() if key not in ("related_patterns", "code", "vulnerable")}
     bare["mitigations"] = [{"id": "M", "name": "n", "description": "d", "effectiveness": "high"}]
     bare["steps"] = []
     shown = answer.in_full(bare)
@@ -94,6 +131,10 @@ def test_keys_without_content_are_left_out(patterns):
 
 
 def test_the_size_stays_true_where_it_gains_a_digit(patterns):
-    for length in range(880, 1010):
-        human = answer.for_human([{**patterns[1], "description": "a " * length}])
-        assert human.value["token_count"] == tokens.count(human.text)
+    sizes = set()
+    for length in range(1, 400):
+        human = rendered([{**patterns[0], "description": "a " * length, "mitigations": [], "steps": []}])
+        sizes.add(value(human)["token_count"])
+        assert value(human)["token_count"] == tokens.count(human.text)
+    longer = rendered([{**patterns[0], "description": "a " * 900}])
+    assert value(longer)["token_count"] == tokens.count(longer.text) > 999

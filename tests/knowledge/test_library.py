@@ -1,5 +1,7 @@
 """Folders of patterns: what can be served, and what is said of the rest."""
 
+import shutil
+
 import pytest
 
 from tmkb import problems
@@ -8,7 +10,7 @@ from tmkb.knowledge import library, quality
 
 @pytest.fixture
 def folder(patterns):
-    return patterns("tmkb_auth_001")
+    return patterns("acme_auth_001")
 
 
 @pytest.fixture
@@ -16,23 +18,23 @@ def said(folder):
     """What is said about the pattern when ``old`` is ``new`` in one of its files."""
 
     def change(file, old, new):
-        path = folder / "tmkb_auth_001" / file
+        path = folder / "acme_auth_001" / file
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
         found = library.load([str(folder)])
         known = {"TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"}
         every = found.problems + [p for each in found.found for p in quality.review(each, known)]
-        return [problems.line(p).removeprefix(f"{folder}/tmkb_auth_001/") for p in every]
+        return [problems.line(p).removeprefix(f"{folder}/acme_auth_001/") for p in every]
 
     return change
 
 
-def test_the_packaged_patterns_can_all_be_served():
+def test_the_packaged_patterns_can_all_be_served(ids):
     found = library.load([library.PACKAGED])
 
     assert found.problems == []
-    assert [p["id"] for p in found.patterns] == ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
+    assert [p["id"] for p in found.patterns] == ids
 
 
 def test_a_pattern_has_what_is_shown_of_its_code(folder):
@@ -45,11 +47,11 @@ def test_a_pattern_has_what_is_shown_of_its_code(folder):
 
 
 def test_the_folder_may_be_that_of_one_pattern(folder):
-    assert len(library.load([str(folder / "tmkb_auth_001")]).patterns) == 1
+    assert len(library.load([str(folder / "acme_auth_001")]).patterns) == 1
 
 
 def test_a_pattern_without_code_can_be_served(folder):
-    path = folder / "tmkb_auth_001" / "pattern.yaml"
+    path = folder / "acme_auth_001" / "pattern.yaml"
     text = (
         path.read_text()
         .replace("tier: A", "tier: B")
@@ -65,13 +67,16 @@ def test_a_pattern_without_code_can_be_served(folder):
 
 
 def test_of_two_with_one_id_the_later_is_left_out(patterns, tmp_path):
-    folder = patterns("tmkb_auth_001")
-    found = library.load([library.PACKAGED, str(folder)])
+    folder = patterns("acme_auth_001")
+    again = shutil.copytree(folder, tmp_path / "again")
+    found = library.load([str(folder), str(again)])
 
-    assert len(found.patterns) == 3
+    assert len(found.patterns) == 1
     (said,) = [problems.line(problem) for problem in found.problems]
-    assert said.startswith(f"{folder}/tmkb_auth_001/pattern.yaml:3:5: TMKB-AUTH-001 is already the id of ")
-    assert said.endswith("patterns/tmkb_auth_001/pattern.yaml. This pattern is left out.")
+    assert said == (
+        f"{again}/acme_auth_001/pattern.yaml:3:5: ACME-AUTH-001 is already the id of {folder}/acme_auth_001/pattern.yaml."
+        " This pattern is left out."
+    )
 
 
 def test_folders_without_patterns_are_told(tmp_path):
@@ -90,7 +95,7 @@ def test_folders_without_patterns_are_told(tmp_path):
         ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no exploit_removed_members. Did you mean removed_member?"),
         ("pattern.yaml", "    example: secure.py", "    example: secure.py\n    leaves: [planted_job]", "planted_job", "The first mitigation with an example stops every exploit; it cannot leave any."),
         ("pattern.yaml", "TMKB-AUTH-024", "TMKB-AUTH-126", "TMKB-AUTH-126", "There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),
-        ("pattern.yaml", "id: TMKB-AUTH-001", "id: TMKB-AUTH-002", "TMKB-AUTH-002", "The folder of TMKB-AUTH-002 is called tmkb_auth_002, not tmkb_auth_001."),
+        ("pattern.yaml", "id: ACME-AUTH-001", "id: ACME-AUTH-002", "ACME-AUTH-002", "The folder of ACME-AUTH-002 is called acme_auth_002, not acme_auth_001."),
         ("pattern.yaml", "  check: Does", "  check: Does " + "really " * 80, "agent_summary:", "agent_summary has"),
         ("secure.py", "# region template", "# region templat", None, "# region template stands here 0 times; it has to be there once."),
         ("secure.py", '    document.state = "published"', '    document.state = "published"  #' + "x" * 200, None, "the region template of secure.py has"),
@@ -104,11 +109,11 @@ def test_mistakes_are_told_at_their_place(folder, said, file, old, new, at, sent
 
     assert told.startswith(sentence)
     if at is not None:
-        assert (name, at in (folder / "tmkb_auth_001" / file).read_text().splitlines()[int(line) - 1]) == (file, True)
+        assert (name, at in (folder / "acme_auth_001" / file).read_text().splitlines()[int(line) - 1]) == (file, True)
 
 
 def test_code_without_a_secure_example_is_told(folder):
-    path = folder / "tmkb_auth_001" / "pattern.yaml"
+    path = folder / "acme_auth_001" / "pattern.yaml"
     text = path.read_text().replace("    example: secure.py\n", "")
     path.write_text(text.replace("    example: secure_signed.py\n    leaves: [removed_member, deleted_account]\n", ""))
 

@@ -7,7 +7,7 @@ import pytest
 from tmkb.knowledge import pattern
 from tmkb.proof import runner
 
-NAME = "tmkb_auth_026"
+NAME = "acme_auth_026"
 USE = '    """An administrator\'s token works, a member\'s does not, and a new one after a promotion does."""\n'
 
 
@@ -146,7 +146,7 @@ def test_an_exploit_that_is_both_and_one_that_is_neither(spoilt):
 
 def test_a_wrong_claim_about_what_is_left(spoilt):
     report = spoilt(
-        "tmkb_auth_001",
+        "acme_auth_001",
         "pattern.yaml",
         "leaves: [removed_member, deleted_account]",
         "leaves: [deleted_account]",
@@ -193,7 +193,7 @@ def test_a_fresh_interpreter_is_held_to_the_time_limit(folder):
 
 
 def test_reports_come_in_order_whatever_the_number_of_jobs(patterns):
-    names = [NAME, "tmkb_auth_024", "tmkb_auth_001"]
+    names = [NAME, "acme_auth_024", "acme_auth_001"]
     folder = patterns(*names)
     found = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
 

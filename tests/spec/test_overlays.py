@@ -19,7 +19,7 @@ def test_a_file_with_extends_packaged_is_merged(overlay):
         input: {properties: {language: {enum: [python, go]}}}
         """
     )
-    tool = sources.spec("tmkb", [folder])["tools"]["tmkb_query"]
+    tool = load.load("tmkb", [folder], sources.names())["tools"]["tmkb_query"]
 
     assert tool["input"]["properties"]["language"]["enum"] == ["python", "go"]
     assert tool["input"]["required"] == ["context"]
@@ -35,7 +35,7 @@ def test_a_file_without_it_replaces(overlay):
           initialized: {accepts: {"*": initialized}}
         """
     )
-    lifecycle = sources.spec("tmkb", [folder])["lifecycles"]["handshake"]
+    lifecycle = load.load("tmkb", [folder], sources.names())["lifecycles"]["handshake"]
 
     assert list(lifecycle["states"]) == ["initialized"]
 
@@ -48,7 +48,7 @@ def test_null_removes(overlay):
         states: {not_initialized: {accepts: {ping: null}}}
         """
     )
-    states = sources.spec("tmkb", [folder])["lifecycles"]["handshake"]["states"]
+    states = load.load("tmkb", [folder], sources.names())["lifecycles"]["handshake"]["states"]
 
     assert list(states["not_initialized"]["accepts"]) == ["initialize"]
 
@@ -63,7 +63,7 @@ def test_a_revision_can_lose_what_it_inherits(overlay):
             """
         }
     )
-    spec = sources.spec("tmkb", [folder])
+    spec = load.load("tmkb", [folder], sources.names())
 
     assert "ping" not in spec["revisions"]["2025-11-25"]["methods"]
     assert "ping" in spec["revisions"]["2025-06-18"]["methods"]
@@ -75,7 +75,7 @@ def test_folders_are_looked_through_in_their_order(tmp_path):
         (tmp_path / name / "errors.yaml").write_text(
             f'kind: errors\nextends: packaged\nerrors: {{unknown_tool: {{message: "{sentence}"}}}}\n'
         )
-    spec = sources.spec("tmkb", [str(tmp_path / "first"), str(tmp_path / "second")])
+    spec = load.load("tmkb", [str(tmp_path / "first"), str(tmp_path / "second")], sources.names())
 
     assert spec["revisions"]["2025-11-25"]["errors"]["unknown_tool"]["message"] == "One: {tool}"
 
@@ -84,7 +84,7 @@ def test_json_files_count_too(tmp_path):
     (tmp_path / "errors.json").write_text(
         '{"kind": "errors", "extends": "packaged", "errors": {"parse_error": {"message": "No JSON"}}}'
     )
-    spec = sources.spec("tmkb", [str(tmp_path)])
+    spec = load.load("tmkb", [str(tmp_path)], sources.names())
 
     assert spec["revisions"]["2025-11-25"]["errors"]["parse_error"]["message"] == "No JSON"
 
@@ -104,7 +104,7 @@ def test_the_error_table_of_a_server_is_general_then_revision_then_server(overla
             """,
         }
     )
-    revisions = sources.spec("tmkb", [folder])["revisions"]
+    revisions = load.load("tmkb", [folder], sources.names())["revisions"]
     codes = {
         name: (r["errors"]["parse_error"]["code"], r["errors"]["internal_error"]["code"])
         for name, r in revisions.items()
@@ -137,7 +137,7 @@ def test_a_new_server_is_a_folder(overlay):
         input: {type: object, properties: {name: {type: string}}, required: [name]}
         """,
     )
-    spec = sources.spec("hello", [folder])
+    spec = load.load("hello", [folder], sources.names())
 
     assert (list(spec["tools"]), list(spec["revisions"])) == (["greet"], ["2025-06-18"])
     assert schemas.servers([folder]) == ["hello", "tmkb"]
@@ -145,7 +145,7 @@ def test_a_new_server_is_a_folder(overlay):
 
 def test_an_unknown_server_is_told_with_the_nearest_name():
     with pytest.raises(SpecError) as caught:
-        sources.spec("tmbk", [])
+        load.load("tmbk", [], sources.names())
 
     assert [(p.rule, p.fields["nearest"]) for p in caught.value.problems] == [("unknown_name", "tmkb")]
 

@@ -222,7 +222,7 @@ def test_a_client_that_never_reads_stderr_is_served():
 # Log
 
 
-def test_the_log_says_what_the_client_was_told(server):
+def test_the_log_says_what_the_client_was_told(server, ids):
     server.handshake()
     server.query(3, context="x", language="java")
     server.query(4, context="background job processing")
@@ -230,7 +230,7 @@ def test_the_log_says_what_the_client_was_told(server):
     server.end()
 
     assert server.log == [
-        "[INFO] Starting MCP server with 3 patterns loaded",
+        f"[INFO] Starting MCP server with {len(ids)} patterns loaded",
         "[INFO] Server ready for MCP protocol communication via stdio",
         "[ERROR] [req_id=3] Invalid language 'java'. Supported languages: python",
         "[INFO] [req_id=4] Query executed successfully: 3 patterns returned",
@@ -267,8 +267,8 @@ def test_a_long_id_is_cut_in_the_log(server):
             {"LOG_LEVEL": "loud"},
             (),
             [
-                "[INFO] Starting MCP server with 3 patterns loaded",
                 "[WARNING] Unknown log level 'loud', using info. Known levels: debug, info, warning, error",
+                "[INFO] Starting MCP server with {patterns} patterns loaded",
                 "[INFO] Server ready for MCP protocol communication via stdio",
                 "[ERROR] Parse error",
                 "[INFO] MCP server shutdown",
@@ -276,12 +276,12 @@ def test_a_long_id_is_cut_in_the_log(server):
         ),
     ],
 )
-def test_the_level_decides_what_is_logged(environment, flags, lines):
+def test_the_level_decides_what_is_logged(ids, environment, flags, lines):
     with Server(*flags, env=environment) as server:
         server.send(b"{\n")
         server.end()
 
-        assert server.log == lines
+        assert server.log == [line.format(patterns=len(ids)) for line in lines]
 
 
 def test_debug_shows_each_step():
@@ -320,37 +320,41 @@ def test_an_unknown_log_level_flag_is_wrong_usage():
 
 
 def test_patterns_of_a_folder(patterns):
-    folder = patterns("tmkb_auth_024")
+    folder = patterns("acme_auth_024")
     with Server("--patterns", str(folder)) as server:
         server.handshake()
         answer = json.loads(server.query(context="background job processing")["content"][0]["text"])
 
-    assert [pattern["id"] for pattern in answer["patterns"]] == ["TMKB-AUTH-024"]
+    assert [pattern["id"] for pattern in answer["patterns"]] == ["ACME-AUTH-024"]
 
 
-def test_patterns_of_the_environment(patterns):
-    folder = patterns("tmkb_auth_026")
+def test_patterns_of_the_environment(patterns, ids):
+    folder = patterns("acme_auth_026")
     with Server(env={"TMKB_PATTERNS": f"{folder}{os.pathsep}packaged"}) as server:
         server.end()
 
-        assert server.log[0] == "[INFO] Starting MCP server with 3 patterns loaded"
-        assert "TMKB-AUTH-026 is already the id of" in server.log[1]
+        assert server.log[0] == f"[INFO] Starting MCP server with {len(ids) + 1} patterns loaded"
+    with Server(env={"TMKB_PATTERNS": f"{folder}{os.pathsep}{folder}"}) as server:
+        server.end()
+
+        assert server.log[0] == "[INFO] Starting MCP server with 1 patterns loaded"
+        assert "ACME-AUTH-026 is already the id of" in server.log[1]
     with Server(env={"TMKB_PATTERNS": ""}) as server:
         server.end()
 
-        assert server.log[0] == "[INFO] Starting MCP server with 3 patterns loaded"
+        assert server.log[0] == f"[INFO] Starting MCP server with {len(ids)} patterns loaded"
 
 
 def test_a_broken_pattern_is_told_and_the_rest_is_served(patterns):
-    folder = patterns("tmkb_auth_001", "tmkb_auth_024")
-    file = folder / "tmkb_auth_024" / "pattern.yaml"
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    file = folder / "acme_auth_024" / "pattern.yaml"
     file.write_text(file.read_text().replace("severity: medium", "severity: huge"))
     with Server("--patterns", str(folder)) as server:
         server.handshake()
         answer = json.loads(server.query(context="background job processing")["content"][0]["text"])
         server.end()
 
-    assert [pattern["id"] for pattern in answer["patterns"]] == ["TMKB-AUTH-001"]
+    assert [pattern["id"] for pattern in answer["patterns"]] == ["ACME-AUTH-001"]
     assert server.log[0] == "[INFO] Starting MCP server with 1 patterns loaded"
     assert server.log[1] == (
         f"[WARNING] {file}:12:11: severity cannot be 'huge'. Possible: critical, high, medium, low."

@@ -19,6 +19,7 @@ COMMANDS = {
     "prove": "run the proofs of patterns",
     "replay": "replay recorded conversations against a server",
     "schema": "check the schemas, or show one resolved",
+    "cache": "show or clear what is kept for a faster start",
     "version": "print the version",
 }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from tmkb import template
-from tmkb.cli import output, pages, sources
+from tmkb.cli import output, pages, service, sources
 from tmkb.engine.handlers import tools
-from tmkb.providers.knowledge import Knowledge
 
 TOOL = "tmkb_query"
 MOST = 10
@@ -30,7 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. 2 for arguments that the tool refuses."""
-    spec = sources.spec(sources.DEFAULT_SERVER, args.schemas)
+    found = service.service(schemas=args.schemas, patterns=args.patterns)
+    spec = found.spec
     names = ("context", "language", "framework", "verbosity")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
@@ -38,11 +39,9 @@ def run(args: argparse.Namespace) -> int:
     if sentences:
         output.fail("\n".join(sentences))
         return 2
-    knowledge = sources.providers(spec, args.patterns)["knowledge"]
-    assert isinstance(knowledge, Knowledge)
-    for line, fields in knowledge.warnings:
+    for line, fields in found.warnings:
         output.fail(template.fill(spec["server"]["log"][line]["message"], fields))
-    result = knowledge.query(**arguments, limit=args.limit)  # type: ignore[arg-type]  # judged by the tool's schema
-    answer = json.loads(str(result.content[0]["text"]))
+    query: Any = found.provider("knowledge").operation("query", {})
+    answer = json.loads(query(**arguments, limit=args.limit).content[0]["text"])
     output.write(args, answer, pages.answer(answer))
     return 0

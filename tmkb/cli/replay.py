@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from tmkb import log, paths
-from tmkb.cli import output, sources
+from tmkb.cli import output, service, sources
 from tmkb.conformance import replay, transcript
 from tmkb.conformance.replay import Replayed
 from tmkb.conformance.transcript import Transcript
@@ -97,9 +97,9 @@ class _Starter:
             return replay.Command(self.command)
         server = str(each.value["server"])
         if server not in self.runtimes:
-            spec = sources.spec(server, self.schemas)
-            quiet = log.Log(spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
-            self.runtimes[server] = Runtime(spec, sources.providers(spec, [library.PACKAGED]), quiet)
+            found = service.service(server, self.schemas, [library.PACKAGED])
+            quiet = log.Log(found.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
+            self.runtimes[server] = Runtime(found.spec, found.provider, quiet)
         return replay.InProcess(self.runtimes[server])
 
 

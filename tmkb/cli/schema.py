@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator
 
-from tmkb import metaschema
+from tmkb import metaschema, paths
 from tmkb.cli import output, sources
 from tmkb.document import Document, Path
 from tmkb.spec import load, schemas
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     """Print the problems. 2 where there is any: a mistake in the schemas."""
-    found = load.read(sources.folders([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS"), sources.names())
+    found = load.read(paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS"), sources.names())
     text = output.problem_lines(found.problems) or f"{len(found.documents)} files, no problems."
     output.write(args, {"files": len(found.documents), "problems": output.problem_values(found.problems)}, text)
     return 2 if found.problems else 0
@@ -45,7 +45,7 @@ def _check(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     """Print the resolved file. 1 where there is none of that name."""
-    found = load.read(sources.folders(args.schemas, "TMKB_SCHEMAS"), sources.names())
+    found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
     named = [place for place in found.documents if schemas.name(place) == args.name]
     places = [args.name] if args.name in found.documents else named
     if not places:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from tmkb import log, template
-from tmkb.cli import sources
+from tmkb.cli import service
 from tmkb.errors import SpecError
 from tmkb.runtime import Runtime
 from tmkb.transport import stdio
@@ -14,13 +14,12 @@ from tmkb.transport import stdio
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
-
-    from tmkb.providers.registry import Provider
+    from collections.abc import Sequence
 
     Options = dict[str, list[str]]
 
 FLAGS = ("--schemas", "--patterns", "--server", "--log-level")
+SWITCHES = ("--no-cache",)
 
 
 def quick(words: Sequence[str]) -> Options | None:
@@ -29,9 +28,12 @@ def quick(words: Sequence[str]) -> Options | None:
     rest = list(words)
     while rest:
         flag, equals, value = rest.pop(0).partition("=")
-        if flag not in FLAGS or not (equals or rest):
+        if flag in SWITCHES and not equals:
+            options[flag] = []
+        elif flag in FLAGS and (equals or rest):
+            options.setdefault(flag, []).append(value if equals else rest.pop(0))
+        else:
             return None
-        options.setdefault(flag, []).append(value if equals else rest.pop(0))
     if any(level.lower() not in log.LEVELS for level in options.get("--log-level", [])):
         return None
     return options
@@ -39,28 +41,34 @@ def quick(words: Sequence[str]) -> Options | None:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command, for its help and for mistakes."""
+    from tmkb.cli import sources
+
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
-    parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {sources.DEFAULT_SERVER})")
+    parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {service.DEFAULT_SERVER})")
     parser.add_argument(
         "--log-level",
         type=str.lower,
         choices=log.LEVELS,
         help="least level logged to stderr (default: LOG_LEVEL, else info)",
     )
+    parser.add_argument("--no-cache", action="store_true", help="read everything anew, and keep nothing")
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve with options that a parser has read."""
     given = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--log-level": args.log_level}
-    return serve({**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}})
+    options: Options = {**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}}
+    return serve(options | ({"--no-cache": []} if args.no_cache else {}))
 
 
 def serve(options: Options) -> int:
     """Serve until the client has gone."""
+    server = options.get("--server", [service.DEFAULT_SERVER])[-1]
+    folders = options.get("--schemas"), options.get("--patterns")
     try:
-        spec = sources.spec(options.get("--server", [sources.DEFAULT_SERVER])[-1], options.get("--schemas"))
+        found = service.service(server, *folders, caching="--no-cache" not in options)
     except SpecError as error:
         from tmkb import problems
 
@@ -68,19 +76,9 @@ def serve(options: Options) -> int:
         return 2
     asked = options.get("--log-level", [os.environ.get("LOG_LEVEL") or "info"])[-1]
     level = asked.lower() if asked.lower() in log.LEVELS else "info"
-    output = log.Log(spec["server"]["log"], level)
-    providers = sources.providers(spec, options.get("--patterns"))
-    _announce(output, providers, asked)
-    stdio.serve(Runtime(spec, providers, output))
+    output = log.Log(found.spec["server"]["log"], level)
+    if level != asked.lower():
+        output.write("unknown_log_level", value=template.cut(asked), known=", ".join(log.LEVELS))
+    found.announce(output, "stdio")
+    stdio.serve(Runtime(found.spec, found.provider, output))
     return 0
-
-
-def _announce(output: log.Log, providers: Mapping[str, Provider], asked_level: str) -> None:
-    """The first lines of the log: what is served, and what is not as it was meant."""
-    output.write("starting", **{name: fact for each in providers.values() for name, fact in each.facts.items()})
-    if asked_level.lower() not in log.LEVELS:
-        output.write("unknown_log_level", value=template.cut(asked_level), known=", ".join(log.LEVELS))
-    for provider in providers.values():
-        for line, fields in provider.warnings:
-            output.write(line, **fields)
-    output.write("ready", transport="stdio")

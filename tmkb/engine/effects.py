@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Send:
-    """Put this message on the wire: an object, or the array that answers a batch."""
+    """Put this message on the wire: an object, or the array that answers a batch, encoded."""
 
     __slots__ = ("message",)
 
-    def __init__(self, message: JsonValue) -> None:
+    def __init__(self, message: bytes) -> None:
         self.message = message
 
 
@@ -75,10 +75,10 @@ class Batch:
     __slots__ = ("responses", "running")
 
     def __init__(self) -> None:
-        self.responses: list[JsonValue] = []
+        self.responses: list[bytes] = []
         self.running: set[int] = set()  # places whose response is not there yet
 
-    def add(self, response: JsonValue) -> None:
+    def add(self, response: bytes) -> None:
         """The next response, known at once."""
         self.responses.append(response)
 
@@ -86,9 +86,9 @@ class Batch:
         """Keep the next place for the response to ``invoke``."""
         invoke.batch, invoke.place = self, len(self.responses)
         self.running.add(invoke.place)
-        self.responses.append(None)
+        self.responses.append(b"")
 
-    def fill(self, invoke: Invoke, response: JsonValue) -> None:
+    def fill(self, invoke: Invoke, response: bytes) -> None:
         """The response to ``invoke`` is there, perhaps instead of one that could not be sent."""
         self.responses[invoke.place] = response
         self.running.discard(invoke.place)

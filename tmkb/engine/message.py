@@ -55,9 +55,26 @@ def decode(line: bytes) -> JsonValue:
     return value
 
 
-def encode(message: JsonValue) -> bytes:
+def encode(value: JsonValue) -> bytes:
     """Compact JSON in ASCII, so that lone surrogates and U+2028 travel as escapes and a newline never stands inside."""
-    return _ENCODER.encode(message).encode("ascii")
+    return _ENCODE(value).encode("ascii")
+
+
+def response(request_id: Id, result: bytes) -> bytes:
+    """The message that a request has succeeded, around a result that is encoded already."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode_id(request_id), result)
+
+
+def error_response(request_id: Id | None, error: JsonObject, omit_id: bool) -> bytes:
+    """The message that a request is refused. An id that could not be read is null, or is left out."""
+    if request_id is None and omit_id:
+        return b'{"jsonrpc":"2.0","error":%b}' % encode(error)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode_id(request_id), encode(error))
+
+
+def batch(responses: list[bytes]) -> bytes:
+    """The message that answers a batch."""
+    return b"[" + b",".join(responses) + b"]"
 
 
 def compact(value: JsonValue) -> str:
@@ -95,6 +112,10 @@ def readable_id(value: JsonValue) -> Id | None:
     return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
 
 
+def _encode_id(id_: Id | None) -> bytes:
+    return b"%d" % id_ if isinstance(id_, int) else encode(id_)
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)  # NaN, Infinity: no JSON
 
@@ -107,5 +128,5 @@ def _finite(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_READABLE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_READABLE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -40,9 +40,13 @@ def complete(connection: Connection, invoke: Invoke, outcome: Result | JsonValue
         text = outcome if isinstance(outcome, str) else message.compact(outcome)
         outcome = Result([{"type": "text", "text": text}])
     result: JsonObject = {"content": [*outcome.content], "isError": outcome.is_error}
+    if outcome.encoded is None:
+        outcome.encoded = message.encode(result)
     traced = connection.trace("result", invoke.request_id, result)
-    logged = Log(invoke.tool["log"], invoke.request_id, {"tool": invoke.tool["name"], **outcome.facts})
-    return _placed(invoke, [*traced, logged, *connection.respond(invoke.request_id, result)])
+    facts = {"tool": invoke.tool["name"], **outcome.facts}
+    line = invoke.tool["log"]
+    logged = Log(line, invoke.request_id, {name: facts[name] for name in line.get("fields", [])})
+    return _placed(invoke, [*traced, logged, *connection.respond(invoke.request_id, outcome.encoded)])
 
 
 def fail(connection: Connection, invoke: Invoke) -> list[Effect]:
@@ -89,7 +93,7 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         if isinstance(effect, Invoke):
             batch.reserve(effect)
         effects.append(effect)
-    return effects if batch.running or not batch.responses else [*effects, Send(batch.responses)]
+    return effects if batch.running or not batch.responses else [*effects, Send(message.batch(batch.responses))]
 
 
 def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
@@ -102,4 +106,4 @@ def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
             batch.fill(invoke, effect.message)
         else:
             kept.append(effect)
-    return kept if batch.running else [*kept, Send(batch.responses)]
+    return kept if batch.running else [*kept, Send(message.batch(batch.responses))]

@@ -1,7 +1,7 @@
 """Search: which patterns matter for what somebody is about to write. Deterministic; ties are broken by id.
 
 Two signals add up: the triggers that a pattern's author wrote down, and BM25 (Robertson and Zaragoza, The Probabilistic
-Relevance Framework, 2009) over its text.
+Relevance Framework, 2009) over its text. All weights are worked out when the index is built.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 
-from tmkb.knowledge.pattern import Pattern
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tmkb.knowledge.pattern import Pattern
+    from tmkb.values import JsonObject
 
 K1, B = 1.2, 0.75  # BM25's usual constants
 TRIGGER = 4.0  # what a trigger of one word weighs; one of two words twice that
 ENOUGH = 0.04  # of the best score; what is below it is noise
+READ = 100_000  # characters of a question; whoever has more to say has said it by then
 
 _WORD = re.compile(r"[a-z0-9]+")
 _STOP_WORDS = """
@@ -31,49 +37,77 @@ def stems(text: str) -> list[str]:
     return [_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP]
 
 
+def build(patterns: Sequence[Pattern]) -> JsonObject:
+    """What `Index` searches: for each stem the patterns it speaks for, and for the first of each trigger's the rest."""
+    texts = [Counter(stems(_text(pattern))) for pattern in patterns]
+    usual = sum(sum(terms.values()) for terms in texts) / len(texts) if texts else 1.0
+    frequency = Counter(term for terms in texts for term in terms)
+    postings: dict[str, Any] = {}
+    for number, terms in enumerate(texts):
+        norm = K1 * (1 - B + B * sum(terms.values()) / usual)
+        for term, count in terms.items():
+            rarity = math.log(1 + (len(texts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+            postings.setdefault(term, []).append([number, rarity * count * (K1 + 1) / (count + norm)])
+    triggers: dict[str, Any] = {}
+    for number, pattern in enumerate(patterns):
+        phrases = [*pattern["triggers"]["keywords"], *pattern["triggers"].get("actions", [])]
+        for first, *rest in sorted({tuple(sorted(set(stems(phrase)))) for phrase in phrases} - {()}):
+            triggers.setdefault(first, []).append([number, TRIGGER * (1 + len(rest)), rest])
+    told: list[Any] = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
+    return {"patterns": told, "postings": postings, "triggers": triggers}
+
+
+class Index:
+    """A built index, ready to be asked."""
+
+    def __init__(self, built: JsonObject) -> None:
+        self.patterns: Any = built["patterns"]
+        self.postings: Any = built["postings"]
+        self.triggers: Any = built["triggers"]
+
+    def search(self, context: str, language: str | None = None, framework: str | None = None) -> list[int]:
+        """The numbers of the patterns that matter for ``context``, best first; of this language and framework only."""
+        asked = dict.fromkeys(stems(context[:READ]))
+        scores = self._scores(asked)
+        least = ENOUGH * max(scores.values(), default=0.0)
+        chosen = sorted(
+            (-score, self.patterns[number]["id"], number) for number, score in scores.items() if score >= least
+        )
+        return [
+            number
+            for _, _, number in chosen
+            if _passes(self.patterns[number]["language"], language)
+            and _passes(self.patterns[number]["framework"], framework)
+        ]
+
+    def _scores(self, asked: dict[str, None]) -> dict[int, float]:
+        """Pattern → score. One that no trigger speaks for needs two words of a question that has several."""
+        triggered: dict[int, float] = {}
+        met: dict[int, int] = {}
+        scores: dict[int, float] = {}
+        for stem in asked:
+            for number, weight in self.postings.get(stem, ()):
+                scores[number] = scores.get(number, 0.0) + weight
+                met[number] = met.get(number, 0) + 1
+            for number, weight, rest in self.triggers.get(stem, ()):
+                if all(other in asked for other in rest):
+                    triggered[number] = triggered.get(number, 0.0) + weight
+        needed = min(2, len(asked))
+        return {
+            number: score + triggered.get(number, 0.0)
+            for number, score in scores.items()
+            if number in triggered or met[number] >= needed
+        }
+
+
 def _stem(word: str) -> str:
-    for ending, least in (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4)):
+    for ending, least in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
             return word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
     return word
 
 
-class Index:
-    """Everything about the patterns that a search needs, worked out once."""
-
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
-        self.patterns = list(patterns)
-        self.terms = [Counter(stems(_text(pattern))) for pattern in patterns]
-        self.sizes = [sum(terms.values()) for terms in self.terms]
-        self.triggers = [_triggers(pattern) for pattern in patterns]
-        frequency = Counter(term for terms in self.terms for term in terms)
-        count = len(self.patterns)
-        self.weight = {term: math.log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in frequency.items()}
-        self.usual = sum(self.sizes) / count if count else 1.0
-
-    def search(self, context: str, language: str | None = None, framework: str | None = None) -> list[Pattern]:
-        """The patterns that matter for ``context``, best first; of this language and framework, where one is named."""
-        asked = dict.fromkeys(stems(context))
-        scored = [(self._score(number, asked), number) for number in range(len(self.patterns))]
-        best = max((score for score, _ in scored), default=0.0)
-        chosen = [(score, number) for score, number in scored if score > 0 and score >= ENOUGH * best]
-        chosen.sort(key=lambda each: (-each[0], self.patterns[each[1]]["id"]))
-        return [
-            self.patterns[number]
-            for _, number in chosen
-            if _passes(self.patterns[number]["language"], language)
-            and _passes(self.patterns[number]["framework"], framework)
-        ]
-
-    def _score(self, number: int, asked: dict[str, None]) -> float:
-        """0 for a pattern that has no trigger and, of a question of several words, only a single one."""
-        terms = self.terms[number]
-        met = [term for term in asked if term in terms]
-        triggered = sum(TRIGGER * len(trigger) for trigger in self.triggers[number] if trigger <= asked.keys())
-        if not triggered and len(met) < min(2, len(asked)):
-            return 0.0
-        norm = K1 * (1 - B + B * self.sizes[number] / self.usual)
-        return triggered + sum(self.weight[term] * terms[term] * (K1 + 1) / (terms[term] + norm) for term in met)
+_ENDINGS = (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4))
 
 
 def _passes(has: str, wanted: str | None) -> bool:
@@ -84,9 +118,3 @@ def _text(pattern: Pattern) -> str:
     parts = [pattern["name"], pattern["description"], *pattern["agent_summary"].values(), *pattern["steps"]]
     parts += [*pattern["triggers"]["keywords"], *pattern["triggers"].get("actions", []), pattern["category"]]
     return "\n".join([*parts, *pattern.get("blind_spots", [])])
-
-
-def _triggers(pattern: Pattern) -> list[frozenset[str]]:
-    phrases = [*pattern["triggers"]["keywords"], *pattern["triggers"].get("actions", [])]
-    found = {frozenset(stems(phrase)) for phrase in phrases}
-    return sorted((trigger for trigger in found if trigger), key=sorted)

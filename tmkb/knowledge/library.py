@@ -32,15 +32,19 @@ class Library:
         return [problem for found in self.found for problem in found.problems]
 
 
-def load(folders: Sequence[str]) -> Library:
-    """Read every pattern of ``folders``, in their order; the word "packaged" stands for the packaged ones.
+def folders(named: Sequence[str] | None) -> list[str]:
+    """The paths of the folders that are ``named``; the word "packaged", or no name at all, means the packaged one."""
+    return [paths.PATTERNS if folder == PACKAGED else os.path.abspath(folder) for folder in named or [PACKAGED]]
+
+
+def load(named: Sequence[str] | None) -> Library:
+    """Read every pattern of the folders that are ``named``, in their order.
 
     Of two patterns with one id the later is left out. Nothing is raised: one broken pattern must not silence the rest.
     """
     library = Library()
     by_id: dict[str, Found] = {}
-    for folder in folders:
-        path = paths.PATTERNS if folder == PACKAGED else folder
+    for folder, path in zip(named or [PACKAGED], folders(named), strict=True):
         if not os.path.isdir(path):
             library.missing.append(folder)
             continue

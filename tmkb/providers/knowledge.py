@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
-from tmkb import problems
-from tmkb.knowledge import answer, library
-from tmkb.knowledge.index import Index
 from tmkb.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from tmkb.operation import Operation
+    from tmkb.providers.registry import Prepared
+    from tmkb.values import JsonObject
 
 OPERATIONS = {"query": ("pattern_count", "patterns_included")}
 FACTS = ("patterns",)
+FOLDERS = True
+
+
+def sources(settings: Mapping[str, Any]) -> list[str]:
+    """The folders that `prepare` reads."""
+    from tmkb.knowledge import library
+
+    return library.folders(settings.get("folders"))
+
+
+def prepare(settings: Mapping[str, Any]) -> Prepared:
+    """Read the patterns of the folders in the settings, or the packaged ones; index and render them."""
+    from tmkb import problems
+    from tmkb.knowledge import answer, index, library, tokens
+
+    found = library.load(settings.get("folders"))
+    warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in found.problems]
+    warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
+    warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
+    warnings += [] if found.patterns else [["no_patterns", {}]]
+    data: JsonObject = {
+        "index": index.build(found.patterns),
+        "answers": answer.fragments(found.patterns, tokens.count),
+    }
+    return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "data": data}
 
 
 class Knowledge:
-    """A library that has been opened."""
+    """A library that has been prepared; read when it is first asked."""
 
-    def __init__(self, found: library.Library, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], data: Callable[[], JsonObject]) -> None:
+        from tmkb.knowledge import answer, index
+
+        made: Any = data()
         self.settings = settings
-        self.index = Index(found.patterns)
-        self.facts = {"patterns": len(found.patterns)}
-        self.warnings: list[tuple[str, Mapping[str, object]]] = []
-        self.warnings += [("problem", {"problem": problems.line(problem)}) for problem in found.problems]
-        self.warnings += [("no_folder", {"folder": folder}) for folder in found.missing]
-        self.warnings += [("empty_folder", {"folder": folder}) for folder in found.empty]
-        if not found.patterns:
-            self.warnings.append(("no_patterns", {}))
+        self.index = index.Index(made["index"])
+        self.renderer = answer.Renderer(made["answers"])
 
     def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
         """The operation called ``name``; every tool uses it alike."""
@@ -49,15 +70,13 @@ class Knowledge:
         ``limit`` is another number of patterns, for callers that are not clients.
         """
         most = self.settings[verbosity]["patterns"] if limit is None else limit
-        patterns = self.index.search(context, language, framework)[:most]
+        numbers = self.index.search(context, language, framework)[:most]
         if verbosity == "human":
-            answered = answer.for_human(patterns)
+            answered = self.renderer.for_human(numbers)
         else:
-            answered = answer.for_agent(patterns, self.settings["agent"]["tokens"])
-        facts = {name: answered.value[name] for name in OPERATIONS["query"]}
+            answered = self.renderer.for_agent(numbers, self.settings["agent"]["tokens"])
+        facts: JsonObject = {"pattern_count": answered.chosen, "patterns_included": answered.included}
         return Result([{"type": "text", "text": answered.text}], facts=facts)
 
 
-def open(settings: Mapping[str, Any]) -> Knowledge:
-    """Read the patterns of the folders in the settings, or the packaged ones."""
-    return Knowledge(library.load(settings.get("folders") or [library.PACKAGED]), settings)
+open = Knowledge

@@ -1,33 +1,36 @@
 """Provider name → module, imported when first used. One line each: a YAML file must not be able to import code.
 
 A provider module has ``OPERATIONS`` (operation name → the facts that its results carry for the log), ``FACTS`` (what it
-tells about itself for the server's line ``starting``) and ``open(settings)``, which gives a `Provider`.
+tells about itself for the server's line ``starting``), ``FOLDERS`` (whether the folders that a user names are its
+setting), and three functions: ``sources(settings)``, the files it reads; ``prepare(settings)``, which reads them and
+may take its time, because what it gives is kept in a cache; and ``open(settings, data)``, which is quick.
 """
 
 from __future__ import annotations
 
-import importlib
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+    from typing import Any, Protocol, TypedDict
 
     from tmkb.operation import Operation
+    from tmkb.values import JsonObject
 
     class Provider(Protocol):
         """An opened provider."""
 
-        @property
-        def facts(self) -> Mapping[str, object]:
-            """What it tells about itself for the server's line ``starting``."""
-
-        @property
-        def warnings(self) -> Sequence[tuple[str, Mapping[str, object]]]:
-            """(log line id, fields) for the log of the start."""
-
         def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
             """The operation ``name`` as ``tool`` uses it."""
+
+    class Prepared(TypedDict):
+        """What a provider has made of its sources, as JSON; ``warnings`` are [log line id, fields]."""
+
+        facts: JsonObject
+        warnings: list[list[Any]]
+        data: JsonObject
 
 
 MODULES = {
@@ -36,19 +39,41 @@ MODULES = {
 }
 
 
-def open_provider(name: str, settings: Mapping[str, Any]) -> Provider:
-    """The provider ``name`` with its checked settings."""
-    provider: Provider = importlib.import_module(MODULES[name]).open(settings)
+def sources(name: str, settings: Mapping[str, Any]) -> list[str]:
+    """The files and folders that the provider ``name`` reads."""
+    found: list[str] = _module(name).sources(settings)
+    return found
+
+
+def takes_folders(name: str) -> bool:
+    """Whether the folders that a user names are the setting ``folders`` of the provider ``name``."""
+    return bool(_module(name).FOLDERS)
+
+
+def prepare(name: str, settings: Mapping[str, Any]) -> Prepared:
+    """What the provider ``name`` makes of its sources, with its checked settings."""
+    prepared: Prepared = _module(name).prepare(settings)
+    return prepared
+
+
+def open_provider(name: str, settings: Mapping[str, Any], data: Callable[[], JsonObject]) -> Provider:
+    """The provider ``name``, with what it prepared: now, or in an earlier process."""
+    provider: Provider = _module(name).open(settings, data)
     return provider
 
 
 def names() -> dict[str, list[str]]:
     """What providers offer to the schemas, by kind: providers, operations, and the facts of each."""
     offered: dict[str, list[str]] = {"provider": list(MODULES), "operation": []}
-    for name, path in MODULES.items():
-        module = importlib.import_module(path)
+    for name in MODULES:
+        module = _module(name)
         offered[f"facts of {name}"] = list(module.FACTS)
         for operation, facts in module.OPERATIONS.items():
             offered["operation"].append(f"{name}.{operation}")
             offered[f"facts of {name}.{operation}"] = list(facts)
     return offered
+
+
+def _module(name: str) -> ModuleType:
+    __import__(MODULES[name])
+    return sys.modules[MODULES[name]]

@@ -8,21 +8,33 @@ from tmkb.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from tmkb.operation import Operation
+    from tmkb.providers.registry import Prepared
     from tmkb.values import JsonObject, JsonValue
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"answer": ()}
 FACTS: tuple[str, ...] = ()
+FOLDERS = False
+
+
+def sources(settings: Mapping[str, Any]) -> list[str]:
+    """None: what it says stands in each tool."""
+    return []
+
+
+def prepare(settings: Mapping[str, Any]) -> Prepared:
+    """Nothing, likewise."""
+    return {"facts": {}, "warnings": [], "data": {}}
 
 
 class Script:
-    """Needs nothing opened: what it says stands in each tool."""
+    """Answers with what a tool says."""
 
-    facts: Mapping[str, object] = {}
-    warnings = ()
+    def __init__(self, settings: Mapping[str, Any], data: Callable[[], JsonObject]) -> None:
+        """Needs neither settings nor data."""
 
     def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
         """The canned answer of ``tool``, whatever ``name``: there is one operation."""
@@ -39,9 +51,7 @@ class Script:
         return operation
 
 
-def open(settings: Mapping[str, Any]) -> Script:
-    """The provider; it has no settings."""
-    return Script()
+open = Script
 
 
 def substitute(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:

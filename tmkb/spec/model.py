@@ -118,6 +118,7 @@ class Tool(TypedDict):
     read: NotRequired[dict[str, str]]
     errors: NotRequired[dict[str, str]]
     failure: NotRequired[str]
+    keep: NotRequired[int]
     log: LogLine
 
 

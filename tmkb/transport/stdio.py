@@ -36,6 +36,7 @@ def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POL
     else:
         _threaded(_Conversation(runtime), stdin, stdout)
     runtime.log.write("shutdown")
+    runtime.log.flush()
 
 
 def _occupy_standard_descriptors() -> None:
@@ -54,9 +55,11 @@ class _Conversation:
         self.connection = runtime.connect()
         self.lines = framing.Lines(limits["message_bytes"])
         self.most_waiting = limits["backlog_bytes"]
+        self.begun = False
 
     def answer(self, chunk: bytes) -> bytes:
         """The answers to all lines that ``chunk`` completes; an empty chunk is the end of the input."""
+        self.begun = True
         lines = self.lines.feed(chunk) if chunk else self.lines.finish()
         answers: list[bytes] = []
         for line in lines:
@@ -66,6 +69,7 @@ class _Conversation:
                 answers += self.runtime.handle_too_large(self.connection)
         if not chunk:
             self.connection.end()
+        self.runtime.log.flush()
         return b"".join(map(framing.line, answers))
 
 
@@ -101,6 +105,7 @@ class _Polled:
         self.waiting: deque[memoryview] = deque()
         self.waiting_bytes = 0
         self.reading = True
+        self.prepared = False
         self.deadline: float | None = None
         self.output = select.poll()
         self.output.register(stdout, select.POLLOUT)
@@ -108,7 +113,11 @@ class _Polled:
     def run(self) -> None:
         """Until everything is answered and read, or it no longer can be."""
         while self.reading or self.waiting:
-            ready = dict(self._poller().poll(self._patience()))
+            poller = self._poller()
+            if self.conversation.begun and not self.prepared and not poller.poll(0):
+                self.prepared = True  # nobody waits for us: a good moment for what the first call will need
+                self.conversation.runtime.prepare()
+            ready = dict(poller.poll(self._patience()))
             if self.signals in ready:
                 os.read(self.signals, 64)
                 self.reading = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb.engine import shape
+from tmkb.engine import message, shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def initialize(connection: Connection, revision: Revision, request: Request) -> 
     if "instructions" in server:
         result["instructions"] = server["instructions"]
     connection.negotiated = revision
-    return connection.respond(request.id, result)
+    return connection.respond(request.id, message.encode(result))
 
 
 def ping(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """Be alive."""
-    return connection.respond(request.id, {})
+    return connection.respond(request.id, b"{}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb.engine import reading, shape, validation
+from tmkb.engine import message, reading, shape, validation
 from tmkb.engine.effects import Invoke
 from tmkb.errors import ProtocolError
 
@@ -22,12 +22,11 @@ def list_tools(connection: Connection, revision: Revision, request: Request) -> 
     if "cursor" in request.params:
         raise ProtocolError("unknown_cursor")
     tools = connection.spec["tools"]
-    listed = [
-        shape.fit(revision["tool"], {"name": name, "description": tool["description"], "inputSchema": tool["input"]})
-        for name, tool in tools.items()
-    ]
+    place = (request.method, revision["revision"])
+    if place not in connection.once:
+        connection.once[place] = message.encode({"tools": [_listed(tool, revision) for tool in tools.values()]})
     traced = connection.trace("tools_discovered", request.id, {"count": len(tools), "tools": list(tools)})
-    return [*traced, *connection.respond(request.id, {"tools": [*listed]})]
+    return [*traced, *connection.respond(request.id, connection.once[place])]
 
 
 def call_tool(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
@@ -41,6 +40,11 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
     if sentences:
         return connection.refuse_call(request.id, sentences)
     return [Invoke(request.id, tool, arguments, revision)]
+
+
+def _listed(tool: Tool, revision: Revision) -> JsonObject:
+    fields = {"name": tool["name"], "description": tool["description"], "inputSchema": tool["input"]}
+    return shape.fit(revision["tool"], fields)
 
 
 def judge(

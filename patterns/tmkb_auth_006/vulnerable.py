@@ -1,0 +1,34 @@
+"""Updates of a profile and of a document that set whatever attribute the body names."""
+
+from flask import Blueprint, request
+from flask_login import current_user, login_required
+
+from tmkb.proof.stage import Document, db
+
+# region example
+bp = Blueprint("profile", __name__)
+
+
+@bp.patch("/me")
+@login_required
+def update_me():
+    body = request.get_json()
+    for field, value in body.items():
+        setattr(current_user, field, value)
+    db.session.commit()
+    return "", 204
+
+
+@bp.patch("/documents/<int:document_id>")
+@login_required
+def update_document(document_id):
+    reachable = db.select(Document).filter_by(organization_id=current_user.organization_id)
+    document = db.first_or_404(reachable.filter_by(id=document_id))
+    body = request.get_json()
+    for field, value in body.items():
+        setattr(document, field, value)
+    db.session.commit()
+    return "", 204
+
+
+# endregion

@@ -1,0 +1,63 @@
+"""Expense claims that a team edits together; the UPDATE that moves one demands source state and person."""
+
+from flask import Blueprint, abort, jsonify, request
+from flask_login import current_user, login_required
+from sqlalchemy import and_
+
+from tmkb.proof.stage import db
+
+
+class Claim(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    author_id = db.Column(db.Integer, nullable=False)
+    organization_id = db.Column(db.Integer, nullable=False)
+    amount = db.Column(db.Integer, nullable=False)
+    state = db.Column(db.String, nullable=False)
+
+
+# region example
+bp = Blueprint("claims", __name__)
+
+
+def movable(new):
+    mine = Claim.author_id == current_user.id
+    if new == "submitted":
+        return and_(Claim.state == "draft", mine)
+    if new not in {"approved", "rejected"} or current_user.role != "admin":
+        abort(403)
+    return and_(Claim.state == "submitted", ~mine)
+
+
+def move(claim, new):
+    moved = db.session.execute(db.update(Claim).where(Claim.id == claim.id, movable(new)).values(state=new))
+    if moved.rowcount != 1:
+        abort(409)
+
+
+@bp.post("/claims")
+@login_required
+def create_claim():
+    body = request.get_json()
+    claim = Claim(author_id=current_user.id, organization_id=current_user.organization_id, amount=body["amount"])
+    claim.state = "draft"
+    db.session.add(claim)
+    db.session.commit()
+    return jsonify(id=claim.id, state=claim.state), 201
+
+
+@bp.patch("/claims/<int:claim_id>")
+@login_required
+def update_claim(claim_id):
+    claim = db.first_or_404(db.select(Claim).filter_by(id=claim_id, organization_id=current_user.organization_id))
+    body = request.get_json()
+    if "amount" in body:
+        if claim.state != "draft":
+            abort(409)
+        claim.amount = body["amount"]
+    if "state" in body:
+        move(claim, body["state"])
+    db.session.commit()
+    return jsonify(id=claim.id, state=claim.state)
+
+
+# endregion

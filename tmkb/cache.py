@@ -1,0 +1,145 @@
+"""What was read and checked, kept in a file so that the next start need not do it again.
+
+A cache file never changes an answer: it counts only if it was made by this version, for this request, from files that
+are exactly as they were, and if it is whole; else it is as if it were not there. It holds JSON, nothing that could run.
+
+Layout: a line with the checksum of the rest; a line of JSON with the request, the stamps of all sources and the head;
+then a line of JSON for each section, which is parsed only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from binascii import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tmkb.values import JsonObject
+
+    Stamp = list[str | int]
+
+_MAGIC = b"tmkb-cache 1 "
+_RACE = 100_000_000  # nanoseconds in which a file could change again without its stamp showing it
+_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class Entry:
+    """A head, and sections by name that are not parsed yet."""
+
+    __slots__ = ("head", "lines")
+
+    def __init__(self, head: JsonObject, lines: Mapping[str, bytes]) -> None:
+        self.head = head
+        self.lines = lines
+
+    def section(self, name: str) -> JsonObject:
+        """The section ``name``, parsed now."""
+        value: JsonObject = json.loads(self.lines[name])
+        return value
+
+
+def entry(head: JsonObject, sections: Mapping[str, JsonObject]) -> Entry:
+    """An entry of what was just made."""
+    return Entry(head, {name: _ENCODE(section).encode() for name, section in sections.items()})
+
+
+def folder() -> str:
+    """Where cache files lie: the platform's folder for caches, below it one of our own."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        return os.path.join(os.environ.get("LOCALAPPDATA") or home, "tmkb", "cache")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches", "tmkb")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "tmkb")
+
+
+def path(request: JsonObject) -> str:
+    """The file that an entry for ``request`` lies in. Two requests may share one; the file says whose it is."""
+    return os.path.join(folder(), f"{crc32(_ENCODE(request).encode()):08x}.json")
+
+
+def read(request: JsonObject) -> Entry | None:
+    """The entry for ``request``, if there is one that still holds.
+
+    ``request`` is all that the entry depends on besides the files below its sources.
+    """
+    try:
+        with open(path(request), "rb", buffering=0) as file:
+            if not _is_ours(os.fstat(file.fileno())):
+                return None
+            first, _, rest = file.read().partition(b"\n")
+        if first != _MAGIC + b"%08x" % crc32(rest):
+            return None
+        head, *lines = rest.split(b"\n")
+        found = json.loads(head)
+        if found["request"] != request or any(_stamp(stamp[0]) != stamp for stamp in found["stamps"]):
+            return None
+        return Entry(found["head"], dict(zip(found["sections"], lines, strict=True)))
+    except (OSError, ValueError):  # none, or none that can be read
+        return None
+
+
+def write(request: JsonObject, stamps: list[Stamp], made: Entry) -> None:
+    """Keep ``made``, whose sources had ``stamps`` before they were read. Not being able to is no error.
+
+    The file is replaced at once: whoever reads meanwhile, or is killed meanwhile, leaves or finds a whole one.
+    """
+    import time
+
+    newest = max((stamp[-2] for stamp in stamps if len(stamp) > 1), default=0)
+    if stamps != [_stamp(str(stamp[0])) for stamp in stamps] or int(newest) > time.time_ns() - _RACE:
+        return
+    head = _ENCODE({"request": request, "stamps": stamps, "sections": list(made.lines), "head": made.head}).encode()
+    rest = b"\n".join([head, *made.lines.values()])
+    file = path(request)
+    temporary = f"{file}.{os.getpid()}"
+    try:
+        os.makedirs(folder(), mode=0o700, exist_ok=True)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(fd, "wb") as target:
+            target.write(_MAGIC + b"%08x\n" % crc32(rest) + rest)
+        os.replace(temporary, file)
+    except OSError:
+        return
+
+
+def stamps(sources: Iterable[str]) -> list[Stamp]:
+    """A stamp of every file and folder below each of ``sources``, and of these themselves, there or not.
+
+    Compiled bytecode is no source: it comes and goes without a change.
+    """
+    found: dict[str, Stamp] = {}
+    for source in sources:
+        found[source] = _stamp(source)
+        for root, folders, files in os.walk(source):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for name in (*folders, *files):
+                inside = os.path.join(root, name)
+                found[inside] = _stamp(inside)
+    return [found[each] for each in sorted(found)]
+
+
+def files() -> list[str]:
+    """Every file in the cache folder, sorted, whether it still holds or not."""
+    try:
+        return sorted(os.path.join(folder(), name) for name in os.listdir(folder()))
+    except OSError:
+        return []
+
+
+def _stamp(source: str) -> Stamp:
+    """What tells a file from any other that was there before or after it; a folder's changes when a name in it does."""
+    try:
+        s = os.stat(source)
+    except OSError:
+        return [source]
+    return [source, s.st_size, s.st_ino, s.st_mtime_ns, s.st_ctime_ns, s.st_mode]
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether nobody else could have written the file."""
+    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)

@@ -1,0 +1,74 @@
+"""What a server needs to start: its spec and what its providers prepared, from the cache or made now.
+
+Imports nothing that a warm start does not use.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tmkb import __version__, cache, paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from tmkb.log import Log
+    from tmkb.providers.registry import Provider
+    from tmkb.spec.model import Spec
+    from tmkb.values import JsonObject
+
+DEFAULT_SERVER = "tmkb"
+
+
+class Service:
+    """A server that can be started: its `spec`, and its providers, opened when they are asked for."""
+
+    def __init__(self, entry: cache.Entry) -> None:
+        head: Any = entry.head
+        self.entry = entry
+        self.spec: Spec = head["spec"]
+        self.facts: Mapping[str, object] = head["facts"]
+        self.warnings: Sequence[tuple[str, Mapping[str, object]]] = head["warnings"]
+
+    def provider(self, name: str) -> Provider:
+        """The opened provider ``name``."""
+        from tmkb.providers import registry
+
+        settings = self.spec["server"].get("providers", {}).get(name, {})
+        return registry.open_provider(name, settings, lambda: self.entry.section(name))
+
+    def announce(self, log: Log, transport: str) -> None:
+        """The first lines of the log: what is served, and what is not as it was meant."""
+        log.write("starting", **self.facts)
+        for line, fields in self.warnings:
+            log.write(line, **fields)
+        log.write("ready", transport=transport)
+
+
+def service(
+    server: str = DEFAULT_SERVER,
+    schemas: Sequence[str] | None = None,
+    patterns: Sequence[str] | None = None,
+    caching: bool = True,
+) -> Service:
+    """The service of ``server`` with these folders, or those of the environment. Raises SpecError."""
+    request = _request(server, paths.named(schemas, "TMKB_SCHEMAS"), paths.named(patterns, "TMKB_PATTERNS"))
+    entry = cache.read(request) if caching else None
+    return Service(entry or _made(request, caching))
+
+
+def _request(server: str, schemas: list[str], patterns: list[str]) -> JsonObject:
+    """All that a service depends on besides the files; problems name these as seen from the current folder."""
+    python = f"{sys.implementation.cache_tag} {sys.version}"
+    seen_from = os.getcwd() if schemas or patterns else ""
+    made_by: JsonObject = {"tmkb": __version__, "python": python, "root": paths.ROOT, "from": seen_from}
+    return {"server": server, "schemas": [*schemas], "patterns": [*patterns], **made_by}
+
+
+def _made(request: JsonObject, caching: bool) -> cache.Entry:
+    from tmkb.cli import preparation
+
+    return preparation.prepare(request, caching)
