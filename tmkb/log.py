@@ -38,7 +38,7 @@ class Log:
     Lines are collected and go out together when `flush` is called, or when many wait.
     """
 
-    __slots__ = ("dropped", "fd", "least", "level", "lines", "torn", "waiting")
+    __slots__ = ("dropped", "fd", "least", "level", "lines", "poller", "torn", "waiting")
 
     def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
         self.lines = lines
@@ -48,6 +48,9 @@ class Log:
         self.waiting: list[bytes] = []
         self.dropped = 0
         self.torn = False  # the end of the last line found no room
+        self.poller = poll() if poll is not None else None
+        if self.poller is not None:
+            self.poller.register(fd, POLLOUT)
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Add one line, given as itself or by its id, if its level is wanted."""
@@ -91,11 +94,7 @@ class Log:
         self.torn = False
 
     def _has_room(self) -> bool:
-        if poll is None:
-            return True
-        poller = poll()
-        poller.register(self.fd, POLLOUT)
-        return bool(poller.poll(0))
+        return self.poller is None or bool(self.poller.poll(0))
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

@@ -16,12 +16,12 @@ def patterns():
 
 @pytest.fixture(scope="session")
 def renderer(patterns):
-    return answer.Renderer(answer.fragments(patterns, tokens.count))
+    return answer.Renderer(answer.fragments(patterns, tokens.count).__getitem__)
 
 
 def rendered(patterns, limit=None):
     """The answer with exactly these patterns."""
-    made = answer.Renderer(answer.fragments(patterns, tokens.count))
+    made = answer.Renderer(answer.fragments(patterns, tokens.count).__getitem__)
     numbers = range(len(patterns))
     return made.for_human(numbers) if limit is None else made.for_agent(numbers, limit)
 
@@ -74,7 +74,7 @@ def test_an_answer_for_agents_has_these_keys_in_this_order(renderer):
 
 
 def test_any_three_packaged_patterns_fit_into_an_answer(renderer, patterns):
-    by_size = sorted(range(len(patterns)), key=lambda n: -renderer.patterns[n]["agent"]["more"])
+    by_size = sorted(range(len(patterns)), key=lambda n: -renderer.summaries[n]["more"])
     for number in range(len(patterns)):
         largest = [number, *[other for other in by_size if other != number][:2]]
         assert value(renderer.for_agent(largest, 500))["token_limit_reached"] is False, patterns[number]["id"]

@@ -29,9 +29,9 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         prepared = registry.prepare(name, settings)
         facts |= prepared["facts"]
         warnings += prepared["warnings"]
-        sections[name] = prepared["data"]
+        sections |= {f"{name}/{part}": made for part, made in prepared["parts"].items()}
     head: Any = {"spec": spec, "facts": facts, "warnings": warnings}
-    made = cache.entry(head, sections)
+    entry = cache.entry(head, sections)
     if caching:
-        cache.write(request, stamps, made)
-    return made
+        cache.write(request, stamps, entry)
+    return entry

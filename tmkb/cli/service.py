@@ -38,7 +38,7 @@ class Service:
         from tmkb.providers import registry
 
         settings = self.spec["server"].get("providers", {}).get(name, {})
-        return registry.open_provider(name, settings, lambda: self.entry.section(name))
+        return registry.open_provider(name, settings, lambda part: self.entry.section(f"{name}/{part}"))
 
     def announce(self, log: Log, transport: str) -> None:
         """The first lines of the log: what is served, and what is not as it was meant."""

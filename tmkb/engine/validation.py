@@ -58,6 +58,8 @@ def sentences(
     found: list[Violation], surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
 ) -> list[str]:
     """What to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one that tells the keyword."""
+    if not found:
+        return []
     by_keyword = {e["keyword"]: id for id, e in errors.items() if "keyword" in e and e["surface"] == surface}
     told = []
     for violation in found:
@@ -69,10 +71,14 @@ def sentences(
 
 def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
     """True only if ``value`` is valid; False if it is not, or if the schema says more than is understood here."""
-    return all(
-        _CHECKS[keyword](expected, value, schema) if keyword in _CHECKS else keyword in _ANNOTATIONS
-        for keyword, expected in schema.items()
-    )
+    for keyword, expected in schema.items():
+        check = _CHECKS.get(keyword)
+        if check is None:
+            if keyword not in _ANNOTATIONS:
+                return False
+        elif not check(expected, value, schema):
+            return False
+    return True
 
 
 def json_type(value: JsonValue) -> str:
@@ -92,9 +98,11 @@ def _items(expected: Any, value: JsonValue, _: JsonObject) -> bool:
 
 
 def _properties(expected: Any, value: JsonValue, _: JsonObject) -> bool:
-    if not isinstance(value, dict):
-        return True
-    return all(isinstance(s, dict) and plainly_valid(s, value[name]) for name, s in expected.items() if name in value)
+    if isinstance(value, dict):
+        for name, schema in expected.items():
+            if name in value and not (isinstance(schema, dict) and plainly_valid(schema, value[name])):
+                return False
+    return True
 
 
 def _additional(expected: Any, value: JsonValue, schema: JsonObject) -> bool:

@@ -36,37 +36,34 @@ class Answer:
         self.included = included
 
 
-def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> JsonObject:
-    """What `Renderer` puts together; ``count`` gives the tokens of a text."""
-    return {
-        "frame": {
-            "none": count(_HEAD % (1, 0) + _LAST),
-            "some": count(_HEAD % (1, 1) + _FIRST),
-            "false": count(_TAIL % (1, "false")),
-            "true": count(_TAIL % (1, "true")),
-        },
-        "patterns": [
-            {
-                "agent": _fragment(summary(p), count),
-                "human": _fragment(in_full(p), count),
-                "template": _template(p, count),
-            }
-            for p in patterns
-        ],
+def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[str, JsonObject]:
+    """The parts that `Renderer` puts answers together from, for either reader; ``count`` gives the tokens of a text."""
+    frame: JsonObject = {
+        "none": count(_HEAD % (1, 0) + _LAST),
+        "some": count(_HEAD % (1, 1) + _FIRST),
+        "false": count(_TAIL % (1, "false")),
+        "true": count(_TAIL % (1, "true")),
     }
+    summaries: list[Any] = [_fragment(summary(p), count) | {"template": _template(p, count)} for p in patterns]
+    in_fulls: list[Any] = [_fragment(in_full(p), count) for p in patterns]
+    return {"agent": {"frame": frame, "patterns": summaries}, "human": {"patterns": in_fulls}}
 
 
 class Renderer:
     """Puts answers together from fragments; patterns are told by their number."""
 
-    def __init__(self, made: JsonObject) -> None:
-        self.frame: Any = made["frame"]
-        self.patterns: Any = made["patterns"]
+    def __init__(self, part: Callable[[str], JsonObject]) -> None:
+        """``part`` gives one of the parts of `fragments`; what only people are shown is asked for when one is there."""
+        agent: Any = part("agent")
+        self.frame = agent["frame"]
+        self.summaries = agent["patterns"]
+        self.in_fulls: Any = None
+        self.part = part
 
     def for_agent(self, numbers: Sequence[int], limit: int) -> Answer:
         """The summaries in order until one does not fit into ``limit`` tokens, then the first's template if it does."""
-        chosen = [self.patterns[number]["agent"] for number in numbers]
-        template = self.patterns[numbers[0]]["template"] if numbers else None
+        chosen = [self.summaries[number] for number in numbers]
+        template = chosen[0]["template"] if chosen else None
         count = 0
         while count < len(chosen) and self._size(chosen[: count + 1], None, bool(template)) <= limit:
             count += 1
@@ -77,7 +74,9 @@ class Renderer:
 
     def for_human(self, numbers: Sequence[int]) -> Answer:
         """Everything that a person can use."""
-        return self._answer([self.patterns[number]["human"] for number in numbers], len(numbers), None, False)
+        if self.in_fulls is None:
+            self.in_fulls = self.part("human")["patterns"]
+        return self._answer([self.in_fulls[number] for number in numbers], len(numbers), None, False)
 
     def _answer(self, chosen: Sequence[Any], count: int, template: Any, cut: bool) -> Answer:
         kept = chosen[:count]

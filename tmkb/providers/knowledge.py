@@ -35,23 +35,19 @@ def prepare(settings: Mapping[str, Any]) -> Prepared:
     warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
     warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
     warnings += [] if found.patterns else [["no_patterns", {}]]
-    data: JsonObject = {
-        "index": index.build(found.patterns),
-        "answers": answer.fragments(found.patterns, tokens.count),
-    }
-    return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "data": data}
+    parts = {"index": index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
+    return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "parts": parts}
 
 
 class Knowledge:
-    """A library that has been prepared; read when it is first asked."""
+    """A library that has been prepared."""
 
-    def __init__(self, settings: Mapping[str, Any], data: Callable[[], JsonObject]) -> None:
+    def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
         from tmkb.knowledge import answer, index
 
-        made: Any = data()
         self.settings = settings
-        self.index = index.Index(made["index"])
-        self.renderer = answer.Renderer(made["answers"])
+        self.index = index.Index(part("index"))
+        self.renderer = answer.Renderer(part)
 
     def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
         """The operation called ``name``; every tool uses it alike."""

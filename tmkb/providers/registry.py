@@ -3,7 +3,7 @@
 A provider module has ``OPERATIONS`` (operation name → the facts that its results carry for the log), ``FACTS`` (what it
 tells about itself for the server's line ``starting``), ``FOLDERS`` (whether the folders that a user names are its
 setting), and three functions: ``sources(settings)``, the files it reads; ``prepare(settings)``, which reads them and
-may take its time, because what it gives is kept in a cache; and ``open(settings, data)``, which is quick.
+may take its time, because what it gives is kept in a cache; and ``open(settings, part)``, which is quick.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
             """The operation ``name`` as ``tool`` uses it."""
 
     class Prepared(TypedDict):
-        """What a provider has made of its sources, as JSON; ``warnings`` are [log line id, fields]."""
+        """What a provider has made of its sources; ``warnings`` are [log line id, fields].
+
+        ``parts`` are JSON by name, each of which is read again only when the opened provider asks for it.
+        """
 
         facts: JsonObject
         warnings: list[list[Any]]
-        data: JsonObject
+        parts: dict[str, JsonObject]
 
 
 MODULES = {
@@ -56,9 +59,9 @@ def prepare(name: str, settings: Mapping[str, Any]) -> Prepared:
     return prepared
 
 
-def open_provider(name: str, settings: Mapping[str, Any], data: Callable[[], JsonObject]) -> Provider:
-    """The provider ``name``, with what it prepared: now, or in an earlier process."""
-    provider: Provider = _module(name).open(settings, data)
+def open_provider(name: str, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> Provider:
+    """The provider ``name``, with a way to the parts that it prepared, now or in an earlier process."""
+    provider: Provider = _module(name).open(settings, part)
     return provider
 
 

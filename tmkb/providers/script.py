@@ -27,14 +27,14 @@ def sources(settings: Mapping[str, Any]) -> list[str]:
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
     """Nothing, likewise."""
-    return {"facts": {}, "warnings": [], "data": {}}
+    return {"facts": {}, "warnings": [], "parts": {}}
 
 
 class Script:
     """Answers with what a tool says."""
 
-    def __init__(self, settings: Mapping[str, Any], data: Callable[[], JsonObject]) -> None:
-        """Needs neither settings nor data."""
+    def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
+        """Needs neither settings nor parts."""
 
     def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
         """The canned answer of ``tool``, whatever ``name``: there is one operation."""

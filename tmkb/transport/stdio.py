@@ -69,7 +69,6 @@ class _Conversation:
                 answers += self.runtime.handle_too_large(self.connection)
         if not chunk:
             self.connection.end()
-        self.runtime.log.flush()
         return b"".join(map(framing.line, answers))
 
 
@@ -107,17 +106,21 @@ class _Polled:
         self.reading = True
         self.prepared = False
         self.deadline: float | None = None
+        self.poller = select.poll()
+        self.poller.register(signals, select.POLLIN)
+        self.poller.register(stdout, 0)
+        self.watched = (False, False)  # whether input, and room for output, are waited for
         self.output = select.poll()
         self.output.register(stdout, select.POLLOUT)
 
     def run(self) -> None:
         """Until everything is answered and read, or it no longer can be."""
         while self.reading or self.waiting:
-            poller = self._poller()
-            if self.conversation.begun and not self.prepared and not poller.poll(0):
+            self._watch()
+            if self.conversation.begun and not self.prepared and not self.poller.poll(0):
                 self.prepared = True  # nobody waits for us: a good moment for what the first call will need
                 self.conversation.runtime.prepare()
-            ready = dict(poller.poll(self._patience()))
+            ready = dict(self.poller.poll(self._patience()))
             if self.signals in ready:
                 os.read(self.signals, 64)
                 self.reading = False
@@ -130,14 +133,19 @@ class _Polled:
                 self._read()
             if not self._write():
                 return
+            self.conversation.runtime.log.flush()
 
-    def _poller(self) -> select.poll:
-        poller = select.poll()
-        poller.register(self.signals, select.POLLIN)
-        poller.register(self.stdout, select.POLLOUT if self.waiting else 0)
-        if self.reading and self.waiting_bytes < self.conversation.most_waiting:
-            poller.register(self.stdin, select.POLLIN)
-        return poller
+    def _watch(self) -> None:
+        """Wait for what matters now: an output that is writable all the time would never let us wait."""
+        wanted = self.reading and self.waiting_bytes < self.conversation.most_waiting, bool(self.waiting)
+        if wanted == self.watched:
+            return
+        if wanted[0]:
+            self.poller.register(self.stdin, select.POLLIN)
+        elif self.watched[0]:
+            self.poller.unregister(self.stdin)
+        self.poller.register(self.stdout, select.POLLOUT if wanted[1] else 0)
+        self.watched = wanted
 
     def _patience(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic()) * 1000
@@ -175,6 +183,7 @@ def _threaded(conversation: _Conversation, stdin: int, stdout: int) -> None:
         while chunk := os.read(stdin, _CHUNK):
             if not writer.put(conversation.answer(chunk)):
                 break
+            conversation.runtime.log.flush()
         else:
             writer.put(conversation.answer(b""))
     except KeyboardInterrupt:  # Ctrl+C ends the input
