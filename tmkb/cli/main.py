@@ -7,7 +7,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from types import ModuleType
 
 COMMANDS = {
@@ -20,6 +20,7 @@ COMMANDS = {
     "replay": "replay recorded conversations against a server",
     "schema": "check the schemas, or show one resolved",
     "cache": "show or clear what is kept for a faster start",
+    "completion": "print a shell's completion of these commands",
     "version": "print the version",
 }
 
@@ -42,7 +43,8 @@ def _run(words: list[str]) -> int:
     from tmkb.errors import SpecError
 
     try:
-        args = _parser(words).parse_args(words)
+        chosen = next((word for word in words if not word.startswith("-")), "")
+        args = parser([chosen]).parse_args(words)
         status: int = args.run(args)
         sys.stdout.flush()
     except SpecError as error:
@@ -55,25 +57,22 @@ def _run(words: list[str]) -> int:
     return status
 
 
-def _parser(words: list[str]) -> argparse.ArgumentParser:
-    """The parser of all commands, of which only the one in ``words`` knows its options."""
+def parser(configured: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of all commands, of which only the ``configured`` ones know their options."""
     import argparse
 
     from tmkb import __version__
 
-    parser = argparse.ArgumentParser(
-        prog="tmkb", description="Authorization threat patterns for coding agents, over MCP."
-    )
-    parser.add_argument("--version", action="version", version=f"tmkb {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    chosen = next((word for word in words if not word.startswith("-")), "")
+    whole = argparse.ArgumentParser(prog="tmkb", description="Authorization threat patterns for coding agents, over MCP.")
+    whole.add_argument("--version", action="version", version=f"tmkb {__version__}")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about.capitalize() + ".")
-        if name == chosen:
+        if name in configured:
             module = _module(name)
             module.configure(command)
             command.set_defaults(run=module.run)
-    return parser
+    return whole
 
 
 def _module(name: str) -> ModuleType:

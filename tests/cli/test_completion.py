@@ -1,0 +1,62 @@
+"""The completion script, in a real shell."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+TRY = """
+source <("$PYTHON" -m tmkb completion bash)
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+_shtab_tmkb tmkb "${@: -1}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture
+def complete(tmp_path):
+    """What bash offers for the last of the words."""
+    if not (bash := shutil.which("bash")):
+        pytest.skip("needs bash")
+
+    def run(*words):
+        command = [bash, "-c", TRY, "bash", "tmkb", *words]
+        (tmp_path / "schemas").mkdir(exist_ok=True)
+        environment = {**os.environ, "PYTHON": sys.executable}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["se"], ["serve"]),
+        (["serve", "--lo"], ["--log-level"]),
+        (["serve", "--log-level", "w"], ["warning"]),
+        (["serve", "--schemas", "sch"], ["schemas"]),
+        (["schema", "c"], ["check"]),
+        (["completion", "z"], ["zsh"]),
+    ],
+)
+def test_bash_offers(complete, words, offered):
+    assert complete(*words) == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
+def test_other_shells_have_a_script(shell):
+    done = subprocess.run([sys.executable, "-m", "tmkb", "completion", shell], capture_output=True, text=True, check=True)
+
+    assert "tmkb" in done.stdout
+    assert "--log-level" in done.stdout
+
+
+def test_an_unknown_shell_is_refused():
+    done = subprocess.run([sys.executable, "-m", "tmkb", "completion", "cmd"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "bash" in done.stderr
