@@ -1,5 +1,6 @@
 """What many tests start from: the checked spec, a runtime of it, and whoever writes folders of schemas or patterns."""
 
+import functools
 import os
 import shutil
 import textwrap
@@ -34,6 +35,18 @@ def spec(found):
 
 
 @pytest.fixture(scope="session")
+def runtimes(quiet):
+    """A runtime of the server of that name."""
+
+    @functools.cache
+    def runtime(server):
+        found = service.service(server, patterns=["packaged"])
+        return Runtime(found.spec, found.provider, quiet(found.spec))
+
+    return runtime
+
+
+@pytest.fixture(scope="session")
 def quiet():
     """A log that nobody reads."""
     with open(os.devnull, "wb") as sink:
@@ -41,8 +54,8 @@ def quiet():
 
 
 @pytest.fixture(scope="session")
-def runtime(found, quiet):
-    return Runtime(found.spec, found.provider, quiet(found.spec))
+def runtime(runtimes):
+    return runtimes("tmkb")
 
 
 @pytest.fixture(scope="session")

@@ -20,14 +20,15 @@ EXCHANGES = [
 
 
 @functools.cache
-def replayed(runtime, name, revision):
-    results = replay.replay(TRANSCRIPTS[name], revision, replay.InProcess(runtime))
+def replayed(runtimes, name, revision):
+    target = replay.InProcess(runtimes(TRANSCRIPTS[name].value["server"]))
+    results = replay.replay(TRANSCRIPTS[name], revision, target)
     return {result.number: result.actual for result in results}
 
 
 @pytest.mark.parametrize(("name", "revision", "number"), EXCHANGES, ids=str)
-def test_exchange(runtime, snapshot, name, revision, number):
-    actual = replayed(runtime, name, revision)[number]
+def test_exchange(runtimes, snapshot, name, revision, number):
+    actual = replayed(runtimes, name, revision)[number]
 
     assert actual == snapshot(name=snapshot_name(name, number, revision), extension_class=TranscriptExtension)
 

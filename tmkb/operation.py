@@ -1,10 +1,15 @@
-"""What an operation may give back. Operations are plain functions: ``(**arguments) → Result | JSON value``."""
+"""What an operation may give back, and what it may say and ask on the way.
+
+An operation is a function ``(**arguments) → Result | JSON value``, or a generator function that yields `Progress`,
+`Log`, `Notify`, `Ask` and `Pause` and returns that at its end. It runs between two messages, so it cannot hold up
+others for longer than from one yield to the next; it is stopped there when nobody wants its outcome any more.
+"""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from tmkb.values import JsonObject, JsonValue
 
@@ -12,14 +17,76 @@ if TYPE_CHECKING:
 class Result:
     """An answer whose form the operation decides: content blocks as the protocol has them, and facts for the log."""
 
-    __slots__ = ("content", "encoded", "facts", "is_error")
+    __slots__ = ("content", "encoded", "facts", "is_error", "meta", "structured")
 
-    def __init__(self, content: list[JsonObject], is_error: bool = False, facts: JsonObject | None = None) -> None:
+    def __init__(
+        self,
+        content: list[JsonObject],
+        is_error: bool = False,
+        facts: JsonObject | None = None,
+        structured: JsonObject | None = None,
+        meta: JsonObject | None = None,
+    ) -> None:
         self.content = content
         self.is_error = is_error
         self.facts = facts or {}
-        self.encoded: bytes | None = None  # as the engine has sent it, for an answer that is sent again
+        self.structured = structured
+        self.meta = meta
+        self.encoded: dict[str, bytes] = {}  # revision → as the engine has sent it, for an answer that is sent again
+
+
+class Progress:
+    """How far the operation is: told to a client that asked for it, as long as it grows."""
+
+    __slots__ = ("message", "progress", "total")
+
+    def __init__(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        self.progress = progress
+        self.total = total
+        self.message = message
+
+
+class Log:
+    """A message for the client's log: a level of the protocol, and any JSON."""
+
+    __slots__ = ("data", "level", "logger")
+
+    def __init__(self, level: str, data: JsonValue, logger: str | None = None) -> None:
+        self.level = level
+        self.data = data
+        self.logger = logger
+
+
+class Notify:
+    """A notification to the client, of a method that its revision has and a capability that the server declares."""
+
+    __slots__ = ("method", "params")
+
+    def __init__(self, method: str, params: JsonObject | None = None) -> None:
+        self.method = method
+        self.params = params
+
+
+class Ask:
+    """A request to the client. The yield gives its result, or raises a ToolError that says why there is none."""
+
+    __slots__ = ("method", "params")
+
+    def __init__(self, method: str, params: JsonObject | None = None) -> None:
+        self.method = method
+        self.params = params
+
+
+class Pause:
+    """Go on after this many seconds."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
 
 
 if TYPE_CHECKING:
-    Operation = Callable[..., Result | JsonValue]
+    Said = Progress | Log | Notify | Ask | Pause
+    Running = Generator[Said, JsonObject | None, Result | JsonValue]
+    Operation = Callable[..., Result | JsonValue | Running]

@@ -85,7 +85,7 @@ def test_a_batch_waits_for_all_its_operations(runtime):
     )
     first, second = [effect for effect in effects if isinstance(effect, Invoke)]
     for invoke in (first, second):
-        invoke.tool = {**invoke.tool, "log": {"level": "info", "message": "Done"}}
+        invoke.definition = {**invoke.definition, "log": {"level": "info", "message": "Done"}}
 
     assert not any(isinstance(effect, Send) for effect in effects)
     assert not any(isinstance(effect, Send) for effect in reception.complete(connection, second, "two"))
@@ -104,7 +104,7 @@ def test_outcomes_become_results(runtime):
         )
         if isinstance(e, Invoke)
     ]
-    invoke.tool = {**invoke.tool, "log": {"level": "info", "message": "{tool}", "fields": ["tool"]}}
+    invoke.definition = {**invoke.definition, "log": {"level": "info", "message": "{tool}", "fields": ["tool"]}}
 
     def result(outcome):
         return next(

@@ -7,6 +7,7 @@ import json
 import queue
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -66,13 +67,27 @@ class InProcess:
         self.connection = runtime.connect()
 
     def exchange(self, line: bytes, expected: int) -> list[JsonValue]:
-        """What the runtime answers at once."""
-        return [json.loads(sent) for sent in self.runtime.handle(self.connection, line)]
+        """What the runtime answers, and what its operations say until they wait or ``expected`` messages are there."""
+        sent = self.runtime.handle(self.connection, line)
+        while (wait := self._wait()) is not None and (wait == 0 or len(sent) < expected):
+            time.sleep(wait)
+            sent += self.runtime.work(self.connection)
+        return [json.loads(message) for message in sent]
 
     def close(self) -> list[JsonValue]:
-        """The end of the input."""
-        self.connection.end()
-        return []
+        """The end of the input; what is still said."""
+        self.runtime.end(self.connection)
+        sent: list[bytes] = []
+        while (wait := self._wait()) is not None:
+            time.sleep(wait)
+            sent += self.runtime.work(self.connection)
+        self.runtime.abandon(self.connection)
+        return [json.loads(message) for message in sent]
+
+    def _wait(self) -> float | None:
+        """Seconds until an operation goes on; None where none does so soon."""
+        due = self.runtime.due(self.connection)
+        return due if due is not None and due < TIMEOUT else None
 
 
 class Command:

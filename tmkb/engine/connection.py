@@ -7,25 +7,47 @@ from tmkb.engine.effects import Log, Send, Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.engine.effects import Effect
+    from tmkb.engine.effects import Effect, Invoke
     from tmkb.engine.message import Id
     from tmkb.errors import ProtocolError
-    from tmkb.spec.model import Revision, Spec
-    from tmkb.values import JsonValue
+    from tmkb.spec.model import Method, Revision, Spec
+    from tmkb.values import JsonObject, JsonValue
+
+    Once = dict[tuple[str, str, int], bytes]
 
 
 class Connection:
     """One peer: its lifecycle state and, once negotiated, its revision. Costs nothing to make."""
 
-    __slots__ = ("negotiated", "once", "spec", "state", "traced")
+    __slots__ = (
+        "asked",
+        "capabilities",
+        "log_level",
+        "negotiated",
+        "next_id",
+        "once",
+        "running",
+        "spec",
+        "state",
+        "subscribed",
+        "traced",
+    )
 
-    def __init__(self, spec: Spec, once: dict[tuple[str, str], bytes], traced: bool = False) -> None:
+    def __init__(self, spec: Spec, once: Once, traced: bool = False) -> None:
         """``once``: results that never change, encoded for all connections. ``traced``: whether to trace for a log."""
         self.spec = spec
         self.once = once
         self.traced = traced
         self.negotiated: Revision | None = None
         self.state = spec["lifecycles"][self.revision["lifecycle"]]["start"]
+        self.capabilities: JsonObject = {}  # the client's
+        self.log_level: str | None = None
+        self.subscribed: set[str] = set()
+        self.running: dict[Id, Invoke] = {}  # by the id of the request
+        self.asked: dict[
+            Id, tuple[Invoke, Method, JsonObject]
+        ] = {}  # by the id of our request: who waits, and for what
+        self.next_id = 1
 
     @property
     def revision(self) -> Revision:
@@ -36,6 +58,13 @@ class Connection:
         """The peer has closed its side."""
         events = self.spec["lifecycles"][self.revision["lifecycle"]].get("events", {})
         self.state = events.get("end_of_input", self.state)
+
+    def declares(self, capability: str) -> bool:
+        """Whether the server declares ``capability``, or the flag inside one: ``resources.subscribe``."""
+        declared: JsonValue = self.spec["server"]["capabilities"]
+        for part in capability.split("."):
+            declared = declared.get(part, False) if isinstance(declared, dict) else False
+        return declared is not False
 
     def respond(self, request_id: Id, result: bytes) -> list[Effect]:
         """The response that a request has succeeded, with its encoded result."""
@@ -57,6 +86,9 @@ class Connection:
         """An entry for the debug log, where one is kept."""
         return [Trace(kind, request_id, value)] if self.traced else []
 
+    def note(self, line: str, request_id: Id | None, **fields: object) -> Log:
+        """A line of the server's log."""
+        return Log(self.spec["server"]["log"][line], request_id, fields)
+
     def _told(self, request_id: Id | None, sentences: list[str]) -> list[Effect]:
-        line = self.spec["server"]["log"]["refused"]
-        return [Log(line, request_id, {"sentence": sentence}) for sentence in sentences]
+        return [self.note("refused", request_id, sentence=sentence) for sentence in sentences]

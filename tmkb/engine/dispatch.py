@@ -6,28 +6,42 @@ handler; and only when that has succeeded, the new state. A refused message chan
 
 from __future__ import annotations
 
+import sys
+
 from tmkb.engine import lifecycle, negotiation, validation
-from tmkb.engine.handlers import handshake, tools
 from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Notification, Request
     from tmkb.spec.model import Method, Revision
+    from tmkb.values import JsonObject
 
-    Handler = Callable[[Connection, Revision, Request], list[Effect]]
+    Handler = Callable[[Connection, Revision, Any], list[Effect]]
 
-# What a revision file may name as a method's handler.
-HANDLERS: dict[str, Handler] = {
-    "call_tool": tools.call_tool,
-    "initialize": handshake.initialize,
-    "list_tools": tools.list_tools,
-    "ping": handshake.ping,
+# What a revision file may name as a method's handler → the module in handlers/, imported when first used.
+HANDLERS = {
+    "call_tool": "tools",
+    "cancel": "cancellation",
+    "complete": "completion",
+    "get_prompt": "prompts",
+    "initialize": "handshake",
+    "list_prompts": "prompts",
+    "list_resources": "resources",
+    "list_templates": "resources",
+    "list_tools": "tools",
+    "ping": "handshake",
+    "read_resource": "resources",
+    "set_level": "logging",
+    "subscribe": "resources",
+    "unsubscribe": "resources",
 }
+_FOUND: dict[str, Handler] = {}
 
 
 def request(connection: Connection, message: Request) -> list[Effect]:
@@ -36,17 +50,28 @@ def request(connection: Connection, message: Request) -> list[Effect]:
     method = _served(connection, revision, message, "request")
     state = _accepted(connection, revision, message)
     _fitting(connection, revision, message, method)
-    effects = HANDLERS[method["handler"]](connection, revision, message)
+    effects = handler(method["handler"])(connection, revision, message)
     connection.state = state
     return [*connection.trace("handler", message.id, {"method": message.method, "name": method["handler"]}), *effects]
 
 
 def notification(connection: Connection, message: Notification) -> list[Effect]:
-    """What ``message`` leads to: at most a new state. Raises ProtocolError where a request would be refused."""
+    """What ``message`` leads to. Raises ProtocolError where a request would be refused."""
     revision = negotiation.governing(connection.spec, connection.negotiated, message)
-    _served(connection, revision, message, "notification")
-    connection.state = _accepted(connection, revision, message)
-    return []
+    method = _served(connection, revision, message, "notification")
+    state = _accepted(connection, revision, message)
+    effects = handler(method["handler"])(connection, revision, message) if "handler" in method else []
+    connection.state = state
+    return effects
+
+
+def handler(name: str) -> Handler:
+    """The function of that name in the module that `HANDLERS` has for it."""
+    if name not in _FOUND:
+        module = f"{__package__}.handlers.{HANDLERS[name]}"
+        __import__(module)
+        _FOUND[name] = getattr(sys.modules[module], name)
+    return _FOUND[name]
 
 
 def _served(connection: Connection, revision: Revision, message: Request | Notification, kind: str) -> Method:
@@ -54,7 +79,7 @@ def _served(connection: Connection, revision: Revision, message: Request | Notif
     method = revision["methods"].get(message.method)
     if method is None or method["kind"] != kind or method["from"] == "server":
         raise ProtocolError("method_not_found", method=message.method)
-    if "capability" in method and method["capability"] not in connection.spec["server"]["capabilities"]:
+    if "capability" in method and not connection.declares(method["capability"]):
         raise ProtocolError("method_not_found", method=message.method)
     return method
 
@@ -68,6 +93,9 @@ def _accepted(connection: Connection, revision: Revision, message: Request | Not
 def _fitting(connection: Connection, revision: Revision, message: Request, method: Method) -> None:
     """invalid_params, or what the method calls it: the first thing that is wrong with its params."""
     found = validation.violations(method.get("params", {}), message.params, connection.spec["types"])
+    if not found and "_meta" in message.params:
+        within: JsonObject = {"type": "object", "properties": {"_meta": revision["meta"]}}
+        found = validation.violations(within, message.params, connection.spec["types"])
     if found:
         bindings = method.get("violations", {})
         told = validation.sentences(found[:1], "params", bindings, revision["errors"])

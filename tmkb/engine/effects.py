@@ -4,11 +4,18 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-    from tmkb.engine.message import Id
-    from tmkb.spec.model import LogLine, Revision, Tool
+    from tmkb.engine.message import Id, Request
+    from tmkb.errors import ProtocolError, ToolError
+    from tmkb.operation import Result
+    from tmkb.spec.model import Definition, LogLine, Revision
     from tmkb.values import JsonObject, JsonValue
+
+    Outcome = Result | JsonValue | ToolError | ProtocolError
+    Finish = Callable[[Any, "Invoke", Any], list["Effect"]]  # connection, invoke, outcome
+    Refuse = Callable[[Any, "Invoke", list[str]], list["Effect"]]  # connection, invoke, sentences
 
 
 class Send:
@@ -21,20 +28,65 @@ class Send:
 
 
 class Invoke:
-    """Run the operation of ``tool`` with ``arguments`` and hand its outcome to `Connection.complete`.
+    """Run the operation of ``definition`` with ``arguments``; hand its outcome to `reception.complete`.
 
-    Carries the revision that governs the request, by which the answer is shaped, and the batch that waits for it.
+    Carries the revision that governs the request, by which the answer is shaped, what makes a response of an outcome
+    (``finish``) or of sentences about what went wrong (``refuse``), and the batch that waits for it.
     """
 
-    __slots__ = ("arguments", "batch", "place", "request_id", "revision", "tool")
+    __slots__ = (
+        "arguments",
+        "batch",
+        "definition",
+        "finish",
+        "place",
+        "progress",
+        "progress_token",
+        "refuse",
+        "request_id",
+        "revision",
+    )
 
-    def __init__(self, request_id: Id, tool: Tool, arguments: JsonObject, revision: Revision) -> None:
-        self.request_id = request_id
-        self.tool = tool
+    def __init__(
+        self,
+        request: Request,
+        definition: Definition,
+        arguments: JsonObject,
+        revision: Revision,
+        *,
+        finish: Finish,
+        refuse: Refuse,
+    ) -> None:
+        meta: Any = request.params.get("_meta", {})
+        self.request_id = request.id
+        self.definition = definition
         self.arguments = arguments
         self.revision = revision
+        self.finish = finish
+        self.refuse = refuse
+        self.progress_token: Id | None = meta.get("progressToken")
+        self.progress = float("-inf")  # as far as the client was told
         self.batch: Batch | None = None
         self.place = 0
+
+
+class Cancel:
+    """Stop the operation that ``invoke`` started; nobody wants its outcome."""
+
+    __slots__ = ("invoke",)
+
+    def __init__(self, invoke: Invoke) -> None:
+        self.invoke = invoke
+
+
+class Resume:
+    """Go on with the operation that waits for an answer: here it is, or why there is none."""
+
+    __slots__ = ("answer", "invoke")
+
+    def __init__(self, invoke: Invoke, answer: JsonObject | ToolError) -> None:
+        self.invoke = invoke
+        self.answer = answer
 
 
 class Log:
@@ -75,7 +127,7 @@ class Batch:
     __slots__ = ("responses", "running")
 
     def __init__(self) -> None:
-        self.responses: list[bytes] = []
+        self.responses: list[bytes | None] = []
         self.running: set[int] = set()  # places whose response is not there yet
 
     def add(self, response: bytes) -> None:
@@ -86,12 +138,16 @@ class Batch:
         """Keep the next place for the response to ``invoke``."""
         invoke.batch, invoke.place = self, len(self.responses)
         self.running.add(invoke.place)
-        self.responses.append(b"")
+        self.responses.append(None)
 
-    def fill(self, invoke: Invoke, response: bytes) -> None:
-        """The response to ``invoke`` is there, perhaps instead of one that could not be sent."""
+    def fill(self, invoke: Invoke, response: bytes | None) -> None:
+        """The response to ``invoke`` is there, perhaps instead of one that could not be sent; None: there is none."""
         self.responses[invoke.place] = response
         self.running.discard(invoke.place)
 
+    def complete(self) -> list[bytes]:
+        """All responses when the last is there; before that, nothing."""
+        return [] if self.running else [response for response in self.responses if response is not None]
 
-Effect = Send | Invoke | Log | Trace | Fault
+
+Effect = Send | Invoke | Cancel | Resume | Log | Trace | Fault

@@ -40,10 +40,11 @@ class Notification:
 class Response:
     """A message with a result or an error: the answer to a request of ours."""
 
-    __slots__ = ("id",)
+    __slots__ = ("id", "value")
 
-    def __init__(self, id: Id | None) -> None:
+    def __init__(self, id: Id | None, value: JsonObject) -> None:
         self.id = id
+        self.value = value
 
 
 def decode(line: bytes) -> JsonValue:
@@ -72,6 +73,18 @@ def error_response(request_id: Id | None, error: JsonObject, omit_id: bool) -> b
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode_id(request_id), encode(error))
 
 
+def request(request_id: Id, method: str, params: JsonObject | None) -> bytes:
+    """A request of ours."""
+    return encode(
+        {"jsonrpc": "2.0", "id": request_id, "method": method} | ({} if params is None else {"params": params})
+    )
+
+
+def notification(method: str, params: JsonObject | None) -> bytes:
+    """A notification of ours."""
+    return encode({"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params}))
+
+
 def batch(responses: list[bytes]) -> bytes:
     """The message that answers a batch."""
     return b"[" + b",".join(responses) + b"]"
@@ -90,7 +103,7 @@ def read(value: JsonValue) -> Request | Notification | Response:
     if not isinstance(value, dict):
         raise ProtocolError("invalid_request")
     if "method" not in value and ("result" in value or "error" in value):
-        return Response(readable_id(value))
+        return Response(readable_id(value), value)
     if value.get("jsonrpc") != "2.0":
         raise ProtocolError("invalid_jsonrpc")
     id_ = readable_id(value)

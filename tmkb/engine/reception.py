@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from tmkb.engine import dispatch, message, negotiation, refusal
-from tmkb.engine.effects import Batch, Fault, Invoke, Log, Send
+from tmkb.engine.effects import Batch, Fault, Invoke, Send
 from tmkb.engine.message import Notification, Request, Response
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmkb.engine.connection import Connection
-    from tmkb.engine.effects import Effect
-    from tmkb.values import JsonObject, JsonValue
+    from tmkb.engine.effects import Effect, Outcome
+    from tmkb.values import JsonValue
 
 
 def receive(connection: Connection, line: bytes) -> list[Effect]:
@@ -31,27 +30,31 @@ def receive_too_large(connection: Connection) -> list[Effect]:
     return connection.refuse(None, ProtocolError("message_too_large", limit=limit))
 
 
-def complete(connection: Connection, invoke: Invoke, outcome: Result | JsonValue | ToolError) -> list[Effect]:
+def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
     """What follows from an operation that has ended: with a value, or with an error that the caller is told."""
-    if isinstance(outcome, ToolError):
-        sentences = [refusal.sentence(outcome, invoke.revision["errors"])]
-        return _placed(invoke, connection.refuse_call(invoke.request_id, sentences))
-    if not isinstance(outcome, Result):
-        text = outcome if isinstance(outcome, str) else message.compact(outcome)
-        outcome = Result([{"type": "text", "text": text}])
-    result: JsonObject = {"content": [*outcome.content], "isError": outcome.is_error}
-    if outcome.encoded is None:
-        outcome.encoded = message.encode(result)
-    traced = connection.trace("result", invoke.request_id, result)
-    facts = {"tool": invoke.tool["name"], **outcome.facts}
-    line = invoke.tool["log"]
-    logged = Log(line, invoke.request_id, {name: facts[name] for name in line.get("fields", [])})
-    return _placed(invoke, [*traced, logged, *connection.respond(invoke.request_id, outcome.encoded)])
+    connection.running.pop(invoke.request_id, None)
+    if isinstance(outcome, ProtocolError):
+        known = outcome if outcome.error in connection.revision["errors"] else ProtocolError("internal_error")
+        effects = connection.refuse(invoke.request_id, known)
+    elif isinstance(outcome, ToolError):
+        effects = invoke.refuse(connection, invoke, [refusal.sentence(outcome, invoke.revision["errors"])])
+    else:
+        effects = invoke.finish(connection, invoke, outcome)
+    return _placed(invoke, effects)
 
 
 def fail(connection: Connection, invoke: Invoke) -> list[Effect]:
     """What follows from an operation whose outcome cannot be sent."""
     return _placed(invoke, connection.refuse(invoke.request_id, ProtocolError("internal_error")))
+
+
+def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
+    """What follows from an operation that was stopped: no response, and a batch does not wait for one."""
+    connection.running.pop(invoke.request_id, None)
+    if (batch := invoke.batch) is None:
+        return []
+    batch.fill(invoke, None)
+    return _answered(batch)
 
 
 def _one(connection: Connection, value: JsonValue, in_batch: bool = False) -> list[Effect]:
@@ -71,7 +74,11 @@ def _dispatch(connection: Connection, received: Request | Notification | Respons
     if isinstance(received, Request):
         return dispatch.request(connection, received)
     if isinstance(received, Response):
-        return [Log(connection.spec["server"]["log"]["response_dropped"], received.id, {})]
+        if received.id not in connection.asked:
+            return [connection.note("response_dropped", received.id)]
+        from tmkb.engine import saying
+
+        return saying.answered(connection, received)
     try:
         return dispatch.notification(connection, received)
     except ProtocolError:
@@ -93,7 +100,7 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         if isinstance(effect, Invoke):
             batch.reserve(effect)
         effects.append(effect)
-    return effects if batch.running or not batch.responses else [*effects, Send(message.batch(batch.responses))]
+    return [*effects, *_answered(batch)]
 
 
 def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
@@ -106,4 +113,9 @@ def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
             batch.fill(invoke, effect.message)
         else:
             kept.append(effect)
-    return kept if batch.running else [*kept, Send(message.batch(batch.responses))]
+    return [*kept, *_answered(batch)]
+
+
+def _answered(batch: Batch) -> list[Effect]:
+    responses = batch.complete()
+    return [Send(message.batch(responses))] if responses else []

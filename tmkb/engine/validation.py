@@ -88,7 +88,8 @@ def json_type(value: JsonValue) -> str:
 
 def _type(expected: Any, value: JsonValue, _: JsonObject) -> bool:
     found = json_type(value)
-    return found == expected or (expected == "number" and found == "integer")
+    wanted = expected if isinstance(expected, list) else (expected,)
+    return found in wanted or ("number" in wanted and found == "integer")
 
 
 def _items(expected: Any, value: JsonValue, _: JsonObject) -> bool:
@@ -106,8 +107,11 @@ def _properties(expected: Any, value: JsonValue, _: JsonObject) -> bool:
 
 
 def _additional(expected: Any, value: JsonValue, schema: JsonObject) -> bool:
-    known = schema.get("properties", {})
-    return expected is True or not isinstance(value, dict) or (isinstance(known, dict) and value.keys() <= known.keys())
+    if expected is True or not isinstance(value, dict):
+        return True
+    known: Any = schema.get("properties", {})
+    rest = [inner for name, inner in value.items() if name not in known]
+    return not rest or (isinstance(expected, dict) and all(plainly_valid(expected, inner) for inner in rest))
 
 
 def _required(expected: Any, value: JsonValue, _: JsonObject) -> bool:

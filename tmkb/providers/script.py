@@ -1,21 +1,27 @@
-"""Answers that are written in the YAML itself. Data, not a language: arguments are put in, nothing is computed."""
+"""Answers that are written in the YAML itself. Data, not a language: values are put in, nothing is computed.
+
+In texts ``{name}`` is the argument or variable of that name, ``{answers.KEY.path}`` part of what the client answered
+and ``{constants.NAME}`` a constant of the settings; every other brace stays. ``{$value: name}`` is the value, not its
+text.
+"""
 
 from __future__ import annotations
 
 import json
 
-from tmkb.operation import Result
+from tmkb.errors import ProtocolError, ToolError
+from tmkb.operation import Ask, Log, Notify, Pause, Progress, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from tmkb.operation import Operation
+    from tmkb.operation import Operation, Running, Said
     from tmkb.providers.registry import Prepared
     from tmkb.values import JsonObject, JsonValue
 
-OPERATIONS: dict[str, tuple[str, ...]] = {"answer": ()}
+OPERATIONS: dict[str, tuple[str, ...]] = {"answer": (), "steps": ()}
 FACTS: tuple[str, ...] = ()
 FOLDERS = False
 
@@ -31,46 +37,97 @@ def prepare(settings: Mapping[str, Any]) -> Prepared:
 
 
 class Script:
-    """Answers with what a tool says."""
+    """Answers with what a tool, a prompt or a resource says."""
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Needs neither settings nor parts."""
+        """Needs no parts."""
+        self.constants = settings.get("constants", {})
 
-    def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
-        """The canned answer of ``tool``, whatever ``name``: there is one operation."""
-        answer = tool["answer"]
-        canned: JsonObject = {"content": [{"type": "text", "text": answer}]} if isinstance(answer, str) else answer
+    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+        """What ``definition`` says, at once or in steps."""
+        return self._answer(definition) if name == "answer" else self._steps(definition)
 
-        def operation(**arguments: JsonValue) -> Result:
-            filled = substitute(canned, arguments)
-            assert isinstance(filled, dict)
-            content, is_error = filled["content"], filled.get("isError", False)
-            assert isinstance(content, list)
-            return Result([block for block in content if isinstance(block, dict)], bool(is_error))
+    def _answer(self, definition: Mapping[str, Any]) -> Operation:
+        def operation(**arguments: JsonValue) -> Result | JsonValue:
+            return _result(substitute(definition["answer"], {**arguments, "constants": self.constants}))
+
+        return operation
+
+    def _steps(self, definition: Mapping[str, Any]) -> Operation:
+        def operation(**arguments: JsonValue) -> Running:
+            answers: JsonObject = {}
+            known = {**arguments, "answers": answers, "constants": self.constants}
+            for step in definition["steps"]:
+                ((verb, given),) = step.items()
+                if verb == "return":
+                    return _result(substitute(given, known))
+                if verb == "fail":
+                    raise _failure(substitute(given, known))
+                answer = yield _SAID[verb](substitute(given, known))
+                if verb == "ask":
+                    answers[given["as"]] = answer
+            return ""
 
         return operation
 
 
 open = Script
 
+_SAID: dict[str, Callable[[Any], Said]] = {
+    "ask": lambda given: Ask(given["method"], given.get("params")),
+    "log": lambda given: Log(**given),
+    "notify": lambda given: Notify(**given),
+    "pause": Pause,
+    "progress": lambda given: Progress(**given),
+}
 
-def substitute(value: JsonValue, arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """``value`` with every ``{name}`` in its strings replaced by the argument of that name; other braces stay."""
+
+def substitute(value: JsonValue, known: Mapping[str, JsonValue]) -> JsonValue:
+    """``value`` with what stands for a name of ``known``, or for a part of one, replaced; other braces stay."""
     if isinstance(value, dict):
-        return {key: substitute(inner, arguments) for key, inner in value.items()}
+        if list(value) == ["$value"]:
+            return next(_found(str(value["$value"]), known), None)
+        return {key: substitute(inner, known) for key, inner in value.items()}
     if isinstance(value, list):
-        return [substitute(inner, arguments) for inner in value]
-    return _filled(value, arguments) if isinstance(value, str) else value
+        return [substitute(inner, known) for inner in value]
+    return _filled(value, known) if isinstance(value, str) else value
 
 
-def _filled(text: str, arguments: Mapping[str, JsonValue]) -> str:
+def _filled(text: str, known: Mapping[str, JsonValue]) -> str:
     head, *rest = text.split("{")
     filled = head
     for piece in rest:
         name, brace, after = piece.partition("}")
-        if brace and name in arguments:
-            value = arguments[name]
-            filled += (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) + after
+        if brace and name.split(".")[0] in known:
+            found = next(_found(name, known), "")
+            filled += (found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)) + after
         else:
             filled += "{" + piece
     return filled
+
+
+def _found(path: str, known: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """What ``path`` leads to; nothing where the client has answered otherwise than was hoped."""
+    value: Any = known
+    for part in path.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return
+        value = value[part]
+    yield value
+
+
+def _result(value: JsonValue) -> Result | JsonValue:
+    """The result of a call, where ``value`` is one; what prompts and resources say stays as it is."""
+    if not isinstance(value, dict) or not ("content" in value or "structuredContent" in value):
+        return value
+    given: Any = value
+    structured = given.get("structuredContent")
+    content = given.get("content", [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}])
+    return Result(content, bool(given.get("isError", False)), structured=structured, meta=given.get("_meta"))
+
+
+def _failure(given: Any) -> Exception:
+    """What a text, or an error with its fields, makes an operation end with."""
+    if isinstance(given, str):
+        return ToolError("said", sentence=given)
+    return ProtocolError(given["error"], **given.get("fields", {}))

@@ -30,10 +30,17 @@ def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
     tables = [
         found.documents[at] for at in ("errors", f"{'/'.join(place.split('/')[:2])}/errors") if at in found.documents
     ]
-    states = doc.mapping().get("states")
+    states, objects = doc.mapping().get("states"), doc.mapping().get("objects")
+    revisions = [found.documents[at] for at in found.documents if schemas.kind(at) == "revision"]
+    sent = [(name, m) for each in revisions for name, m in _map(each, "methods").items() if m.get("from") != "client"]
+    levels = [level for each in revisions for level in _map(each, "logging").get("levels", [])]
     return {
-        "error": sorted({error for table in tables for error in _map(table, "errors")}),
+        "error": sorted({error for table in [*tables, *revisions] for error in _map(table, "errors")}),
         "lifecycle": [schemas.name(at) for at in found.documents if schemas.kind(at) == "lifecycle"],
+        "log level": list(dict.fromkeys(levels)),
+        "method to the client": sorted({name for name, m in sent if m.get("kind") == "request" and "handler" not in m}),
+        "notification to the client": sorted({name for name, m in sent if m.get("kind") == "notification"}),
+        "object": list(objects) if isinstance(objects, dict) else [],
         "revision": [schemas.name(at) for at in found.documents if schemas.kind(at) == "revision"],
         "state": list(states) if isinstance(states, dict) else [],
     }
@@ -42,8 +49,17 @@ def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
 def _revision(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
     yield from _named(doc, place, "revision")
     yield from _errors(found, place, doc, known)
+    yield from _json_schema(doc, ("meta",), doc.mapping()["meta"])
+    logging = _map(doc, "logging")
+    if logging["unset"] not in logging["levels"]:
+        hint = metaschema.near(logging["unset"], logging["levels"])
+        yield doc.problem("unknown_name", ("logging", "unset"), kind="log level", name=logging["unset"], **hint)
+    for name, shape in _map(doc, "objects").items():
+        for kind, text in shape.get("otherwise", {}).items():
+            yield from _braces(doc, ("objects", name, "otherwise", kind), text)
     for name, method in _map(doc, "methods").items():
         yield from _json_schema(doc, ("methods", name, "params"), method.get("params", {}))
+        yield from _json_schema(doc, ("methods", name, "result"), method.get("result", {}))
         yield from _bindings(found, place, doc, ("methods", name, "violations"), known)
 
 
@@ -90,6 +106,7 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
     yield from _named(doc, place, "name")
     tool = doc.mapping()
     yield from _json_schema(doc, ("input",), tool["input"])
+    yield from _json_schema(doc, ("output",), tool.get("output", {}))
     arguments = list(_map(doc, "input").get("properties", {}))
     for key in _map(doc, "read"):
         if key not in arguments:
@@ -103,10 +120,43 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
     yield from _template(doc, ("log", "message"), log["message"], log.get("fields", []))
 
 
+def _prompt(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "name")
+    arguments = _map(doc, "arguments")
+    for name, argument in arguments.items():
+        yield from _completion(doc, ("arguments", name, "complete"), argument.get("complete"), arguments)
+
+
+def _resource(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "name")
+    uri = str(doc.mapping().get("uriTemplate", ""))
+    yield from _braces(doc, ("uriTemplate",), uri)
+    variables = [part.partition("}")[0] for part in uri.split("{")[1:]]
+    for name, listed in _map(doc, "complete").items():
+        if name not in variables:
+            hint = metaschema.near(name, variables)
+            yield doc.key_problem("unknown_name", ("complete", name), kind="variable", name=name, **hint)
+        yield from _completion(doc, ("complete", name), listed, variables)
+
+
+def _completion(doc: Document, path: Path, listed: object, others: Collection[str]) -> Iterator[Problem]:
+    """Values by another argument, which has to be there."""
+    if isinstance(listed, dict) and listed["by"] not in others:
+        hint = metaschema.near(listed["by"], others)
+        yield doc.problem("unknown_name", (*path, "by"), kind="argument", name=listed["by"], **hint)
+
+
+def _limits(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from ()  # the meta-schema says it all
+
+
 _MEANING: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]] = {
     "errors": _errors,
     "lifecycle": _lifecycle,
+    "limits": _limits,
     "log": _log,
+    "prompt": _prompt,
+    "resource": _resource,
     "revision": _revision,
     "server": _server,
     "tool": _tool,
@@ -122,6 +172,13 @@ def _named(doc: Document, place: str, key: str) -> Iterator[Problem]:
 def _lines(doc: Document, key: str) -> Iterator[Problem]:
     for name, line in _map(doc, key).items():
         yield from _template(doc, (key, name, "message"), line["message"], line.get("fields", []))
+
+
+def _braces(doc: Document, path: Path, text: str) -> Iterator[Problem]:
+    try:
+        template.holes(text)
+    except ValueError as error:
+        yield doc.problem("bad_brace", path, text=str(error))
 
 
 def _template(doc: Document, path: Path, text: str, fields: Collection[str]) -> Iterator[Problem]:

@@ -43,10 +43,16 @@ def _spec(found: Schemas, server: str) -> Spec:
     value: dict[str, Any] = {place: doc.value for place, doc in found.documents.items()}
     served = value[f"servers/{server}/server"]
     errors: dict[str, Any] = {name: found.error_table(server, name).mapping() for name in served["revisions"]}
+
+    def defined(kind: str) -> dict[str, Any]:
+        return {schemas.name(place): value[place] for place in value if schemas.kind(place) == kind}
+
     return {
         "server": served,
-        "tools": {schemas.name(place): value[place] for place in value if schemas.kind(place) == "tool"},
+        "tools": defined("tool"),
+        "prompts": defined("prompt"),
+        "resources": defined("resource"),
         "revisions": {name: value[f"protocol/{name}"] | errors[name] for name in served["revisions"]},
-        "lifecycles": {schemas.name(p): value[p] for p in value if schemas.kind(p) == "lifecycle"},
+        "lifecycles": defined("lifecycle"),
         "types": value["errors"]["types"],
     }

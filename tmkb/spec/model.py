@@ -27,6 +27,13 @@ class LogLine(TypedDict):
     fields: NotRequired[list[str]]
 
 
+class Reference(TypedDict):
+    """What a completion can refer to."""
+
+    definitions: Literal["prompts", "resources"]
+    named_by: str
+
+
 Method = TypedDict(
     "Method",
     {
@@ -38,6 +45,14 @@ Method = TypedDict(
         "params": NotRequired[JsonObject],
         "invalid": NotRequired[str],
         "violations": NotRequired[dict[str, str]],
+        "completes": NotRequired[dict[str, Reference]],
+        "most": NotRequired[int],
+        "says": NotRequired[str],
+        "sends": NotRequired[str],
+        "subscribed": NotRequired[str],
+        "needs": NotRequired[dict[str, dict[str, Literal["present"] | list[str | None]]]],
+        "result": NotRequired[JsonObject],
+        "obeys": NotRequired[dict[str, str]],
     },
 )
 
@@ -49,21 +64,40 @@ class Message(TypedDict):
     unread_id: Literal["null", "absent"]
 
 
-class Fields(TypedDict):
-    """The fields an object has under a revision."""
+class Logging(TypedDict):
+    """Severities of log messages to the client, least first, and the one before a client has set one."""
 
-    fields: dict[str, bool]
+    levels: list[str]
+    unset: str
+
+
+class ClientCapability(TypedDict):
+    """What is to be known of a capability of clients."""
+
+    when_empty: NotRequired[str]
+
+
+class Shape(TypedDict):
+    fields: NotRequired[dict[str, Literal[True] | str]]
+    each: NotRequired[str]
+    types: NotRequired[dict[str, JsonObject]]
+    otherwise: NotRequired[dict[str, str]]
+    primitives: NotRequired[list[str]]
+    defaults: NotRequired[list[str]]
+    titles: NotRequired[Literal["enumNames", "oneOf"]]
 
 
 class Revision(TypedDict):
-    """One dated version of the protocol, resolved, with the error table that holds for the server under it."""
+    """What a server does under one dated version of the protocol; ``errors`` is the whole table."""
 
     revision: str
     lifecycle: str
     message: Message
+    meta: JsonObject
+    logging: Logging
+    client: NotRequired[dict[str, ClientCapability]]
     methods: dict[str, Method]
-    implementation: Fields
-    tool: Fields
+    objects: dict[str, Shape]
     errors: dict[str, ErrorTemplate]
 
 
@@ -89,6 +123,9 @@ class Limits(TypedDict):
     message_bytes: int
     batch_messages: int
     backlog_bytes: int
+    running: int
+    answer_seconds: float
+    page_size: NotRequired[int]
 
 
 class Server(TypedDict):
@@ -99,6 +136,7 @@ class Server(TypedDict):
     title: NotRequired[str]
     description: NotRequired[str]
     websiteUrl: NotRequired[str]
+    icons: NotRequired[list[JsonObject]]
     instructions: NotRequired[str]
     revisions: list[str]
     capabilities: JsonObject
@@ -107,26 +145,73 @@ class Server(TypedDict):
     log: dict[str, LogLine]
 
 
-class Tool(TypedDict):
-    """One tool: what is listed, how its arguments are read and judged, what runs."""
+class Definition(TypedDict):
+    """What tools, prompts and resources have alike: a name, and the operation that does the work."""
 
+    kind: Literal["tool", "prompt", "resource"]
     name: str
-    description: str
-    input: JsonObject
-    provider: NotRequired[str]
+    provider: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    icons: NotRequired[list[JsonObject]]
+    meta: NotRequired[JsonObject]
     answer: NotRequired[str | JsonObject]
-    read: NotRequired[dict[str, str]]
-    errors: NotRequired[dict[str, str]]
+    steps: NotRequired[list[JsonObject]]
     failure: NotRequired[str]
     keep: NotRequired[int]
+
+
+class Tool(Definition):
+    """One tool: what is listed, how its arguments are read and judged, what runs."""
+
+    input: JsonObject
+    output: NotRequired[JsonObject]
+    annotations: NotRequired[JsonObject]
+    read: NotRequired[dict[str, str]]
+    errors: NotRequired[dict[str, str]]
     log: LogLine
 
 
+class Completion(TypedDict):
+    """The values of an argument, by the value of another one."""
+
+    by: str
+    values: dict[str, list[str]]
+
+
+class Argument(TypedDict):
+    """One argument of a prompt."""
+
+    title: NotRequired[str]
+    description: NotRequired[str]
+    required: NotRequired[bool]
+    complete: NotRequired[list[str] | Completion]
+
+
+class Prompt(Definition):
+    """One prompt: what is listed, and what makes its messages."""
+
+    arguments: NotRequired[dict[str, Argument]]
+
+
+class Resource(Definition):
+    """One resource, or a template of many."""
+
+    uri: NotRequired[str]
+    uriTemplate: NotRequired[str]
+    mimeType: NotRequired[str]
+    size: NotRequired[int]
+    annotations: NotRequired[JsonObject]
+    complete: NotRequired[dict[str, list[str] | Completion]]
+
+
 class Spec(TypedDict):
-    """Everything one server is told: itself, its tools, and the revisions it offers with their lifecycles."""
+    """Everything one server is told: itself, what it offers, and its revisions with their lifecycles."""
 
     server: Server
     tools: dict[str, Tool]
+    prompts: dict[str, Prompt]
+    resources: dict[str, Resource]
     revisions: dict[str, Revision]
     lifecycles: dict[str, Lifecycle]
     types: dict[str, list[str]]

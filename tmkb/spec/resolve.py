@@ -63,7 +63,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     if not isinstance(old, dict):
         _forget(result, path)
         old = {}
-    result.values.setdefault(path, patch.values[path])
+    _note(result, patch, path)
     merged = dict(old)
     for key, value in new.items():
         here = (*path, key)
@@ -71,13 +71,23 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
             continue
         if value is not None:
             merged[key] = _merged(result, old.get(key), patch, here, problems)
-            result.keys[here] = patch.keys[here]
+            _note_key(result, patch, here)
         elif key in merged:
             del merged[key]
             _forget(result, here)
         else:
             problems.append(patch.key_problem("nothing_to_remove", here, key=key, **near(key, old)))
     return merged
+
+
+def _note(result: Document, patch: Document, path: Path) -> None:
+    if path in patch.values:  # the top of a part that was put under a key stands in no file
+        result.values.setdefault(path, patch.values[path])
+
+
+def _note_key(result: Document, patch: Document, path: Path) -> None:
+    if path in patch.keys:
+        result.keys[path] = patch.keys[path]
 
 
 def _forget(doc: Document, path: Path) -> None:

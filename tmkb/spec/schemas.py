@@ -16,12 +16,15 @@ from tmkb.spec import resolve
 # Where a file may lie below a schemas folder (without its suffix) → the kind it is of.
 PLACES = {
     "errors": "errors",
+    "limits": "limits",
     "log": "log",
     "protocol/*": "revision",
     "lifecycle/*": "lifecycle",
     "servers/*/server": "server",
     "servers/*/errors": "errors",
     "servers/*/tools/*": "tool",
+    "servers/*/prompts/*": "prompt",
+    "servers/*/resources/*": "resource",
 }
 
 
@@ -80,9 +83,9 @@ def servers(folders: Sequence[str]) -> list[str]:
 
 def _base(schemas: Schemas, place: str) -> Document | None:
     """What every file of this kind builds on."""
-    log, errors = schemas.documents.get("log"), schemas.documents.get("errors")
-    if kind(place) == "server" and log:
-        return log.part(("lines",)).under("log")
+    log, limits, errors = (schemas.documents.get(general) for general in ("log", "limits", "errors"))
+    if kind(place) == "server" and log and limits:
+        return resolve.merge(limits.part(("limits",)).under("limits"), log.part(("lines",)).under("log"), [])
     if kind(place) == "tool" and log:
         return log.part(("lines", "called")).under("log")
     if place != "errors" and kind(place) in ("revision", "errors") and errors:

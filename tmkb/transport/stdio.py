@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 _CHUNK = 65536
 _ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
 _GRACE = 1.0  # seconds that a client has to read the rest after a signal
+_REST = 5.0  # seconds that operations have to end after the end of the input
 _POLLED = hasattr(select, "poll")  # Windows has none, and could not poll a pipe
 
 
 def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POLLED) -> None:
     """Serve one connection until the input ends, a signal comes, or nobody reads the output any more."""
     _occupy_standard_descriptors()
+    conversation = _Conversation(runtime)
     if polled:
         with _Signals() as signals:
-            _Polled(_Conversation(runtime), stdin, stdout, signals.fd).run()
+            _Polled(conversation, stdin, stdout, signals.fd).run()
     else:
-        _threaded(_Conversation(runtime), stdin, stdout)
+        _threaded(conversation, stdin, stdout)
+    runtime.abandon(conversation.connection)
     runtime.log.write("shutdown")
     runtime.log.flush()
 
@@ -56,6 +59,7 @@ class _Conversation:
         self.lines = framing.Lines(limits["message_bytes"])
         self.most_waiting = limits["backlog_bytes"]
         self.begun = False
+        self.over: float | None = None  # when operations that still run are stopped
 
     def answer(self, chunk: bytes) -> bytes:
         """The answers to all lines that ``chunk`` completes; an empty chunk is the end of the input."""
@@ -68,8 +72,26 @@ class _Conversation:
             else:
                 answers += self.runtime.handle_too_large(self.connection)
         if not chunk:
-            self.connection.end()
+            self.end()
         return b"".join(map(framing.line, answers))
+
+    def end(self) -> None:
+        """No more is read. Operations have a while to end; those that wait for the client's answer will not get it."""
+        self.runtime.end(self.connection)
+        self.over = time.monotonic() + _REST
+
+    def due(self) -> float | None:
+        """In how many seconds there is something to do for operations; None where none runs."""
+        due = self.runtime.due(self.connection)
+        if due is None or self.over is None:
+            return due
+        return min(due, max(0.0, self.over - time.monotonic()))
+
+    def work(self) -> bytes:
+        """What the operations that go on now have to say."""
+        if self.over is not None and time.monotonic() >= self.over:
+            self.runtime.abandon(self.connection)
+        return b"".join(map(framing.line, self.runtime.work(self.connection)))
 
 
 class _Signals:
@@ -105,6 +127,7 @@ class _Polled:
         self.waiting_bytes = 0
         self.reading = True
         self.prepared = False
+        self.signalled = False
         self.deadline: float | None = None
         self.poller = select.poll()
         self.poller.register(signals, select.POLLIN)
@@ -115,29 +138,43 @@ class _Polled:
 
     def run(self) -> None:
         """Until everything is answered and read, or it no longer can be."""
-        while self.reading or self.waiting:
+        while self.reading or self.waiting or self.conversation.due() is not None:
             self._watch()
             if self.conversation.begun and not self.prepared and not self.poller.poll(0):
                 self.prepared = True  # nobody waits for us: a good moment for what the first call will need
                 self.conversation.runtime.prepare()
             ready = dict(self.poller.poll(self._patience()))
             if self.signals in ready:
-                os.read(self.signals, 64)
-                self.reading = False
-                self.deadline = self.deadline or time.monotonic() + _GRACE
-            if ready.get(self.stdout, 0) & (select.POLLERR | select.POLLNVAL):
-                return  # the client has gone
-            if self.deadline is not None and time.monotonic() >= self.deadline:
-                return
+                self._note_signal()
+            if ready.get(self.stdout, 0) & (select.POLLERR | select.POLLNVAL) or self._late():
+                return  # the client has gone, or does not read
             if self.reading and self.stdin in ready:
                 self._read()
+            if self._has_room() and self.conversation.due() == 0:
+                self._put(self.conversation.work())
             if not self._write():
                 return
             self.conversation.runtime.log.flush()
 
+    def _note_signal(self) -> None:
+        os.read(self.signals, 64)
+        self.signalled = True
+        if self.reading:
+            self.reading = False
+            self.conversation.end()
+
+    def _late(self) -> bool:
+        """Whether a client has had its time to read what was left after a signal."""
+        if self.signalled and self.deadline is None and self.conversation.due() is None:
+            self.deadline = time.monotonic() + _GRACE
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def _has_room(self) -> bool:
+        return self.waiting_bytes < self.conversation.most_waiting
+
     def _watch(self) -> None:
         """Wait for what matters now: an output that is writable all the time would never let us wait."""
-        wanted = self.reading and self.waiting_bytes < self.conversation.most_waiting, bool(self.waiting)
+        wanted = self.reading and self._has_room(), bool(self.waiting)
         if wanted == self.watched:
             return
         if wanted[0]:
@@ -148,7 +185,11 @@ class _Polled:
         self.watched = wanted
 
     def _patience(self) -> float | None:
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic()) * 1000
+        """Milliseconds until there is something to do although nothing happens."""
+        due = self.conversation.due() if self._has_room() else None
+        rest = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        times = [seconds for seconds in (due, rest) if seconds is not None]
+        return int(min(times) * 1000) + 1 if any(times) else 0 if times else None
 
     def _read(self) -> None:
         try:
@@ -156,9 +197,12 @@ class _Polled:
         except OSError:
             chunk = b""
         self.reading = bool(chunk)
-        if answers := self.conversation.answer(chunk):
-            self.waiting.append(memoryview(answers))
-            self.waiting_bytes += len(answers)
+        self._put(self.conversation.answer(chunk))
+
+    def _put(self, messages: bytes) -> None:
+        if messages:
+            self.waiting.append(memoryview(messages))
+            self.waiting_bytes += len(messages)
 
     def _write(self) -> bool:
         """Write as much as is taken at once. False when nobody reads any more."""
@@ -175,17 +219,21 @@ class _Polled:
 
 
 def _threaded(conversation: _Conversation, stdin: int, stdout: int) -> None:
-    """The same where pipes cannot be polled: reading waits in this thread, writing in another."""
-    from tmkb.transport.writer import Writer
+    """The same where pipes cannot be polled: reading waits in one thread, writing in another."""
+    from tmkb.transport.threads import Reader, Writer
 
-    writer = Writer(stdout, conversation.most_waiting)
+    reader, writer = Reader(stdin, _CHUNK), Writer(stdout, conversation.most_waiting)
+    reading = True
     try:
-        while chunk := os.read(stdin, _CHUNK):
-            if not writer.put(conversation.answer(chunk)):
+        while reading or conversation.due() is not None:
+            chunk = reader.get(conversation.due()) if reading else None
+            if chunk is None and not reading:
+                time.sleep(conversation.due() or 0)
+            answers = conversation.answer(chunk) if chunk is not None else conversation.work()
+            reading = reading and chunk != b""
+            if not writer.put(answers):
                 break
             conversation.runtime.log.flush()
-        else:
-            writer.put(conversation.answer(b""))
     except KeyboardInterrupt:  # Ctrl+C ends the input
         pass
     writer.close()

@@ -18,11 +18,13 @@ def initialize(connection: Connection, revision: Revision, request: Request) -> 
     server = connection.spec["server"]
     result: JsonObject = {
         "protocolVersion": revision["revision"],
-        "capabilities": server["capabilities"],
-        "serverInfo": shape.fit(revision["implementation"], server),
+        "capabilities": shape.fit(revision, "server_capabilities", server["capabilities"]),
+        "serverInfo": shape.fit(revision, "implementation", server),
     }
     if "instructions" in server:
         result["instructions"] = server["instructions"]
+    declared = request.params.get("capabilities", {})
+    connection.capabilities = declared if isinstance(declared, dict) else {}
     connection.negotiated = revision
     return connection.respond(request.id, message.encode(result))
 

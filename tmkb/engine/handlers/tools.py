@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from tmkb.engine import message, reading, shape, validation
-from tmkb.engine.effects import Invoke
+from tmkb.engine.effects import Invoke, Log
+from tmkb.engine.handlers import listing
 from tmkb.errors import ProtocolError
+from tmkb.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Request
     from tmkb.spec.model import ErrorTemplate, Revision, Tool
-    from tmkb.values import JsonObject
+    from tmkb.values import JsonObject, JsonValue
 
 
 def list_tools(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Every tool, in the order of their names, on one page."""
-    if "cursor" in request.params:
-        raise ProtocolError("unknown_cursor")
+    """The tools, in the order of their names."""
     tools = connection.spec["tools"]
-    place = (request.method, revision["revision"])
-    if place not in connection.once:
-        connection.once[place] = message.encode({"tools": [_listed(tool, revision) for tool in tools.values()]})
-    traced = connection.trace("tools_discovered", request.id, {"count": len(tools), "tools": list(tools)})
-    return [*traced, *connection.respond(request.id, connection.once[place])]
+    listed = listing.answer(connection, revision, request, "tools", "tool", [_listed(tool) for tool in tools.values()])
+    return [*connection.trace("tools_discovered", request.id, {"count": len(tools), "tools": list(tools)}), *listed]
 
 
 def call_tool(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
@@ -39,12 +37,7 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
     arguments, sentences = judge(tool, given, connection.spec["types"], revision["errors"])
     if sentences:
         return connection.refuse_call(request.id, sentences)
-    return [Invoke(request.id, tool, arguments, revision)]
-
-
-def _listed(tool: Tool, revision: Revision) -> JsonObject:
-    fields = {"name": tool["name"], "description": tool["description"], "inputSchema": tool["input"]}
-    return shape.fit(revision["tool"], fields)
+    return [Invoke(request, tool, arguments, revision, finish=_finish, refuse=_refuse)]
 
 
 def judge(
@@ -57,3 +50,53 @@ def judge(
     assert isinstance(properties, dict)
     defaults = {name: s["default"] for name, s in properties.items() if isinstance(s, dict) and "default" in s}
     return {**defaults, **arguments}, validation.sentences(found, "tool", tool.get("errors", {}), errors)
+
+
+def _listed(tool: Tool) -> dict[str, Any]:
+    schemas = {"inputSchema": tool["input"]} | ({"outputSchema": tool["output"]} if "output" in tool else {})
+    return listing.identity(tool) | schemas
+
+
+def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue) -> list[Effect]:
+    """The response with what the operation gave; a tool that promises a form is held to it."""
+    tool: Any = invoke.definition
+    result = outcome if isinstance(outcome, Result) else _as_result(tool, outcome)
+    if "output" in tool and not result.is_error:
+        found = validation.violations(tool["output"], result.structured, connection.spec["types"])
+        if found:
+            sentences = validation.sentences(found, "tool", {}, invoke.revision["errors"])
+            noted = [
+                connection.note("bad_output", invoke.request_id, tool=tool["name"], violation=s) for s in sentences
+            ]
+            failure = invoke.revision["errors"][tool.get("failure", "tool_failed")]["message"]
+            return [*noted, *connection.refuse_call(invoke.request_id, [failure])]
+    revision = invoke.revision["revision"]
+    traced: list[Effect] = []
+    if revision not in result.encoded or connection.traced:
+        wire = _wire(invoke.revision, result)
+        result.encoded[revision] = message.encode(wire)
+        traced = connection.trace("result", invoke.request_id, wire)
+    facts = {"tool": tool["name"], **result.facts}
+    line = tool["log"]
+    logged = Log(line, invoke.request_id, {name: facts[name] for name in line.get("fields", [])})
+    return [*traced, logged, *connection.respond(invoke.request_id, result.encoded[revision])]
+
+
+def _refuse(connection: Connection, invoke: Invoke, sentences: list[str]) -> list[Effect]:
+    return connection.refuse_call(invoke.request_id, sentences)
+
+
+def _as_result(tool: Tool, value: JsonValue) -> Result:
+    """A value as a text, and as it is where the tool promises a form."""
+    text = value if isinstance(value, str) else message.compact(value)
+    structured = value if "output" in tool and isinstance(value, dict) else None
+    return Result([{"type": "text", "text": text}], structured=structured)
+
+
+def _wire(revision: Revision, result: Result) -> JsonObject:
+    values: dict[str, Any] = {"content": result.content, "isError": result.is_error}
+    if result.structured is not None:
+        values["structuredContent"] = result.structured
+    if result.meta is not None:
+        values["_meta"] = result.meta
+    return shape.fit(revision, "call_result", values)

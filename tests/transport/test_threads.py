@@ -5,7 +5,7 @@ import os
 import threading
 
 from tmkb.transport import stdio
-from tmkb.transport.writer import Writer
+from tmkb.transport.threads import Writer
 
 PINGS = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % number for number in range(5000))
 

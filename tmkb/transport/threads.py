@@ -1,10 +1,42 @@
-"""An output that a thread of its own writes to, for systems on which a pipe cannot be polled (Windows)."""
+"""Input and output with a thread each, for systems on which a pipe cannot be polled (Windows)."""
 
 from __future__ import annotations
 
 import os
+import queue
 import threading
 from collections import deque
+
+_MOMENT = 0.5  # seconds after which waiting can be interrupted; Windows does not wake a thread for Ctrl+C
+
+
+class Reader:
+    """Reads the descriptor ``fd`` in chunks of at most ``size`` bytes; one waits while another is being answered."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd = fd
+        self.size = size
+        self.chunks: queue.Queue[bytes] = queue.Queue(maxsize=1)
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def get(self, seconds: float | None) -> bytes | None:
+        """The next chunk, empty at the end of the input; None where none comes within ``seconds`` (None: for ever)."""
+        while True:
+            moment = _MOMENT if seconds is None else min(_MOMENT, seconds)
+            try:
+                return self.chunks.get(timeout=moment)
+            except queue.Empty:
+                if seconds is not None:
+                    return None
+
+    def _run(self) -> None:
+        chunk = b"."
+        while chunk:
+            try:
+                chunk = os.read(self.fd, self.size)
+            except OSError:
+                chunk = b""
+            self.chunks.put(chunk)
 
 
 class Writer:

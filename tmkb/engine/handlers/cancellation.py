@@ -1,0 +1,20 @@
+"""notifications/cancelled. Specification: Basic / Utilities / Cancellation."""
+
+from __future__ import annotations
+
+from tmkb.engine.effects import Cancel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmkb.engine.connection import Connection
+    from tmkb.engine.effects import Effect
+    from tmkb.engine.message import Notification
+    from tmkb.spec.model import Revision
+
+
+def cancel(connection: Connection, revision: Revision, notification: Notification) -> list[Effect]:
+    """Stop what the client no longer wants. What is unknown, or has been answered, is ignored."""
+    request_id = notification.params.get("requestId")
+    if not isinstance(request_id, str | int) or isinstance(request_id, bool) or request_id not in connection.running:
+        return []
+    return [connection.note("cancelled", request_id), Cancel(connection.running[request_id])]

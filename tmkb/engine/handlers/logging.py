@@ -1,0 +1,21 @@
+"""logging/setLevel. Specification: Server Features / Utilities / Logging."""
+
+from __future__ import annotations
+
+from tmkb.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmkb.engine.connection import Connection
+    from tmkb.engine.effects import Effect
+    from tmkb.engine.message import Request
+    from tmkb.spec.model import Revision
+
+
+def set_level(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
+    """From now on send messages of this level and above."""
+    level, levels = request.params["level"], revision["logging"]["levels"]
+    if not isinstance(level, str) or level not in levels:
+        raise ProtocolError("unknown_level", level=level, known=", ".join(levels))
+    connection.log_level = level
+    return connection.respond(request.id, b"{}")

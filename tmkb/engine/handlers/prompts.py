@@ -1,0 +1,66 @@
+"""prompts/list and prompts/get. Specification: Server Features / Prompts."""
+
+from __future__ import annotations
+
+from tmkb.engine import message, shape, validation
+from tmkb.engine.effects import Invoke
+from tmkb.engine.handlers import listing
+from tmkb.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tmkb.engine.connection import Connection
+    from tmkb.engine.effects import Effect
+    from tmkb.engine.message import Request
+    from tmkb.spec.model import Prompt, Revision
+    from tmkb.values import JsonObject
+
+
+def list_prompts(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
+    """The prompts, in the order of their names."""
+    listed = [_listed(prompt) for prompt in connection.spec["prompts"].values()]
+    return listing.answer(connection, revision, request, "prompts", "prompt", listed)
+
+
+def get_prompt(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
+    """Hand the arguments to the prompt's operation. Raises ProtocolError where there is no such prompt or argument."""
+    name, given = request.params["name"], request.params.get("arguments", {})
+    assert isinstance(name, str) and isinstance(given, dict)  # the method's params schema has seen to it
+    prompt = connection.spec["prompts"].get(name)
+    if prompt is None:
+        raise ProtocolError("unknown_prompt", prompt=name)
+    found = validation.violations(_schema(prompt), given, connection.spec["types"])
+    if found:
+        told = validation.sentences(found[:1], "params", {}, revision["errors"])
+        raise ProtocolError("invalid_params", violation=told[0])
+    return [Invoke(request, prompt, given, revision, finish=_finish, refuse=refuse)]
+
+
+def refuse(connection: Connection, invoke: Invoke, sentences: list[str]) -> list[Effect]:
+    """The response that the operation could not do its work; only a tool can say that in its result."""
+    return connection.refuse(invoke.request_id, ProtocolError("operation_failed", sentence=" ".join(sentences)))
+
+
+def _listed(prompt: Prompt) -> dict[str, Any]:
+    arguments = [{"name": name, **argument} for name, argument in prompt.get("arguments", {}).items()]
+    return listing.identity(prompt) | ({"arguments": arguments} if arguments else {})
+
+
+def _schema(prompt: Prompt) -> JsonObject:
+    """JSON Schema of the arguments."""
+    arguments = prompt.get("arguments", {})
+    required: Any = [name for name, argument in arguments.items() if argument.get("required")]
+    known: Any = {name: {} for name in arguments}
+    return {"type": "object", "required": required, "properties": known, "additionalProperties": False}
+
+
+def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
+    if isinstance(outcome, str):
+        outcome = {"messages": [{"role": "user", "content": {"type": "text", "text": outcome}}]}
+    described = {key: invoke.definition[key] for key in ("description",) if key in invoke.definition}
+    result = shape.fit(invoke.revision, "prompt_result", described | outcome)
+    noted = connection.note("prompted", invoke.request_id, prompt=invoke.definition["name"])
+    traced = connection.trace("result", invoke.request_id, result)
+    return [*traced, noted, *connection.respond(invoke.request_id, message.encode(result))]
