@@ -24,7 +24,10 @@ PLACES = {
     "revision": "protocol/{revision}",
     "lifecycle": "lifecycle/handshake",
     "errors": "errors",
+    "limits": "limits",
     "log": "log",
+    "prompt": "servers/tmkb/prompts/{name}",
+    "resource": "servers/tmkb/resources/{name}",
     "server": "servers/{name}/server",
     "tool": "servers/tmkb/tools/{name}",
 }

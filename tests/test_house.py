@@ -75,6 +75,21 @@ def test_what_is_generic_knows_no_word_of_threats(path):
     assert words == []
 
 
+def test_no_server_is_named_where_all_are_served():
+    generic = [
+        p for p in MODULES if name(p).split(os.sep)[1] in ("engine", "spec", "transport", "providers", "runtime.py")
+    ]
+    named = [(name(p), server) for p in generic for server in schemas.servers([]) if f'"{server}"' in source(p)]
+
+    assert named == []
+
+
+def test_the_server_everything_holds_no_python():
+    folder = os.path.join(paths.SCHEMAS, "servers", "everything")
+
+    assert {os.path.splitext(file)[1] for _, _, files in os.walk(folder) for file in files} == {".yaml"}
+
+
 def test_the_version_has_one_value():
     assert load.load("tmkb", [], sources.names())["server"]["version"] == tmkb.__version__
 

@@ -182,6 +182,8 @@ class Runtime:
         if isinstance(error, ToolError | ProtocolError):
             return error
         self._fault(Fault(error, invoke.request_id))
+        if invoke.definition["kind"] != "tool":
+            return ProtocolError("internal_error")
         return ToolError(invoke.definition.get("failure", "tool_failed"))
 
     def _operation(self, definition: Definition) -> Operation:

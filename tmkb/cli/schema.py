@@ -1,4 +1,4 @@
-"""``tmkb schema``: check the schemas, or show one resolved, with the file that each line comes from."""
+"""``tmkb schema``: check the schemas, show one resolved with the file that each line comes from, compare two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from tmkb import metaschema, paths
 from tmkb.cli import output, sources
 from tmkb.document import Document, Path
-from tmkb.spec import load, schemas
+from tmkb.spec import difference, load, schemas
+from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
 
 
@@ -21,10 +22,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(act=_check)
     show = actions.add_parser("show", help="show one file resolved, with the origin of each line")
     show.add_argument(
-        "name", metavar="NAME", help="a revision, lifecycle, server or tool, `errors` or `log`; or its path"
+        "name",
+        metavar="NAME",
+        help="a revision, lifecycle, server, tool, prompt or resource, `errors`, `limits` or `log`; or its path",
     )
     show.set_defaults(act=_show)
-    for action in (check, show):
+    diff = actions.add_parser("diff", help="say what changes from one revision, or other file, to another")
+    diff.add_argument("old", metavar="OLD", help="as in `show`")
+    diff.add_argument("new", metavar="NEW", help="as in `show`")
+    diff.set_defaults(act=_diff)
+    for action in (check, show, diff):
         sources.configure_schemas(action)
         output.configure(action)
 
@@ -46,23 +53,72 @@ def _check(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     """Print the resolved file. 1 where there is none of that name."""
     found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
-    named = [place for place in found.documents if schemas.name(place) == args.name]
-    places = [args.name] if args.name in found.documents else named
-    if not places:
-        known = sorted({schemas.name(place) for place in found.documents} | set(found.documents))
-        near = metaschema.nearest(args.name, known)
-        output.fail(f"There is no schema {args.name}." + (f" Did you mean {near}?" if near else ""))
+    if (place := _place(found, args.name)) is None:
         return 1
-    if len(places) > 1:
-        output.fail(f"{args.name} is the name of several: {', '.join(places)}.")
-        return 1
-    doc = found.documents[places[0]]
+    doc = found.documents[place]
     rows = list(_rows(doc, doc.value, (), 0))
     width = min(max(len(line) for line, _ in rows) + 2, 100)
     origins = {".".join(map(str, path)): f"{at.file}:{at.line}" for path, at in doc.values.items() if path}
     text = "\n".join(f"{line:<{width}}# {origin}" if origin else line for line, origin in rows)
-    output.write(args, {"place": places[0], "value": doc.value, "origins": origins}, output.code(text, "yaml"))
+    output.write(args, {"place": place, "value": doc.value, "origins": origins}, output.code(text, "yaml"))
     return 0
+
+
+def _diff(args: argparse.Namespace) -> int:
+    """Print what changes from one file to the other. 1 where there is none of a name, or they are of two kinds."""
+    found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
+    places = [_place(found, name) for name in (args.old, args.new)]
+    if None in places:
+        return 1
+    old, new = (found.documents[str(place)].mapping() for place in places)
+    if old["kind"] != new["kind"]:
+        output.fail(f"{args.old} is a {old['kind']}, {args.new} a {new['kind']}.")
+        return 1
+    changed = [change for change in difference.changes(old, new) if change.path not in _NAMING]
+    lines = "\n".join(_sections(changed)) or "Nothing differs."
+    values = [{"path": [*map(str, c.path)], "before": c.before, "after": c.after} for c in changed]
+    output.write(args, {"old": places[0], "new": places[1], "changes": [*values]}, lines)
+    return 0
+
+
+# What names a file differs of itself.
+_NAMING = {("revision",), ("name",), ("specification",), ("changes",), ("about",)}
+
+
+def _sections(changed: list[difference.Change]) -> Iterator[str]:
+    """The changes under the key at the top and the name below it that they belong to."""
+    section = entry = ""
+    for change in changed:
+        top, *rest = map(str, change.path)
+        if top != section:
+            section, entry = top, ""
+            yield top
+        if len(rest) > 1 and rest[0] != entry:
+            entry = rest[0]
+            yield f"  {entry}"
+        indent = "    " if len(rest) > 1 else "  "
+        yield f"{indent}{change.sign} {'.'.join(rest[1:] or rest) or top}{_values(change)}"
+
+
+def _values(change: difference.Change) -> str:
+    before, after = (json.dumps(value, ensure_ascii=False) for value in (change.before, change.after))
+    if change.sign == "~":
+        return f": {before} → {after}"
+    given = change.after if change.sign == "+" else change.before
+    return "" if given is True else f": {after if change.sign == '+' else before}"
+
+
+def _place(found: Schemas, name: str) -> str | None:
+    """The place of the file that is called so; None, and the reason on stderr, where there is none or several."""
+    named = [place for place in found.documents if schemas.name(place) == name]
+    places = [name] if name in found.documents else named
+    if not places:
+        known = sorted({schemas.name(place) for place in found.documents} | set(found.documents))
+        near = metaschema.nearest(name, known)
+        output.fail(f"There is no schema {name}." + (f" Did you mean {near}?" if near else ""))
+    elif len(places) > 1:
+        output.fail(f"{name} is the name of several: {', '.join(places)}.")
+    return places[0] if len(places) == 1 else None
 
 
 def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[tuple[str, str]]:

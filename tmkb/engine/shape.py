@@ -28,11 +28,12 @@ def _object(objects: Mapping[str, Shape], shape: Shape, values: Mapping[str, Any
         return _block(objects, shape, values)
     if "primitives" in shape:
         return _form(shape, values)
-    return {
+    known = {
         name: values[name] if inner is True else _inside(objects, objects[inner], values[name])
         for name, inner in shape["fields"].items()
         if name in values
     }
+    return {**known, **shape["always"]} if "always" in shape else known
 
 
 def _inside(objects: Mapping[str, Shape], shape: Shape, value: Any) -> Any:

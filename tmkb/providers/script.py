@@ -14,7 +14,7 @@ from tmkb.operation import Ask, Log, Notify, Pause, Progress, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from tmkb.operation import Operation, Running, Said
@@ -49,14 +49,14 @@ class Script:
 
     def _answer(self, definition: Mapping[str, Any]) -> Operation:
         def operation(**arguments: JsonValue) -> Result | JsonValue:
-            return _result(substitute(definition["answer"], {**arguments, "constants": self.constants}))
+            return _result(substitute(definition["answer"], self._known(definition, arguments)))
 
         return operation
 
     def _steps(self, definition: Mapping[str, Any]) -> Operation:
         def operation(**arguments: JsonValue) -> Running:
             answers: JsonObject = {}
-            known = {**arguments, "answers": answers, "constants": self.constants}
+            known = {**self._known(definition, arguments), "answers": answers}
             for step in definition["steps"]:
                 ((verb, given),) = step.items()
                 if verb == "return":
@@ -69,6 +69,11 @@ class Script:
             return ""
 
         return operation
+
+    def _known(self, definition: Mapping[str, Any], arguments: JsonObject) -> dict[str, JsonValue]:
+        """What texts can name: the constants, and every argument there is, also if it was not given."""
+        declared = definition.get("arguments", definition.get("input", {}).get("properties", {}))
+        return {**dict.fromkeys(declared), **arguments, "constants": self.constants}
 
 
 open = Script
@@ -83,11 +88,15 @@ _SAID: dict[str, Callable[[Any], Said]] = {
 
 
 def substitute(value: JsonValue, known: Mapping[str, JsonValue]) -> JsonValue:
-    """``value`` with what stands for a name of ``known``, or for a part of one, replaced; other braces stay."""
+    """``value`` with what stands for a name of ``known``, or for a part of one, replaced; other braces stay.
+
+    What is not there is an empty text, and as a value the key that would have it is left out.
+    """
     if isinstance(value, dict):
         if list(value) == ["$value"]:
-            return next(_found(str(value["$value"]), known), None)
-        return {key: substitute(inner, known) for key, inner in value.items()}
+            return _found(str(value["$value"]), known)
+        filled = {key: substitute(inner, known) for key, inner in value.items()}
+        return {key: inner for key, inner in filled.items() if inner is not None or value[key] is None}
     if isinstance(value, list):
         return [substitute(inner, known) for inner in value]
     return _filled(value, known) if isinstance(value, str) else value
@@ -99,21 +108,26 @@ def _filled(text: str, known: Mapping[str, JsonValue]) -> str:
     for piece in rest:
         name, brace, after = piece.partition("}")
         if brace and name.split(".")[0] in known:
-            found = next(_found(name, known), "")
-            filled += (found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)) + after
+            filled += _text(_found(name, known)) + after
         else:
             filled += "{" + piece
     return filled
 
 
-def _found(path: str, known: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """What ``path`` leads to; nothing where the client has answered otherwise than was hoped."""
+def _text(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _found(path: str, known: Mapping[str, JsonValue]) -> JsonValue:
+    """What ``path`` leads to; None where an argument was not given, or the client answered otherwise than hoped."""
     value: Any = known
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
-            return
+            return None
         value = value[part]
-    yield value
+    return value  # type: ignore[no-any-return] # JSON inside of JSON
 
 
 def _result(value: JsonValue) -> Result | JsonValue:

@@ -79,6 +79,7 @@ class ClientCapability(TypedDict):
 
 class Shape(TypedDict):
     fields: NotRequired[dict[str, Literal[True] | str]]
+    always: NotRequired[JsonObject]
     each: NotRequired[str]
     types: NotRequired[dict[str, JsonObject]]
     otherwise: NotRequired[dict[str, str]]
