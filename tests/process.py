@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 
+from tests import emitted
+
 SERVE = [sys.executable, "-m", "tmkb", "serve"]
 TIMEOUT = 60.0  # generous: it bounds a failure, not a measurement
 
@@ -26,6 +28,7 @@ class Server:
             env=whole,
         )
         self.out, self.err, self.threads = queue.SimpleQueue(), [], []
+        self.conversation = emitted.Conversation()
         if read_stdout:
             self.start_reading()
         if read_stderr:
@@ -53,6 +56,7 @@ class Server:
 
     def _read_out(self):
         for line in self.process.stdout:
+            self.conversation.received(line)
             self.out.put(line)
         self.out.put(None)
 
@@ -63,6 +67,7 @@ class Server:
     def send(self, *messages):
         """Messages as values, or lines as bytes."""
         data = b"".join(m if isinstance(m, bytes) else json.dumps(m).encode() + b"\n" for m in messages)
+        self.conversation.sent(data)
         self.process.stdin.write(data)
         self.process.stdin.flush()
 

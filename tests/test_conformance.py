@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 
+from tests.emitted import Noted
 from tests.process import SERVE
 from tests.transcripts import TranscriptExtension, path_of, snapshot_name
 from tmkb import paths
@@ -21,7 +22,7 @@ EXCHANGES = [
 
 @functools.cache
 def replayed(runtimes, name, revision):
-    target = replay.InProcess(runtimes(TRANSCRIPTS[name].value["server"]))
+    target = Noted(replay.InProcess(runtimes(TRANSCRIPTS[name].value["server"])))
     results = replay.replay(TRANSCRIPTS[name], revision, target)
     return {result.number: result.actual for result in results}
 
@@ -35,7 +36,7 @@ def test_exchange(runtimes, snapshot, name, revision, number):
 
 @pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
 def test_the_same_over_stdio(name, revision):
-    target = replay.Command([*SERVE, "--server", TRANSCRIPTS[name].value["server"]])
+    target = Noted(replay.Command([*SERVE, "--server", TRANSCRIPTS[name].value["server"]]))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))
 
     assert [(result.number, result.differences) for result in results if result.differences] == []

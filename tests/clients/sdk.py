@@ -1,6 +1,7 @@
 """``sdk.py COMMAND…``: the official Python client, of whichever release runs this, against a server over stdio."""
 
 import asyncio
+import os
 import sys
 
 from mcp import ClientSession, StdioServerParameters
@@ -9,7 +10,7 @@ from mcp.client.stdio import stdio_client
 
 async def main(command, *arguments):
     """Initialize, list, call, call badly; say what came of it."""
-    parameters = StdioServerParameters(command=command, args=arguments)
+    parameters = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         tools = await session.list_tools()

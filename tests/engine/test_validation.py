@@ -134,3 +134,15 @@ def test_violations_are_those_of_the_reference(types_of_spec, value):
 @pytest.fixture(scope="session")
 def types_of_spec(spec):
     return spec["types"]
+
+
+def test_what_is_required_need_not_be_described(types):
+    found = validation.violations({"type": "object", "required": ["b", "a"], "properties": {"a": {}}}, {}, types)
+
+    assert [violation.path for violation in found] == [("a",), ("b",)]
+
+
+def test_the_value_itself_has_a_name(types):
+    (found,) = validation.violations({"minProperties": 1}, {}, types, "arguments")
+
+    assert found.fields["field"] == "arguments"

@@ -19,7 +19,7 @@ from tmkb.runtime import Runtime
 from tmkb.transport import framing
 from tmkb.values import JsonValue
 
-TIMEOUT = 10.0  # seconds that a server may take for an exchange, or to end
+TIMEOUT = 30.0  # seconds that a server may take for an exchange, or to end
 
 
 class Target(Protocol):

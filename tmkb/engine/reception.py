@@ -34,8 +34,11 @@ def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[E
     """What follows from an operation that has ended: with a value, or with an error that the caller is told."""
     connection.running.pop(invoke.request_id, None)
     if isinstance(outcome, ProtocolError):
-        known = outcome if outcome.error in connection.revision["errors"] else ProtocolError("internal_error")
-        effects = connection.refuse(invoke.request_id, known)
+        if outcome.error in invoke.revision["errors"]:
+            effects = connection.refuse(invoke.request_id, outcome)
+        else:  # newer than the client
+            unknown = refusal.sentence(ToolError("error_unknown", cause=outcome.error), invoke.revision["errors"])
+            effects = invoke.refuse(connection, invoke, [unknown])
     elif isinstance(outcome, ToolError):
         effects = invoke.refuse(connection, invoke, [refusal.sentence(outcome, invoke.revision["errors"])])
     else:

@@ -68,6 +68,8 @@ def ask(connection: Connection, invoke: Invoke, said: Ask) -> list[Effect]:
             raise ToolError("client_lacks_capability", capability=capability)
     if "sends" in method:
         params = shape.fit(invoke.revision, method["sends"], params)
+    if validation.violations(method.get("params", {}), params, connection.spec["types"]):
+        raise ToolError("client_cannot_be_asked", method=said.method, revision=invoke.revision["revision"])
     request_id, connection.next_id = connection.next_id, connection.next_id + 1
     connection.asked[request_id] = (invoke, method, params)
     return [Send(message.request(request_id, said.method, params if said.params is not None else None))]
@@ -82,10 +84,12 @@ def answered(connection: Connection, response: Response) -> list[Effect]:
         reason = error.get("message") if isinstance(error, dict) else None
         return [Resume(invoke, ToolError("client_refused", reason=reason if isinstance(reason, str) else ""))]
     result: Any = response.value["result"]
-    found = validation.violations({"type": "object", **method.get("result", {})}, result, connection.spec["types"])
-    for key, param in method.get("obeys", {}).items():
-        if not found and param in params and key in result:
-            schema: Any = {"properties": {key: params[param]}}
+    found = validation.violations(
+        {"type": "object", **method.get("result", {})}, result, connection.spec["types"], "result"
+    )
+    for key, rule in method.get("obeys", {}).items():
+        if not found and rule["schema"] in params and rule["when"].items() <= result.items():
+            schema: Any = {"required": [key], "properties": {key: params[rule["schema"]]}}
             found = validation.violations(schema, result, connection.spec["types"])
     if found:
         told = validation.sentences(found[:1], "params", {}, invoke.revision["errors"])

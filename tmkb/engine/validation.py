@@ -35,10 +35,13 @@ class Violation:
         self.fields = fields
 
 
-def violations(schema: JsonObject, value: JsonValue, types: Mapping[str, list[str]]) -> list[Violation]:
+def violations(
+    schema: JsonObject, value: JsonValue, types: Mapping[str, list[str]], whole: str = ""
+) -> list[Violation]:
     """Where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
 
-    ``types`` has the words for JSON's types. A wrong type hides what else is wrong with the same place.
+    ``types`` has the words for JSON's types; ``whole`` is what the value itself is called. A wrong type hides what else
+    is wrong with the same place.
     """
     if plainly_valid(schema, value):
         return []
@@ -51,6 +54,8 @@ def violations(schema: JsonObject, value: JsonValue, types: Mapping[str, list[st
     found = {(v.path, v.keyword): v for error in errors for v in _violations(error, types)}
     mistyped = {path for path, keyword in found if keyword == "type"}
     kept = [v for (path, keyword), v in found.items() if keyword == "type" or path not in mistyped]
+    for violation in kept:
+        violation.fields["field"] = violation.fields["field"] or whole
     return sorted(kept, key=lambda violation: _rank(schema, value, violation.path))
 
 
@@ -185,7 +190,7 @@ def _rank(schema: Any, value: Any, path: Path) -> list[int]:
             rank.append(part)
             schema, value = schema.get("items", {}) if isinstance(schema, dict) else {}, value[part]
             continue
-        order = [*properties, *(name for name in value if name not in properties)]
+        order = [*properties, *(name for name in value if name not in properties), part]  # which may be missing
         rank.append(order.index(part))
         schema, value = properties.get(part, {}), value.get(part)
     return rank

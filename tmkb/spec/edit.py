@@ -24,6 +24,7 @@ def replace(file: str, path: Path, value: JsonValue) -> None:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = _UNFOLDED
+    yaml.brace_single_entry_mapping_in_flow_sequence = True
     yaml.indent(mapping=2, sequence=4, offset=2)
     with open(file, encoding="utf-8") as source:
         root: Any = yaml.load(source)

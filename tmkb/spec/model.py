@@ -34,6 +34,13 @@ class Reference(TypedDict):
     named_by: str
 
 
+class Obedience(TypedDict):
+    """Which param of a request has the schema of a part of its result, and when that part has to be there."""
+
+    schema: str
+    when: JsonObject
+
+
 Method = TypedDict(
     "Method",
     {
@@ -52,7 +59,7 @@ Method = TypedDict(
         "subscribed": NotRequired[str],
         "needs": NotRequired[dict[str, dict[str, Literal["present"] | list[str | None]]]],
         "result": NotRequired[JsonObject],
-        "obeys": NotRequired[dict[str, str]],
+        "obeys": NotRequired[dict[str, Obedience]],
     },
 )
 

@@ -73,7 +73,12 @@ def match(template: str, uri: str) -> JsonObject | None:
     names = pieces[1::2]
     form = "([A-Za-z0-9._~%-]+)".join(map(re.escape, pieces[::2]))
     found = re.fullmatch(form, uri)
-    return None if found is None else {name: _unescaped(text) for name, text in zip(names, found.groups(), strict=True)}
+    if found is None:
+        return None
+    try:
+        return {name: _unescaped(text) for name, text in zip(names, found.groups(), strict=True)}
+    except UnicodeDecodeError:  # escapes of what is no UTF-8
+        return None
 
 
 def _found(connection: Connection, request: Request) -> tuple[Resource, JsonObject]:
@@ -112,4 +117,4 @@ def _contents(uri: str, resource: Mapping[str, Any], given: Any) -> dict[str, An
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode("utf-8", "replace")
+    return _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode()

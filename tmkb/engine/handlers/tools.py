@@ -45,7 +45,7 @@ def judge(
 ) -> tuple[JsonObject, list[str]]:
     """The arguments as the operation gets them, and a sentence for everything that is wrong with them."""
     arguments = reading.read(given, tool.get("read", {}))
-    found = validation.violations(tool["input"], arguments, types)
+    found = validation.violations(tool["input"], arguments, types, "arguments")
     properties = tool["input"].get("properties", {})
     assert isinstance(properties, dict)
     defaults = {name: s["default"] for name, s in properties.items() if isinstance(s, dict) and "default" in s}
@@ -62,7 +62,7 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue)
     tool: Any = invoke.definition
     result = outcome if isinstance(outcome, Result) else _as_result(tool, outcome)
     if "output" in tool and not result.is_error:
-        found = validation.violations(tool["output"], result.structured, connection.spec["types"])
+        found = validation.violations(tool["output"], result.structured, connection.spec["types"], "structuredContent")
         if found:
             sentences = validation.sentences(found, "tool", {}, invoke.revision["errors"])
             noted = [

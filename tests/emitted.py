@@ -1,0 +1,94 @@
+"""What servers emit while tests run: with EMITTED=FOLDER, a line of a file there for each; see `models/run.py`."""
+
+import contextlib
+import functools
+import json
+import os
+
+from tmkb import document, paths
+
+FOLDER = os.environ.get("EMITTED") and os.path.abspath(os.environ["EMITTED"])  # wherever tests go from here
+
+
+class Conversation:
+    """One connection: what is sent tells which method is answered, and the handshake which revision is spoken."""
+
+    def __init__(self):
+        self.revision = None  # until the handshake
+        self.asked = {}  # the id of a request, as JSON → the methods that were asked for with it
+        self.begun = b""  # of a line
+
+    def sent(self, data):
+        """Bytes that go to the server."""
+        *lines, self.begun = (self.begun + data).split(b"\n") if FOLDER else [b""]
+        for message in (message for line in lines for message in unpacked(decoded(line))):
+            if isinstance(message, dict) and "id" in message and "method" in message:
+                self.asked.setdefault(json.dumps(message["id"]), []).append(message["method"])
+
+    def received(self, line):
+        """A line that comes from the server."""
+        if FOLDER:
+            self.note(decoded(line))
+
+    def note(self, value):
+        """A message that comes from the server, or a batch of them."""
+        for message in unpacked(value) if FOLDER else ():
+            method = self._method(message)
+            if method == "initialize" and "result" in message:
+                self.revision = message["result"]["protocolVersion"]
+            write({"revision": self.revision or preferred(), "method": method, "message": message})
+
+    def _method(self, message):
+        """The method of the message itself, or of the request that it answers; None where that is not known."""
+        if not isinstance(message, dict) or "method" in message:
+            return message["method"] if isinstance(message, dict) else None
+        asked = self.asked.get(json.dumps(message.get("id")))
+        return asked.pop(0) if asked else None
+
+
+class Noted:
+    """A target of transcripts, of which everything is noted."""
+
+    def __init__(self, target):
+        self.target = target
+        self.conversation = Conversation()
+
+    def exchange(self, line, expected):
+        """As the target does it."""
+        self.conversation.sent(line + b"\n")
+        messages = self.target.exchange(line, expected)
+        self.conversation.note(messages)
+        return messages
+
+    def close(self):
+        """As the target does it."""
+        messages = self.target.close()
+        self.conversation.note(messages)
+        return messages
+
+
+def decoded(line):
+    """The value of a line; one that is no JSON is a text."""
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(line)
+    return line.decode("utf-8", "replace")
+
+
+def unpacked(value):
+    """The messages of a batch, or of a list of messages and batches; any other value is one."""
+    if isinstance(value, list):
+        return [message for part in value for message in unpacked(part)]
+    return [value]
+
+
+def write(note):
+    """Add a line to the file of this process, all at once: several threads may do so."""
+    os.makedirs(FOLDER, exist_ok=True)
+    with open(os.path.join(FOLDER, f"{os.getpid()}.jsonl"), "ab", buffering=0) as file:
+        file.write(json.dumps(note).encode() + b"\n")
+
+
+@functools.cache
+def preferred():
+    """The revision of what is said before the handshake."""
+    return document.read(os.path.join(paths.SCHEMAS, "servers", "tmkb", "server.yaml")).mapping()["revisions"][0]
