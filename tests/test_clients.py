@@ -215,7 +215,7 @@ def test_structured_output_fits_the_output_schema():
 def test_tools_that_fail():
     async def conversation(client):
         failed = await client.call_tool("test_error_handling")
-        wrong = await client.call_tool("test_structured_output", {"city": 1})
+        wrong = await client.call_tool("test_structured_output", {"city": 1, "degrees": 2})
         return failed, wrong, await refusal(client.call_tool("test_none"))
 
     failed, wrong, unknown = drive(conversation)
@@ -414,6 +414,7 @@ def test_elicitation_by_url():
 
     async def conversation(client):
         result = await client.call_tool("test_elicitation_url")
+        await client.call_tool("test_elicitation_complete")
         await until(lambda: heard)
         return result
 

@@ -122,6 +122,7 @@ const features = {
     user = ({ mode, url }) => ({ action: mode === "url" && url === "https://example.com/sign-in" ? "accept" : "cancel" });
     const completed = await listen(1, async () => {
       assert.equal(await text("test_elicitation_url"), "The user answered accept.");
+      await call("test_elicitation_complete");
     });
     assert.deepEqual(completed, [{ elicitationId: "sign-in-1" }]);
     await assert.rejects(call("test_url_elicitation_required"), (error) => {

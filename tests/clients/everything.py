@@ -130,6 +130,7 @@ async def elicitation(session, side):
 async def elicitation_by_url(session, side):
     side.heard.clear()
     assert await text(session, "test_elicitation_url") == "The user answered accept."
+    await text(session, "test_elicitation_complete")
     await until(lambda: side.heard)
     assert [message["method"] for message in side.heard] == ["notifications/elicitation/complete"]
     assert await code(session.call_tool("test_url_elicitation_required", {})) == -32042

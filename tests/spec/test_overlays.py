@@ -126,7 +126,6 @@ def test_a_new_server_is_a_folder(overlay):
         version: "1"
         revisions: ["2025-06-18"]
         capabilities: {tools: {}}
-        limits: {message_bytes: 1000, batch_messages: 10, backlog_bytes: 1000}
         """,
         servers__hello__tools__greet="""
         kind: tool
@@ -140,7 +139,7 @@ def test_a_new_server_is_a_folder(overlay):
     spec = load.load("hello", [folder], sources.names())
 
     assert (list(spec["tools"]), list(spec["revisions"])) == (["greet"], ["2025-06-18"])
-    assert schemas.servers([folder]) == ["hello", "tmkb"]
+    assert schemas.servers([folder]) == ["everything", "hello", "tmkb"]
 
 
 def test_an_unknown_server_is_told_with_the_nearest_name():

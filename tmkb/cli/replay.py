@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--command", metavar="CMD", help="a server to start for each conversation, instead of our engine"
     )
+    parser.add_argument("--server", metavar="NAME", help="only what was recorded with this server")
     parser.add_argument("--revision", metavar="DATE", help="only under this revision")
     parser.add_argument("--update", action="store_true", help="write what came back into the transcripts")
     sources.configure_schemas(parser)
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         output.fail(f"Cannot start {args.command}: {error.strerror}.")
         return 2
     if not conversations:
-        output.fail("There is no transcript here for this revision.")
+        output.fail("There is no transcript here for this server and revision.")
         return 2
     if args.update:
         return _update(conversations)
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> Iterator[Conversation]:
     starter = _Starter(args)
     for each in transcripts:
-        for revision in each.revisions:
+        for revision in each.revisions if args.server in (None, each.value["server"]) else ():
             if args.revision in (None, revision):
                 yield Conversation(each, revision, list(replay.replay(each, revision, starter.start(each))))
 
