@@ -49,14 +49,18 @@ def test_bash_offers(complete, words, offered):
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
 def test_other_shells_have_a_script(shell):
-    done = subprocess.run([sys.executable, "-m", "tmkb", "completion", shell], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tmkb", "completion", shell], capture_output=True, text=True, check=True
+    )
 
     assert "tmkb" in done.stdout
     assert "--log-level" in done.stdout
 
 
 def test_an_unknown_shell_is_refused():
-    done = subprocess.run([sys.executable, "-m", "tmkb", "completion", "cmd"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tmkb", "completion", "cmd"], capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 2
     assert "bash" in done.stderr

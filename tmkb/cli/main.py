@@ -63,7 +63,9 @@ def parser(configured: Collection[str]) -> argparse.ArgumentParser:
 
     from tmkb import __version__
 
-    whole = argparse.ArgumentParser(prog="tmkb", description="Authorization threat patterns for coding agents, over MCP.")
+    whole = argparse.ArgumentParser(
+        prog="tmkb", description="Authorization threat patterns for coding agents, over MCP."
+    )
     whole.add_argument("--version", action="version", version=f"tmkb {__version__}")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, about in COMMANDS.items():
