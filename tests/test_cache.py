@@ -216,7 +216,7 @@ def test_warnings_are_told_at_every_start(home, patterns):
 
     first, second = answers("--patterns", str(folder)), answers("--patterns", str(folder))
     assert first == second
-    assert "secure.py is no .py file in this folder" in second[1][1]
+    assert "There is no .py file secure.py in this folder" in second[1][1]
 
 
 def test_a_mistake_in_the_schemas_is_never_kept(home, overlay):

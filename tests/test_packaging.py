@@ -66,7 +66,14 @@ def test_it_answers(installed):
 
 def test_it_serves_and_replays(installed):
     done = installed(
-        "replay", "--server", "tmkb", "--revision", "2025-11-25", "--command", f"{sys.executable} -S -m tmkb serve", timeout=300
+        "replay",
+        "--server",
+        "tmkb",
+        "--revision",
+        "2025-11-25",
+        "--command",
+        f"{sys.executable} -S -m tmkb serve",
+        timeout=300,
     )
 
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -41,10 +41,21 @@ class Entry:
         value: JsonObject = json.loads(self.lines[name])
         return value
 
+    def packed(self) -> bytes:
+        """The entry for another process, which can `unpack` it."""
+        return b"\n".join([_ENCODE({"sections": list(self.lines), "head": self.head}).encode(), *self.lines.values()])
+
 
 def entry(head: JsonObject, sections: Mapping[str, JsonObject]) -> Entry:
     """An entry of what was just made."""
     return Entry(head, {name: _ENCODE(section).encode() for name, section in sections.items()})
+
+
+def unpack(packed: bytes) -> Entry:
+    """The entry that was `packed`."""
+    head, *lines = packed.split(b"\n")
+    found = json.loads(head)
+    return Entry(found["head"], dict(zip(found["sections"], lines, strict=True)))
 
 
 def folder() -> str:

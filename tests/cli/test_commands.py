@@ -138,7 +138,7 @@ def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
 
     assert (status, "ACME-AUTH-024" in out) == (0, False)
     assert err == (
-        f"{folder}/acme_auth_024/pattern.yaml:61:14: secure.py is no .py file in this folder.\n"
+        f"{folder}/acme_auth_024/pattern.yaml:61:14: There is no .py file secure.py in this folder.\n"
         "no/such:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
     )
 

@@ -81,7 +81,7 @@ def test_a_broken_pattern_is_told(command, patterns):
     status, out, err = command("--patterns", folder, "--no-mutants")
 
     assert status == 1
-    assert "secure.py is no .py file in this folder." in err
+    assert "There is no .py file secure.py in this folder." in err
     assert out.endswith("1 of 1 proven\n")
 
 
@@ -96,4 +96,8 @@ def test_an_unknown_id_is_wrong_usage(command):
 def test_without_the_extra_it_says_what_to_install(command, monkeypatch):
     monkeypatch.setattr(prove, "NEEDED", ("flask", "no_such_package"))
 
-    assert command() == (2, "", "tmkb: tmkb prove needs more packages: pip install 'tmkb[proofs]'\n")
+    assert command() == (
+        2,
+        "",
+        "tmkb: tmkb prove needs the extra `proofs`: where you installed tmkb from '.', install '.[proofs]'.\n",
+    )

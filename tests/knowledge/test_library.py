@@ -79,6 +79,18 @@ def test_of_two_with_one_id_the_later_is_left_out(patterns, tmp_path):
     )
 
 
+def test_a_folder_that_cannot_be_looked_into_is_told(folder, monkeypatch):
+    def closed(folder):
+        raise PermissionError(13, "Permission denied", folder)
+
+    monkeypatch.setattr("os.listdir", closed)
+    found = library.load([str(folder)])
+
+    assert [problems.line(p) for p in found.problems] == [
+        f"{folder}:1:1: Cannot look into {folder}: Permission denied."
+    ]
+
+
 def test_folders_without_patterns_are_told(tmp_path):
     found = library.load([str(tmp_path), "no/such"])
 
@@ -91,7 +103,7 @@ def test_folders_without_patterns_are_told(tmp_path):
         ("pattern.yaml", "severity: high", "severity: huge", "huge", "severity cannot be 'huge'. Possible: critical, high, medium, low."),
         ("pattern.yaml", "principles:", "principle:", "kind:", "Key 'principles' is missing in the file."),
         ("pattern.yaml", "example: secure.py", "example: ../secure.py", "../secure.py", "mitigations[0].example is not valid: '../secure.py' does not match"),
-        ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "secured.py is no .py file in this folder."),
+        ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "There is no .py file secured.py in this folder."),
         ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no exploit_removed_members. Did you mean removed_member?"),
         ("pattern.yaml", "    example: secure.py", "    example: secure.py\n    leaves: [planted_job]", "planted_job", "The first mitigation with an example stops every exploit; it cannot leave any."),
         ("pattern.yaml", "TMKB-AUTH-024", "TMKB-AUTH-126", "TMKB-AUTH-126", "There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),

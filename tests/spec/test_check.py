@@ -59,10 +59,21 @@ def test_fields_are_the_contract_of_the_code(complaints):
 def test_a_replaced_table_has_to_be_whole(complaints):
     said = complaints(errors="kind: errors\nerrors: {parse_error: {surface: protocol, code: -32700, message: x}}\n")
 
-    assert (
-        "errors.yaml:2:1: 'unknown_tool' is missing, which the engine needs. Start the file with `extends: packaged`."
-        in said
+    (sentence,) = said  # and not what follows from it in every file that names an error
+    assert sentence.startswith(
+        "errors.yaml:2:1: This file replaces the packaged one, and lacks what the engine needs: "
     )
+    assert " unknown_tool, " in sentence
+    assert sentence.endswith("Start the file with `extends: packaged`.")
+
+
+def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
+    def closed(folder):
+        raise PermissionError(13, "Permission denied", folder)
+
+    monkeypatch.setattr("os.scandir", closed)
+
+    assert any("Cannot look into" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
 
 
 def test_null_for_what_is_not_there(complaints):

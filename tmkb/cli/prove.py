@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. 1 where one is not proven; 2 for an unknown id or without the extra ``proofs``."""
     if not all(importlib.util.find_spec(name) for name in NEEDED):
-        output.fail("tmkb prove needs more packages: pip install 'tmkb[proofs]'")
+        output.fail("tmkb prove needs the extra `proofs`: where you installed tmkb from '.', install '.[proofs]'.")
         return 2
     for folder in args.patterns or []:
         sys.stderr.write(f"Running the Python of {folder}\n")

@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
         output.fail(f"Cannot start {args.command}: {error.strerror}.")
         return 2
     if not conversations:
-        output.fail("There is no transcript here for this server and revision.")
+        if transcripts:
+            output.fail("No transcript here was recorded with this server and runs under this revision.")
         return 2
     if args.update:
         return _update(conversations)
@@ -119,7 +120,10 @@ def _update(conversations: Iterable[Conversation]) -> int:
         for result in each.results[: len(each.transcript.value["exchanges"])]:
             numbers = actual.setdefault(each.transcript.path, {})
             numbers.setdefault(result.number, {})[each.revision] = result.actual
+    before = {path: each.value for path, each in transcripts.items()}
     refused = {path: transcript.rewrite(transcripts[path], numbers) for path, numbers in actual.items()}
+    changed = [path for path in before if transcript.read(path).value != before[path]]
+    print("\n".join([*(f"{path}: rewritten" for path in changed), f"{len(changed)} of {len(before)} files rewritten."]))
     for path, disputed in refused.items():
         for number in disputed:
             output.fail(f"{path}: revisions disagree about exchange {number}: give them transcripts of their own.")

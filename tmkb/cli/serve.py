@@ -68,7 +68,7 @@ def serve(options: Options) -> int:
     server = options.get("--server", [service.DEFAULT_SERVER])[-1]
     folders = options.get("--schemas"), options.get("--patterns")
     try:
-        found = service.service(server, *folders, caching="--no-cache" not in options)
+        found = service.service(server, *folders, caching="--no-cache" not in options, lasting=True)
     except SpecError as error:
         from tmkb import problems
 

@@ -53,10 +53,16 @@ def service(
     schemas: Sequence[str] | None = None,
     patterns: Sequence[str] | None = None,
     caching: bool = True,
+    lasting: bool = False,
 ) -> Service:
-    """The service of ``server`` with these folders, or those of the environment. Raises SpecError."""
+    """The service of ``server`` with these folders, or those of the environment. Raises SpecError.
+
+    ``lasting``: this process will be there for long, and is to hold no more than serving needs.
+    """
     request = _request(server, paths.named(schemas, "TMKB_SCHEMAS"), paths.named(patterns, "TMKB_PATTERNS"))
     entry = cache.read(request) if caching else None
+    if entry is None and lasting:
+        entry = _made_apart(request, caching)
     return Service(entry or _made(request, caching))
 
 
@@ -66,6 +72,26 @@ def _request(server: str, schemas: list[str], patterns: list[str]) -> JsonObject
     seen_from = os.getcwd() if schemas or patterns else ""
     made_by: JsonObject = {"tmkb": __version__, "python": python, "root": paths.ROOT, "from": seen_from}
     return {"server": server, "schemas": [*schemas], "patterns": [*patterns], **made_by}
+
+
+def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
+    """The same, made in a child process, with which goes what reading and checking has loaded: six times what serving
+    needs. None where that is not possible, or did not succeed; then this process finds out why."""
+    if not hasattr(os, "fork"):
+        return None
+    outlet, inlet = os.pipe()
+    if (child := os.fork()) == 0:
+        status = 1
+        try:
+            with open(inlet, "wb") as pipe:
+                pipe.write(_made(request, caching).packed())
+            status = 0
+        finally:
+            os._exit(status)  # without the ends of the process that it is a copy of
+    os.close(inlet)
+    with open(outlet, "rb") as pipe:
+        packed = pipe.read()
+    return cache.unpack(packed) if os.waitpid(child, 0)[1] == 0 else None
 
 
 def _made(request: JsonObject, caching: bool) -> cache.Entry:

@@ -18,6 +18,7 @@ class Library:
 
     def __init__(self) -> None:
         self.found: list[Found] = []
+        self.closed: list[Problem] = []
         self.missing: list[str] = []
         self.empty: list[str] = []
 
@@ -29,7 +30,7 @@ class Library:
     @property
     def problems(self) -> list[Problem]:
         """Everything that is wrong with what was found."""
-        return [problem for found in self.found for problem in found.problems]
+        return self.closed + [problem for found in self.found for problem in found.problems]
 
 
 def folders(named: Sequence[str] | None) -> list[str]:
@@ -48,7 +49,12 @@ def load(named: Sequence[str] | None) -> Library:
         if not os.path.isdir(path):
             library.missing.append(folder)
             continue
-        found = [pattern.read(inside) for inside in _inside(path)]
+        try:
+            found = [pattern.read(inside) for inside in _inside(path)]
+        except OSError as error:
+            shown = paths.shown(path)
+            library.closed.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
+            continue
         if not found:
             library.empty.append(folder)
         for each in found:

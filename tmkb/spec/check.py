@@ -18,6 +18,10 @@ from tmkb.spec.schemas import Schemas
 
 def check(found: Schemas, names: Names) -> Iterator[Problem]:
     """Every problem of the documents of ``found``. One whose shape is wrong is not asked for its meaning."""
+    lacking = [problem for place, doc in found.documents.items() for problem in _complete(place, doc)]
+    if lacking:  # all that refers to what they lack would be wrong as well
+        yield from lacking
+        return
     for place, doc in found.documents.items():
         kind = str(schemas.kind(place))
         known = {**names, **_names(found, place, doc)}
@@ -77,7 +81,7 @@ def _lifecycle(found: Schemas, place: str, doc: Document, known: Names) -> Itera
 
 
 def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
-    yield from _contract(place, doc, "errors")
+    yield from _contract(place, doc)
     for name, error in _map(doc, "errors").items():
         fields = error.get("fields", [])
         yield from _template(doc, ("errors", name, "message"), error["message"], fields)
@@ -87,7 +91,7 @@ def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
 
 
 def _log(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
-    yield from _contract(place, doc, "lines")
+    yield from _contract(place, doc)
     yield from _lines(doc, "lines")
 
 
@@ -150,6 +154,8 @@ def _limits(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     yield from ()  # the meta-schema says it all
 
 
+# General tables, and the key under which each has its entries.
+_TABLES = {"errors": "errors", "log": "lines"}
 _MEANING: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]] = {
     "errors": _errors,
     "lifecycle": _lifecycle,
@@ -198,18 +204,25 @@ def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str
             yield doc.problem("unknown_field", (*path, index), name=name, **metaschema.near(name, offered))
 
 
-def _contract(place: str, doc: Document, key: str) -> Iterator[Problem]:
-    """A general table has the ids of the packaged one, and each the same fields: the code relies on them."""
-    file = os.path.join(paths.SCHEMAS, f"{place}.yaml")
-    if "/" in place or not os.path.exists(file):
-        return
-    for name, packaged in _map(document.read(file), key).items():
-        entry = _map(doc, key).get(name)
-        if entry is None:
-            yield doc.key_problem("lost_name", (key,), name=name)
-        elif entry.get("fields", []) != packaged.get("fields", []):
+def _complete(place: str, doc: Document) -> Iterator[Problem]:
+    """A general table has the ids of the packaged one: the code relies on them."""
+    key = _TABLES.get(place)
+    if key is not None and (lost := [name for name in _packaged(place, key) if name not in _map(doc, key)]):
+        yield doc.key_problem("lost_names", (key,), names=", ".join(lost))
+
+
+def _contract(place: str, doc: Document) -> Iterator[Problem]:
+    """Each entry of a general table has the fields of the packaged one, likewise."""
+    key = _TABLES.get(place)
+    for name, packaged in _packaged(place, key).items() if key else ():
+        entry = _map(doc, str(key))[name]
+        if entry.get("fields", []) != packaged.get("fields", []):
             expected, fields = (", ".join(e.get("fields", [])) or "no fields" for e in (packaged, entry))
-            yield doc.problem("changed_fields", (key, name, "fields"), name=name, expected=expected, found=fields)
+            yield doc.problem("changed_fields", (str(key), name, "fields"), name=name, expected=expected, found=fields)
+
+
+def _packaged(place: str, key: str) -> dict[str, Any]:
+    return _map(document.read(os.path.join(paths.SCHEMAS, f"{place}.yaml")), key)
 
 
 def _bindings(found: Schemas, place: str, doc: Document, path: Path, known: Names) -> Iterator[Problem]:

@@ -98,7 +98,7 @@ def _read(schemas: Schemas, folders: Sequence[str], servers: Sequence[str] | Non
     for folder in (*folders, paths.SCHEMAS):
         if not os.path.isdir(folder):
             schemas.problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
-        for place, file in _files(folder):
+        for place, file in _files(folder, schemas.problems):
             if kind(place) is None:
                 if folder != paths.SCHEMAS:  # the packaged folder also holds meta-schemas and problems.yaml
                     hint = metaschema.near(place, _places([])) | {"known": ", ".join(PLACES)}
@@ -127,14 +127,20 @@ def _down(place: str, files: list[str], problems: list[Problem]) -> Iterator[Doc
 
 
 def _places(folders: Sequence[str]) -> list[str]:
-    found = {place for folder in (*folders, paths.SCHEMAS) for place, _ in _files(folder)}
+    found = {place for folder in (*folders, paths.SCHEMAS) for place, _ in _files(folder, [])}
     return sorted(place for place in found if kind(place))
 
 
-def _files(folder: str) -> list[tuple[str, str]]:
+def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
     """(place, file) of every document below ``folder``, sorted; a place is the path in it without the suffix."""
+
+    def note(error: OSError) -> None:
+        shown = paths.shown(str(error.filename))
+        if not isinstance(error, FileNotFoundError):
+            problems.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
+
     found = []
-    for root, _, files in os.walk(folder):
+    for root, _, files in os.walk(folder, onerror=note):
         for file in files:
             stem, suffix = os.path.splitext(os.path.join(root, file))
             if suffix in document.SUFFIXES:
