@@ -18,10 +18,13 @@ except ImportError:  # Windows: pipes cannot be polled there, so that a write ma
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-    Line = Mapping[str, object]  # level and message
+    Line = Mapping[str, Any]  # level and message
 
 LEVELS = ("debug", "info", "warning", "error")
+_RANKS = {level: rank for rank, level in enumerate(LEVELS)}
+_HEADS = {level: f"[{level.upper()}] " for level in LEVELS}
 _ATOMIC = 4096  # a pipe that polls as writable takes this much without waiting (PIPE_BUF)
 _MANY = 100  # lines that may wait
 
@@ -55,15 +58,12 @@ class Log:
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Add one line, given as itself or by its id, if its level is wanted."""
         found = self.lines[line] if isinstance(line, str) else line
-        level = str(found["level"])
-        if LEVELS.index(level) < self.least:
+        level = found["level"]
+        if _RANKS[level] < self.least:
             return
-        head = (
-            f"[{level.upper()}] "
-            if request_id is None
-            else f"[{level.upper()}] [req_id={template.cut(str(request_id))}] "
-        )
-        text = head + template.fill(str(found["message"]), fields)
+        id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
+        head = _HEADS[level] if id_ is None else f"{_HEADS[level]}[req_id={id_}] "
+        text = head + template.fill(found["message"], fields)
         if not text.isprintable():
             text = text.translate(_CONTROLS)
         self.waiting.append(text.encode("utf-8", "backslashreplace") + b"\n")

@@ -45,11 +45,15 @@ def judge(
 ) -> tuple[JsonObject, list[str]]:
     """The arguments as the operation gets them, and a sentence for everything that is wrong with them."""
     arguments = reading.read(given, tool.get("read", {}))
-    found = validation.violations(tool["input"], arguments, types, "arguments")
-    properties = tool["input"].get("properties", {})
-    assert isinstance(properties, dict)
-    defaults = {name: s["default"] for name, s in properties.items() if isinstance(s, dict) and "default" in s}
-    return {**defaults, **arguments}, validation.sentences(found, "tool", tool.get("errors", {}), errors)
+    schema: Any = tool["input"]
+    found = validation.violations(schema, arguments, types, "arguments")
+    defaults = {
+        name: part["default"]
+        for name, part in schema.get("properties", {}).items()
+        if name not in arguments and isinstance(part, dict) and "default" in part
+    }
+    sentences = validation.sentences(found, "tool", tool.get("errors", {}), errors) if found else []
+    return {**defaults, **arguments}, sentences
 
 
 def _listed(tool: Tool) -> dict[str, Any]:

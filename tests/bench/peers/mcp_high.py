@@ -1,0 +1,18 @@
+"""Peer: the high-level server of the Python SDK, its schema read from a signature."""
+
+import pathlib
+from typing import Literal
+
+from mcp.server.mcpserver import MCPServer
+
+ANSWER = pathlib.Path(__file__).with_name("answer.json").read_text()
+server = MCPServer("peer", log_level="ERROR")
+
+
+@server.tool(structured_output=False)
+def tmkb_query(context: str, language: Literal["python"] = "python") -> str:
+    """Which threats matter for this?"""
+    return ANSWER
+
+
+server.run("stdio")

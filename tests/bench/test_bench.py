@@ -1,0 +1,71 @@
+"""The bench measures what it says it does, and tells good figures from bad ones. How fast anything is, is not asked here."""
+
+import os
+import sys
+
+import measure
+import pytest
+import report
+import run
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process takes is read as Linux tells it")
+GOOD = {
+    "tmkb": dict.fromkeys(report.HEADINGS, 2.0),
+    "tmkb-no-cache": dict.fromkeys(report.HEADINGS, 2.1),
+    "peer": {figure: 1.0 if figure in report.RATES else 3.0 for figure in report.HEADINGS},
+    "echo": {"large": 1.0},
+    "bare": {"start": 1.0},
+}
+BAD = [
+    ("tmkb", "start", 2.6),
+    ("tmkb", "first_call", 3.1),
+    ("tmkb", "large", 2.1),
+    ("peer", "p95", 1.9),
+    ("peer", "calls", 2.1),
+    ("peer", "memory", 1.9),
+    ("tmkb-no-cache", "memory", 2.3),
+    ("tmkb-no-cache", "pings", 1.7),
+    ("tmkb-no-cache", "exit", 2.3),
+]
+
+
+@linux
+def test_a_round_has_every_figure(tmp_path, capsys):
+    commands = {"tmkb": run.SERVE, "tmkb-no-cache": [*run.SERVE, "--no-cache"], "echo": run.ECHO}
+    effort = measure.Effort(rounds=1, starts=1, turns=1, sequential=40, bursts=1, burst=30)
+
+    samples = measure.measure(commands, run.BARE, run.plain(str(tmp_path)), effort)
+
+    assert {name: set(of) for name, of in samples.items()} == {
+        **{name: set(report.HEADINGS) for name in commands},
+        "bare": {"start"},
+    }
+    assert all(value > 0 for of in samples.values() for values in of.values() for value in values)
+    assert os.listdir(tmp_path / "tmkb")  # the cache that a second start found
+    assert run.tell(samples, markdown=True) in (0, 1)
+    assert "| tmkb-no-cache |" in capsys.readouterr().out
+
+
+def test_good_figures_are_ok(capsys):
+    assert run.tell(made_up(), markdown=False) == 0
+    assert "NOT OK" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "figure", "value"), BAD)
+def test_a_bad_figure_is_not_ok(capsys, name, figure, value):
+    assert run.tell(made_up(name, figure, value), markdown=False) == 1
+    assert "NOT OK" in capsys.readouterr().out
+
+
+@linux
+def test_an_answer_that_is_none_is_noticed(tmp_path):
+    server = [sys.executable, "-c", 'for line in open(0): print(\'{"id": 0, "error": {}}\', flush=True)']
+
+    with pytest.raises(RuntimeError, match=r': {"id": 0, "error": {}}$'):
+        measure.starting(server, run.plain(str(tmp_path)))
+
+
+def made_up(name="tmkb", figure="p50", value=2.0):
+    """Good figures, but for one."""
+    figures = {**GOOD, name: {**GOOD[name], figure: value}}
+    return {each: {key: [number] for key, number in of.items()} for each, of in figures.items()}
