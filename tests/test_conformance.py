@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import os
 
 import pytest
 
@@ -35,7 +36,9 @@ def test_exchange(runtimes, snapshot, name, revision, number):
 
 
 @pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
-def test_the_same_over_stdio(name, revision):
+def test_the_same_over_stdio(monkeypatch, name, revision):
+    for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
+        monkeypatch.delenv(variable)  # these processes are many, and run nothing that others do not
     target = Noted(replay.Command([*SERVE, "--server", TRANSCRIPTS[name].value["server"]]))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))
 
