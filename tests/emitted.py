@@ -7,15 +7,20 @@ import os
 
 from tmkb import document, paths
 
+NAMING = "2026-07-28"  # requests of this revision name it, and belong to no handshake
+NAMED_BY = "io.modelcontextprotocol/protocolVersion"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+NOBODY = "no such token"
 FOLDER = os.environ.get("EMITTED") and os.path.abspath(os.environ["EMITTED"])  # wherever tests go from here
 
 
 class Conversation:
-    """One connection: what is sent tells which method is answered, and the handshake which revision is spoken."""
+    """One connection: what is sent tells which method is answered and under which revision."""
 
     def __init__(self):
         self.revision = None  # until the handshake
-        self.asked = {}  # the id of a request, as JSON → the methods that were asked for with it
+        self.asked = {}  # the id of a request, as JSON → each (method, revision or None) that was asked for with it
+        self.tokens = {}  # the token of a request, as JSON → the revision that the request names, or None
         self.begun = b""  # of a line
 
     def sent(self, data):
@@ -23,7 +28,10 @@ class Conversation:
         *lines, self.begun = (self.begun + data).split(b"\n") if FOLDER else [b""]
         for message in (message for line in lines for message in unpacked(decoded(line))):
             if isinstance(message, dict) and "id" in message and "method" in message:
-                self.asked.setdefault(json.dumps(message["id"]), []).append(message["method"])
+                meta = member(member(message, "params"), "_meta")
+                named = NAMING if NAMED_BY in meta else None
+                self.asked.setdefault(json.dumps(message["id"]), []).append((message["method"], named))
+                self.tokens[json.dumps(meta.get("progressToken"))] = named
 
     def received(self, line):
         """A line that comes from the server."""
@@ -33,17 +41,20 @@ class Conversation:
     def note(self, value):
         """A message that comes from the server, or a batch of them."""
         for message in unpacked(value) if FOLDER else ():
-            method = self._method(message)
+            method, named = self._about(message)
             if method == "initialize" and "result" in message:
                 self.revision = message["result"]["protocolVersion"]
-            write({"revision": self.revision or preferred(), "method": method, "message": message})
+            write({"revision": named or self.revision or preferred(), "method": method, "message": message})
 
-    def _method(self, message):
-        """The method of the message itself, or of the request that it answers; None where that is not known."""
+    def _about(self, message):
+        """The method of the message itself, or of the request that it answers, and the revision that this names."""
         if not isinstance(message, dict) or "method" in message:
-            return message["method"] if isinstance(message, dict) else None
+            method = message["method"] if isinstance(message, dict) else None
+            params = member(message, "params")
+            named = NAMING if SUBSCRIPTION in member(params, "_meta") else None
+            return method, named or self.tokens.get(json.dumps(params.get("progressToken", NOBODY)))
         asked = self.asked.get(json.dumps(message.get("id")))
-        return asked.pop(0) if asked else None
+        return asked.pop(0) if asked else (None, None)
 
 
 class Noted:
@@ -65,6 +76,12 @@ class Noted:
         messages = self.target.close()
         self.conversation.note(messages)
         return messages
+
+
+def member(value, key):
+    """The object that is called so in another; an empty one where there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def decoded(line):

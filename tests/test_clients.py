@@ -136,16 +136,6 @@ def test_what_the_server_says_of_itself():
     assert instructions.startswith("Each tool, prompt and resource shows one feature")
 
 
-def test_a_client_that_first_tries_a_newer_revision():
-    async def conversation(client):
-        return client.server_info.name, await client.call_tool("test_simple_text")
-
-    name, result = drive(conversation, mode="auto")
-
-    assert name == "everything"
-    assert text(result) == "This is a simple text response for testing."
-
-
 def test_lists_have_one_page():
     async def conversation(client):
         listed = await client.list_tools(), await client.list_prompts(), await client.list_resources()
@@ -156,7 +146,12 @@ def test_lists_have_one_page():
     assert [page.next_cursor for page in pages] == [None] * 4
     assert {"test_simple_text", "test_sampling", "test_slow"} < {tool.name for tool in tools.tools}
     assert {"test_simple_prompt", "test_prompt_with_arguments"} < {prompt.name for prompt in prompts.prompts}
-    assert {"test://static-text", "test://static-binary", WATCHED} == {resource.uri for resource in resources.resources}
+    assert {resource.uri for resource in resources.resources} == {
+        "test://asked-resource",
+        "test://static-text",
+        "test://static-binary",
+        WATCHED,
+    }
     assert [template.uri_template for template in templates.resource_templates] == ["test://template/{id}/data"]
 
 
@@ -639,3 +634,78 @@ def test_whom_a_cancelled_tool_asked_is_told():
     result = drive(conversation, elicitation_callback=callback)
 
     assert text(result) == "This is a simple text response for testing."
+
+
+# --- A client chooses between a handshake and requests that describe themselves
+
+MODES = [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")]
+
+
+@pytest.mark.parametrize(("mode", "revision"), MODES)
+def test_each_mode_queries(mode, revision):
+    async def conversation():
+        with anyio.fail_after(TIMEOUT):
+            async with Client(server(), mode=mode) as client:
+                listed = [tool.name for tool in (await client.list_tools()).tools]
+                good = await client.call_tool("tmkb_query", {"context": "background job processing"})
+                return client.protocol_version, listed, good
+
+    spoken, listed, good = asyncio.run(conversation())
+
+    assert (spoken, listed) == (revision, ["tmkb_query"])
+    assert json.loads(text(good))["patterns"][0]["id"] == "TMKB-AUTH-001"
+
+
+@pytest.mark.parametrize(("mode", "revision"), MODES)
+def test_each_mode_is_asked(mode, revision):
+    answering, asked = elicitation("accept", name="Ann", color="blue", context="a garden")
+
+    async def folders(_context):
+        return types.ListRootsResult(roots=[])
+
+    async def conversation(client):
+        several = await client.call_tool("test_input_required_result_multiple_inputs")
+        rounds = await client.call_tool("test_input_required_result_multi_round")
+        prompt = await client.get_prompt("test_input_required_result_prompt")
+        return client.protocol_version, text(several), text(rounds), prompt.messages[0].content.text
+
+    callbacks = {
+        "elicitation_callback": answering,
+        "list_roots_callback": folders,
+        "sampling_callback": sampling(lambda _params: "Hi"),
+    }
+
+    assert drive(conversation, mode=mode, **callbacks) == (
+        revision,
+        "All inputs received.",
+        "Ann likes blue.",
+        "Use this context: a garden",
+    )
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
+def test_a_stream_hears_of_what_it_asked_for(mode):
+    async def conversation(client):
+        async with client.listen(tools_list_changed=True, resource_subscriptions=[WATCHED]) as stream:
+            for kind in ("prompt", "tool", "resource"):
+                await client.call_tool(f"test_trigger_{kind}_change")
+            return [type(await anext(stream)).__name__ for _ in range(2)]
+
+    assert drive(conversation, mode=mode) == ["ToolsListChanged", "ResourceUpdated"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
+def test_a_level_goes_with_each_request(mode):
+    levels = []
+
+    async def logging(params):
+        levels.append(params.level)
+
+    async def conversation(client):
+        await client.call_tool("test_log_levels")
+        await until(lambda: len(levels) == 3)
+
+    drive(conversation, mode=mode, log_level="critical", logging_callback=logging)
+
+    assert levels == ["critical", "alert", "emergency"]

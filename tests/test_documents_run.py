@@ -57,7 +57,9 @@ def preamble(name):
     return re.sub(r"^(\. \.venv/bin/activate|CHECKOUT=.*)$", "", code, flags=re.M)
 
 
-SECTIONS = sections("mcp-integration.md", "Seven scenarios|Your own patterns|Usage") + sections("howto.md")
+SECTIONS = sections("mcp-integration.md", "Seven scenarios|The larger server|Your own patterns|Usage") + sections(
+    "howto.md"
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")

@@ -9,7 +9,7 @@ import pytest
 from tests.process import Server
 from tmkb.cli import service
 from tmkb.errors import ToolError
-from tmkb.operation import Ask, Log, Notify, Pause, Progress
+from tmkb.operation import Ask, Log, Notify, Pause, Progress, Question
 from tmkb.runtime import Runtime
 
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"test_slow","_meta":{"progressToken":"t"}}}'
@@ -148,7 +148,7 @@ def test_an_operation_that_breaks_down_half_way_has_failed(peer):
 def test_a_client_that_does_not_answer_is_not_waited_for(peer):
     def act():
         try:
-            yield Ask("roots/list")
+            yield Ask({"roots": Question("roots/list")})
         except ToolError as error:
             return error.error
 
@@ -165,7 +165,7 @@ def test_a_client_that_does_not_answer_is_not_waited_for(peer):
 def test_what_cannot_be_asked_can_be_done_without(peer):
     def act():
         try:
-            yield Ask("sampling/createMessage", {})
+            yield Ask({"llm": Question("sampling/createMessage", {})})
         except ToolError as error:
             yield Log("error", error.error)
         return "without"
@@ -204,7 +204,7 @@ def test_only_so_many_run_at_once(peer):
 
 def test_at_the_end_what_waits_for_the_client_is_stopped(peer):
     def act():
-        yield Ask("roots/list")
+        yield Ask({"roots": Question("roots/list")})
 
     client = peer(act, {"roots": {}})
     client.send(CALL)

@@ -131,7 +131,7 @@ def test_answers_are_kept_by_their_arguments(spec, quiet):
         return runtime.handle(connection, json.dumps(message).encode())
 
     first = ask("a")
-    assert ask("a") == ask(" a ") == first
+    assert ask("a") == first
     assert len(calls) == 1
     for again in (lambda: ask("a", verbosity="human"), lambda: ask("b"), lambda: ask("a")):
         again()

@@ -102,8 +102,7 @@ def read(path: str, shown: str | None = None) -> Document:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
-        place = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise DocumentError([Problem("not_utf8", shown, *place)]) from error
+        raise DocumentError([Problem("not_utf8", shown, *_place(before, len(before)))]) from error
     return parse(text, shown)
 
 
@@ -121,6 +120,11 @@ def parse(text: str, file: str) -> Document:
     document = _Builder(file).build(like_yaml)
     document.value = value
     return document
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    """Line and column of the character ``at``."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def _private(escape: re.Match[str]) -> str:
@@ -143,15 +147,17 @@ class _Builder:
     def build(self, text: str) -> Document:
         try:
             value = self.document(yaml.parse(text, Loader=_LOADER))
+        except UnicodeEncodeError as error:  # half a surrogate pair, which no file can hold
+            place = _place(text, error.start)
+            raise DocumentError([Problem("not_utf8", self.file, *place)]) from error
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
             reason = ", ".join(part for part in (error.context, error.problem) if part)
             raise DocumentError([*self.problems, Problem("syntax", self.file, line, column, reason=reason)]) from error
         except yaml.reader.ReaderError as error:
-            before = text[: error.position] if isinstance(error.position, int) else ""
-            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-            problem = Problem("syntax", self.file, line, column, reason=error.reason)
+            place = _place(text, error.position if isinstance(error.position, int) else 0)
+            problem = Problem("syntax", self.file, *place, reason=error.reason)
             raise DocumentError([*self.problems, problem]) from error
         if self.problems:
             raise DocumentError(self.problems)

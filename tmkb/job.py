@@ -1,58 +1,88 @@
-"""One operation that runs step by step. What it says becomes effects; it waits for time to pass, or for an answer."""
+"""One operation that runs step by step. What it says becomes effects; it waits for time to pass, or for answers.
+
+Where a revision asks in results, an operation that asks has ended with its questions. When the client comes back it
+runs again from its start: what it said before it was last answered has been said and is not said again.
+"""
 
 from __future__ import annotations
 
 import time
 
-from tmkb.engine import saying
+from tmkb.engine import reception, saying
+from tmkb.engine.effects import InputRequired
 from tmkb.errors import ToolError
-from tmkb.operation import Ask, Log, Notify, Pause, Progress
+from tmkb.operation import Ask, Detach, Log, Need, Notify, Pause, Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect, Invoke, Outcome
-    from tmkb.operation import Running
+    from tmkb.operation import Question, Running
     from tmkb.values import JsonObject
 
 
 class Job:
-    """A generator, when it is due again, whether it waits for an answer, and in the end its outcome."""
+    """A generator, when it is due again, which answers it waits for, and in the end its outcome."""
 
-    __slots__ = ("answer", "asking", "connection", "due", "ended", "generator", "invoke", "outcome")
+    __slots__ = (
+        "answers",
+        "connection",
+        "due",
+        "ended",
+        "failure",
+        "generator",
+        "given",
+        "held",
+        "invoke",
+        "outcome",
+        "unused",
+        "waiting",
+    )
 
-    def __init__(self, connection: Connection, invoke: Invoke, generator: Running) -> None:
-        """Raises ProtocolError where too many run already."""
-        saying.start(connection, invoke)
+    def __init__(self, connection: Connection, invoke: Invoke, generator: Running, earlier: JsonObject) -> None:
+        """``earlier``: what the client answered in earlier rounds. Raises ProtocolError where too many run already."""
+        if invoke.task is None:
+            saying.start(connection, invoke)
+        given: Any = invoke.params.get("inputResponses", {}) if invoke.revision["asks"] == "in_result" else {}
         self.connection = connection
         self.invoke = invoke
         self.generator = generator
         self.due = 0.0
-        self.asking = False
-        self.answer: JsonObject | ToolError | None = None
+        self.waiting: set[str] = set()  # keys of questions that have not been answered
+        self.answers: Any = None  # to the questions that were asked last
+        self.failure: ToolError | None = None
+        self.given: JsonObject = {**earlier, **given}
+        self.unused = set(self.given)
+        self.held: list[Effect] = []  # what may have been said in an earlier round
         self.ended = False
         self.outcome: Outcome = None
 
+    def take(self, key: str, answer: JsonObject | ToolError) -> None:
+        """An answer has come, or the reason why there is none, which ends the waiting."""
+        if isinstance(answer, ToolError):
+            self.failure, self.waiting = answer, set()
+        else:
+            self.answers[key] = answer
+            self.waiting.discard(key)
+
     def step(self) -> list[Effect]:
         """Run to the next thing it says. Raises what the operation raises."""
-        late: list[Effect] = []
-        if self.asking and self.answer is None:
-            late = saying.forget(self.connection, self.invoke)
-            seconds = self.connection.spec["server"]["limits"]["answer_seconds"]
-            self.answer = ToolError("client_silent", seconds=seconds)
-        answer, self.answer, self.asking = self.answer, None, False
+        effects = self._late() if self.waiting else []
         try:
             while True:
+                said = self._resume()
                 try:
-                    said = (
-                        self.generator.throw(answer) if isinstance(answer, ToolError) else self.generator.send(answer)
-                    )
-                    return [*late, *self._effects(said)]
-                except _Unanswerable as error:
-                    answer = error.reason
+                    done = self._said(said)
+                except ToolError as error:  # the client cannot be asked: the operation's to deal with
+                    self.failure = error
+                    continue
+                if done is not None:
+                    return [*effects, *done]
         except StopIteration as end:
             self.ended, self.outcome = True, end.value
-            return late
+            return [*effects, *self._released()]
 
     def stop(self) -> list[Effect]:
         """Do not go on. Raises what the operation raises when it is closed."""
@@ -62,32 +92,86 @@ class Job:
             effects = saying.forget(self.connection, self.invoke)
         return effects
 
-    def _effects(self, said: object) -> list[Effect]:
+    def _resume(self) -> object:
+        answers, failure = self.answers, self.failure
+        self.answers = self.failure = None
+        if failure is not None:
+            withdrawn = saying.forget(self.connection, self.invoke)
+            self.held += withdrawn
+            return self.generator.throw(failure)
+        return self.generator.send(answers)
+
+    def _late(self) -> list[Effect]:
+        seconds = self.connection.spec["server"]["limits"]["answer_seconds"]
+        self.failure, self.waiting = ToolError("client_silent", seconds=seconds), set()
+        return saying.forget(self.connection, self.invoke)
+
+    def _said(self, said: object) -> list[Effect] | None:
+        """What follows; None where the operation goes on at once."""
         self.due = time.monotonic()
+        if isinstance(said, Ask):
+            return self._ask(said)
+        if isinstance(said, Detach):
+            return self._detach()
+        if isinstance(said, Need):
+            saying.need(self.invoke, said.capability)
+            return None
+        effects = self._told(said)
+        if self.unused:
+            self.held += effects
+            return None
+        return self._released() + effects
+
+    def _detach(self) -> list[Effect] | None:
+        """From here on the call is a task, if it can be one."""
+        if self.invoke.detaches is None or self.invoke.task is not None:
+            return None
+        return self._released() + reception.detach(self.connection, self.invoke)
+
+    def _told(self, said: object) -> list[Effect]:
+        if self.invoke.task is not None and isinstance(said, Progress | Log):
+            return []  # nobody listens any more
         if isinstance(said, Progress):
             return saying.progress(self.connection, self.invoke, said)
         if isinstance(said, Log):
             return saying.log(self.connection, self.invoke, said)
         if isinstance(said, Notify):
             return saying.notify(self.connection, said)
-        if isinstance(said, Ask):
-            return self._ask(said)
         assert isinstance(said, Pause)
-        self.due += said.seconds
+        self.due += 0 if self.unused else said.seconds
         return []
 
-    def _ask(self, said: Ask) -> list[Effect]:
-        try:
-            effects = saying.ask(self.connection, self.invoke, said)
-        except ToolError as error:
-            raise _Unanswerable(error) from error
-        self.asking = True
-        self.due += self.connection.spec["server"]["limits"]["answer_seconds"]
-        return effects
+    def _released(self) -> list[Effect]:
+        held, self.held = self.held, []
+        return held
 
+    def _ask(self, said: Ask) -> list[Effect] | None:
+        questions = saying.askable(self.connection, self.invoke, said)
+        if self.invoke.task is not None and questions:
+            self.waiting, self.answers = set(questions), {}
+            self.due += self.connection.spec["server"]["limits"]["task_seconds"]
+            self.invoke.task.ask(questions)
+            return []
+        if self.invoke.revision["asks"] == "by_request":
+            self.waiting, self.answers = set(questions), {}
+            self.due += self.connection.spec["server"]["limits"]["answer_seconds"]
+            asked = self._released()
+            for key, question in questions.items():
+                asked += saying.ask(self.connection, self.invoke, key, question)
+            return asked if questions else None
+        self.unused -= set(questions)
+        for key in questions:
+            if key in self.given:
+                saying.judge(self.connection, self.invoke, questions[key], self.given[key])
+        if all(key in self.given for key in questions):
+            self.held, self.answers = [], {key: self.given[key] for key in questions}
+            return None
+        return self._end_with(questions)
 
-class _Unanswerable(Exception):
-    """The client cannot be asked this."""
-
-    def __init__(self, reason: ToolError) -> None:
-        self.reason = reason
+    def _end_with(self, questions: dict[str, Question]) -> list[Effect]:
+        """The client is asked in the result, and comes back."""
+        self.generator.close()
+        missing = {key: question for key, question in questions.items() if key not in self.given}
+        answers = {key: answer for key, answer in self.given.items() if key not in self.unused}
+        self.ended, self.outcome = True, InputRequired(missing, answers)
+        return self._released()

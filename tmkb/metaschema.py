@@ -7,7 +7,7 @@ names of that kind which the caller gives (error ids, handlers, …). ``lacks: [
 from __future__ import annotations
 
 import difflib
-import os.path
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 from jsonschema.exceptions import ValidationError, best_match
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from tmkb import document
@@ -33,7 +33,9 @@ def check(doc: Document, schema_file: str, names: Names | None = None) -> list[P
     """
     validator = _Validator(schema_file, names or {})
     problems = [problem for error in validator.iter_errors(doc.value) for problem in _problems(doc, error)]
-    return sorted(problems, key=lambda p: (p.file, p.line, p.column))
+    # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
+    once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
+    return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
 
 
 def nearest(word: str, known: Collection[str]) -> str:
@@ -53,6 +55,19 @@ def _schema(file: str) -> JsonObject:
     return document.read(file).mapping()
 
 
+@cache
+def _neighbours(folder: str) -> Any:
+    """The schemas of ``folder``, by the names of their files."""
+    files = sorted(file for file in os.listdir(folder) if file.endswith(document.SUFFIXES))
+    return (
+        Registry()
+        .with_contents(
+            ((file, _schema(os.path.join(folder, file))) for file in files), default_specification=DRAFT202012
+        )
+        .crawl()
+    )
+
+
 class _Validator:
     """JSON Schema 2020-12 with ``refersTo``; a ``$ref`` to another file names a neighbour of this one."""
 
@@ -65,14 +80,10 @@ class _Validator:
             if isinstance(value, dict) and any(key in value for key in keys):
                 yield ValidationError("", validator="lacks", validator_value=keys)
 
-        def neighbour(name: str) -> Resource[Any]:
-            return DRAFT202012.create_resource(_schema(os.path.join(os.path.dirname(file), name)))
-
         extend: Any = jsonschema.validators.extend
-        registry: Any = Registry
         validator = extend(jsonschema.Draft202012Validator, {"lacks": lacks, "refersTo": refers_to})
         self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator(
-            _schema(file), registry=registry(retrieve=neighbour)
+            _schema(file), registry=_neighbours(os.path.dirname(file))
         ).iter_errors
 
 

@@ -1,15 +1,15 @@
 """What an operation may give back, and what it may say and ask on the way.
 
 An operation is a function ``(**arguments) → Result | JSON value``, or a generator function that yields `Progress`,
-`Log`, `Notify`, `Ask` and `Pause` and returns that at its end. It runs between two messages, so it cannot hold up
-others for longer than from one yield to the next; it is stopped there when nobody wants its outcome any more.
+`Log`, `Notify`, `Ask`, `Need` and `Pause` and returns that at its end. It runs between two messages, so it cannot hold
+up others for longer than from one yield to the next; it is stopped there when nobody wants its outcome any more.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
 
     from tmkb.values import JsonObject, JsonValue
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Result:
     """An answer whose form the operation decides: content blocks as the protocol has them, and facts for the log."""
 
-    __slots__ = ("content", "encoded", "facts", "is_error", "meta", "structured")
+    __slots__ = ("content", "facts", "is_error", "meta", "structured")
 
     def __init__(
         self,
@@ -32,7 +32,6 @@ class Result:
         self.facts = facts or {}
         self.structured = structured
         self.meta = meta
-        self.encoded: dict[str, bytes] = {}  # revision → as the engine has sent it, for an answer that is sent again
 
 
 class Progress:
@@ -67,14 +66,44 @@ class Notify:
         self.params = params
 
 
-class Ask:
-    """A request to the client. The yield gives its result, or raises a ToolError that says why there is none."""
+class Question:
+    """What a client is asked: a method that its revision has for that, and params."""
 
     __slots__ = ("method", "params")
 
     def __init__(self, method: str, params: JsonObject | None = None) -> None:
         self.method = method
         self.params = params
+
+
+class Ask:
+    """Questions to the client, by keys. The yield gives its answers, by the same keys, when all are there; or raises a
+    ToolError that says why there are none.
+
+    The client may be asked in a result, and then the operation runs again from its start, with the answers: whatever it
+    does before its last `Ask` is to have no effect. ``declared_only``: leave out what the client does not declare.
+    """
+
+    __slots__ = ("declared_only", "questions")
+
+    def __init__(self, questions: Mapping[str, Question], declared_only: bool = False) -> None:
+        self.questions = questions
+        self.declared_only = declared_only
+
+
+class Need:
+    """Go on only with a client that declares this capability: else the yield raises a ToolError."""
+
+    __slots__ = ("capability",)
+
+    def __init__(self, capability: str) -> None:
+        self.capability = capability
+
+
+class Detach:
+    """From here on the operation is a task, where its tool says ``begins: when_told`` and the client can follow one."""
+
+    __slots__ = ()
 
 
 class Pause:
@@ -87,6 +116,6 @@ class Pause:
 
 
 if TYPE_CHECKING:
-    Said = Progress | Log | Notify | Ask | Pause
+    Said = Progress | Log | Notify | Ask | Need | Detach | Pause
     Running = Generator[Said, JsonObject | None, Result | JsonValue]
     Operation = Callable[..., Result | JsonValue | Running]

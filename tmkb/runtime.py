@@ -6,13 +6,14 @@ is due, and `due` says when that is.
 
 from __future__ import annotations
 
+import os
 import time
 from types import GeneratorType
 
 from tmkb import log, template
 from tmkb.engine import message, reception
 from tmkb.engine.connection import Connection
-from tmkb.engine.effects import Cancel, Fault, Invoke, Log, Resume, Send, Trace
+from tmkb.engine.effects import Cancel, Counted, Fault, InputRequired, Invoke, Log, Resume, Send, Trace
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.providers import registry
 
@@ -21,35 +22,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from tmkb.engine.connection import Once
+    from tmkb.engine.connection import Kept, Once
     from tmkb.engine.effects import Effect, Outcome
     from tmkb.engine.message import Id
     from tmkb.job import Job
-    from tmkb.operation import Operation, Result
+    from tmkb.operation import Operation
     from tmkb.spec.model import Definition, Spec
-    from tmkb.values import JsonValue
-
-
-_LONGEST = 1000  # characters of all arguments together; longer questions are not asked twice
+    from tmkb.task import Tasks
+    from tmkb.values import JsonObject, JsonValue
 
 
 class Runtime:
     """One server, ready for any number of connections. Providers are opened when they are first needed."""
 
-    def __init__(self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log) -> None:
-        """``provider`` opens the provider of a name."""
+    def __init__(
+        self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, key: bytes | None = None
+    ) -> None:
+        """``provider`` opens the provider of a name; ``key`` seals what clients keep for us."""
         self.spec = spec
         self.provider = provider
         self.log = output
+        self.given_key = key
         self.opened: dict[str, registry.Provider] = {}
         self.operations: dict[tuple[str, str], Operation] = {}
-        self.kept: dict[str, dict[tuple[object, ...], Result | JsonValue]] = {}  # tool → arguments → outcome
+        self.kept: Kept = {}
         self.once: Once = {}
+        self.tasks: Tasks | None = None
+        if "extensions" in spec["server"]["capabilities"]:
+            from tmkb.task import Tasks
+
+            self.tasks = Tasks(spec["server"]["limits"])
         self.jobs: dict[Connection, list[Job]] = {}
+        self.usage: Any = None
+        if registry.USAGE in spec["server"].get("providers", {}):
+            self.usage = self._opened(registry.USAGE)
+        self.begun: dict[Invoke, float] = {}  # when, where usage is counted
 
     def connect(self) -> Connection:
         """A connection to a new peer."""
-        return Connection(self.spec, self.once, traced=self.log.level == "debug")
+        connection = Connection(self.spec, self.once, self.tasks, traced=self.log.level == "debug")
+        connection.kept = self.kept
+        return connection
 
     def prepare(self) -> None:
         """Open what the first call will need, at a moment when nobody waits."""
@@ -78,11 +91,16 @@ class Runtime:
         due = [job for job in self.jobs.get(connection, ()) if job.due <= now]
         return [sent for job in due for sent in self._perform(connection, self._step(connection, job))]
 
-    def end(self, connection: Connection) -> None:
-        """The peer has closed its side: what waits for its answer is stopped, the rest may go on."""
+    def end(self, connection: Connection) -> list[bytes]:
+        """The peer has closed its side: what waits for its answer is stopped, the rest may go on; the last messages."""
         connection.end()
-        for job in [job for job in self.jobs.get(connection, ()) if job.asking]:
+        for job in [job for job in self.jobs.get(connection, ()) if job.waiting]:
             self._stop(connection, job)
+        if not connection.listening:
+            return []
+        from tmkb.engine.handlers import subscriptions
+
+        return self._perform(connection, subscriptions.conclude(connection))
 
     def abandon(self, connection: Connection) -> None:
         """Stop whatever still runs."""
@@ -110,12 +128,23 @@ class Runtime:
 
     def _begin(self, connection: Connection, invoke: Invoke) -> list[Effect]:
         """Run an operation to its end, or, where it is a generator, to the first thing it says."""
+        if self.usage is not None:
+            self.begun[invoke] = time.perf_counter()
+        begun: list[Effect] = []
+        if invoke.detaches == "at_start":
+            try:
+                begun = reception.detach(connection, invoke)
+            except ProtocolError as error:
+                return self._completed(connection, invoke, error)
+        return begun + self._run(connection, invoke)
+
+    def _run(self, connection: Connection, invoke: Invoke) -> list[Effect]:
         outcome: Any = self._outcome(invoke)
         if isinstance(outcome, GeneratorType):
             from tmkb.job import Job
 
             try:
-                job = Job(connection, invoke, outcome)
+                job = Job(connection, invoke, outcome, self._answered(invoke))
             except ProtocolError as error:
                 outcome = error
             else:
@@ -123,13 +152,19 @@ class Runtime:
                 return self._step(connection, job)
         return self._completed(connection, invoke, outcome)
 
-    def _turn(self, connection: Connection, effect: Cancel | Resume) -> list[Effect]:
-        """Stop an operation, or go on with one that has waited for an answer."""
-        job = next(job for job in self.jobs[connection] if job.invoke is effect.invoke)
+    def _turn(self, connection: Connection, effect: Cancel | Resume | Counted) -> list[Effect]:
+        """Stop an operation, or go on with one that has waited for an answer; or count a call."""
+        if isinstance(effect, Counted):
+            if self.usage is not None:
+                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
+            return []
+        job = next((job for job in self.jobs.get(connection, ()) if job.invoke is effect.invoke), None)
+        if job is None:  # it has ended meanwhile
+            return []
         if isinstance(effect, Cancel):
             return self._stop(connection, job)
-        job.answer = effect.answer
-        return self._step(connection, job)
+        job.take(effect.key, effect.answer)
+        return [] if job.waiting else self._step(connection, job)
 
     def _step(self, connection: Connection, job: Job) -> list[Effect]:
         """What an operation says next, or its outcome at its end."""
@@ -141,10 +176,35 @@ class Runtime:
         if not job.ended:
             return effects
         self.jobs[connection].remove(job)
+        if isinstance(job.outcome, InputRequired):
+            job.outcome.state = self._sealed(job.invoke, job.outcome.answers)
         return [*effects, *self._completed(connection, job.invoke, job.outcome)]
+
+    def _answered(self, invoke: Invoke) -> JsonObject:
+        """What the client says it was asked and answered before. Raises ProtocolError where we did not say so."""
+        sealed = invoke.params.get("requestState") if invoke.revision["asks"] == "in_result" else None
+        if sealed is None:
+            return {}
+        from tmkb import sealing
+
+        return sealing.unseal(self.key, str(sealed), _about(invoke), time.time())
+
+    def _sealed(self, invoke: Invoke, answers: JsonObject) -> str:
+        from tmkb import sealing
+
+        until = time.time() + self.spec["server"]["limits"]["answer_seconds"]
+        return sealing.seal(self.key, answers, _about(invoke), until)
+
+    @property
+    def key(self) -> bytes:
+        """What is sealed with: given, so that others can read it too, or made when it is first needed."""
+        if self.given_key is None:
+            self.given_key = os.urandom(32)
+        return self.given_key
 
     def _stop(self, connection: Connection, job: Job) -> list[Effect]:
         self.jobs[connection].remove(job)
+        self.begun.pop(job.invoke, None)
         try:
             effects = job.stop()
         except Exception as error:  # a generator that goes on when it is closed
@@ -153,17 +213,26 @@ class Runtime:
 
     def _completed(self, connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
         try:
-            return reception.complete(connection, invoke, outcome)
+            effects = reception.complete(connection, invoke, outcome)
         except Exception as error:  # what the operation gave cannot be sent
-            return [Fault(error, invoke.request_id), *reception.fail(connection, invoke)]
+            effects = [Fault(error, invoke.request_id), *reception.fail(connection, invoke)]
+        if self.usage is not None:
+            self._count(invoke, outcome, effects)
+        return effects
+
+    def _count(self, invoke: Invoke, outcome: Outcome, effects: list[Effect]) -> None:
+        """Tell the provider that counts of a call that has ended, well or not."""
+        seconds = time.perf_counter() - self.begun.pop(invoke)
+        refused = self.spec["server"]["log"]["refused"]
+        failed = any(isinstance(effect, Log) and effect.line is refused for effect in effects)
+        if invoke.definition["kind"] == "tool":
+            failed = failed or getattr(outcome, "is_error", False)
+            self.usage.record(invoke.definition["name"], failed, seconds)
 
     def _outcome(self, invoke: Invoke) -> Any:
-        """What the operation gave, now or to the same question before. One that breaks down is logged, and told."""
+        """What the operation gave. One that breaks down is logged, and told."""
         started = time.perf_counter()
         definition = invoke.definition
-        kept, question = self.kept.setdefault(definition["name"], {}), _question(invoke)
-        if question is not None and question in kept:
-            return kept[question]
         try:
             outcome: Any = self._operation(definition)(**invoke.arguments)
         except Exception as error:
@@ -171,10 +240,6 @@ class Runtime:
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
             self._trace("timing", invoke.request_id, {"operation": definition["provider"], "ms": took})
-        if question is not None and not isinstance(outcome, GeneratorType):
-            kept[question] = outcome
-            if len(kept) > definition["keep"]:
-                del kept[next(iter(kept))]
         return outcome
 
     def _told(self, invoke: Invoke, error: Exception) -> ToolError | ProtocolError:
@@ -191,11 +256,14 @@ class Runtime:
         operation = self.operations.get(called)
         if operation is None:
             provider, _, name = definition["provider"].partition(".")
-            if provider not in self.opened:
-                self.opened[provider] = self.provider(provider)
-            operation = self.opened[provider].operation(name, definition)
+            operation = self._opened(provider).operation(name, definition)
             self.operations[called] = operation
         return operation
+
+    def _opened(self, provider: str) -> registry.Provider:
+        if provider not in self.opened:
+            self.opened[provider] = self.provider(provider)
+        return self.opened[provider]
 
     def _trace(self, kind: str, request_id: Id | None, value: JsonValue) -> None:
         if self.log.level == "debug":
@@ -217,14 +285,11 @@ class Runtime:
         self.log.flush()
 
 
-def _question(invoke: Invoke) -> tuple[object, ...] | None:
-    """What the outcome can be kept by; None where it is not kept, or the arguments are no short texts."""
-    if not invoke.definition.get("keep"):
-        return None
-    values = invoke.arguments.values()
-    if sum(len(value) if isinstance(value, str) else _LONGEST for value in values) >= _LONGEST:
-        return None
-    return tuple(invoke.arguments.items())
+def _about(invoke: Invoke) -> JsonObject:
+    """What an answer was given for: the same request, whatever else it carries."""
+    carried = ("_meta", "inputResponses", "requestState")
+    params: JsonObject = {name: value for name, value in invoke.params.items() if name not in carried}
+    return {"kind": invoke.definition["kind"], "params": params}
 
 
 def _shortened(value: JsonValue, depth: int = 8) -> JsonValue:

@@ -136,7 +136,7 @@ const features = {
   },
 
   async resources() {
-    assert.equal((await client.listResources()).resources.length, 3);
+    assert.equal((await client.listResources()).resources.length, 4);
     assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 1);
     const { contents } = await client.readResource({ uri: "test://template/7/data" });
     assert.equal(contents[0].text, '{"id":"7","templateTest":true,"data":"Data for ID: 7"}');
@@ -147,18 +147,18 @@ const features = {
     const uri = "test://watched-resource";
     const change = () => call("test_trigger_resource_change");
     await client.subscribeResource({ uri });
-    assert.deepEqual(new Set(await listen(2, change)), new Set(["resources: 3", { uri }]));
+    assert.deepEqual(new Set(await listen(2, change)), new Set(["resources: 4", { uri }]));
     await client.unsubscribeResource({ uri });
-    assert.deepEqual(await listen(1, change), ["resources: 3"]);
+    assert.deepEqual(await listen(1, change), ["resources: 4"]);
   },
 
   async "changed lists"() {
     assert.match((await listen(1, () => call("test_trigger_tool_change")))[0], /^tools: \d\d$/);
-    assert.deepEqual(await listen(1, () => call("test_trigger_prompt_change")), ["prompts: 6"]);
+    assert.deepEqual(await listen(1, () => call("test_trigger_prompt_change")), ["prompts: 7"]);
   },
 
   async prompts() {
-    assert.equal((await client.listPrompts()).prompts.length, 6);
+    assert.equal((await client.listPrompts()).prompts.length, 7);
     const name = "test_prompt_with_arguments";
     const { messages } = await client.getPrompt({ name, arguments: { arg1: "a", arg2: "b" } });
     assert.equal(messages[0].content.text, "Prompt with arguments: arg1='a', arg2='b'");

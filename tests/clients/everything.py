@@ -28,6 +28,7 @@ class Side:
     def __init__(self):
         self.logs, self.heard = [], []
         self.action, self.thinking = "accept", False
+        self.not_found = -32002  # the code for a resource that is not there
 
     async def sampling(self, _context, params):
         """A model that repeats what it is told."""
@@ -44,9 +45,11 @@ class Side:
                 await asyncio.sleep(PATIENCE)
             finally:
                 self.thinking = False
-        filled = {"username": "ann", "email": "ann@example.com"}
-        form = self.action == "accept" and params.mode == "form"
-        return types.ElicitResult(action=self.action, content=filled if form else None)
+        if self.action != "accept" or params.mode == "url":
+            return types.ElicitResult(action=self.action)
+        known = {"username": "ann", "email": "ann@example.com", "name": "ann", "color": "blue", "context": "a garden"}
+        asked = wire(params)["requestedSchema"]["properties"]
+        return types.ElicitResult(action="accept", content={name: known[name] for name in asked})
 
     async def roots(self, _context):
         """One folder."""
@@ -140,12 +143,12 @@ async def roots(session, _side):
     assert await text(session, "test_roots") == 'Roots: [{"uri": "file:///work", "name": "work"}]'
 
 
-async def resources(session, _side):
-    assert len(wire(await session.list_resources())["resources"]) == 3
+async def resources(session, side):
+    assert len(wire(await session.list_resources())["resources"]) == 4
     assert len(wire(await session.list_resource_templates())["resourceTemplates"]) == 1
     (filled,) = wire(await session.read_resource("test://template/7/data"))["contents"]
     assert filled["text"] == '{"id":"7","templateTest":true,"data":"Data for ID: 7"}'
-    assert await code(session.read_resource("test://none")) == -32002
+    assert await code(session.read_resource("test://none")) == side.not_found
 
 
 async def subscription(session, side):
@@ -175,7 +178,7 @@ async def changed_lists(session, side):
 
 
 async def prompts(session, _side):
-    assert len(wire(await session.list_prompts())["prompts"]) == 6
+    assert len(wire(await session.list_prompts())["prompts"]) == 7
     (message,) = wire(await session.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"}))["messages"]
     assert message["content"]["text"] == "Prompt with arguments: arg1='a', arg2='b'"
     assert await code(session.get_prompt("test_prompt_with_arguments", {"arg1": "a"})) == -32602
@@ -240,4 +243,5 @@ async def main(command, *arguments):
             print(feature.__name__.replace("_", " "), "ok", flush=True)
 
 
-asyncio.run(asyncio.wait_for(main(*sys.argv[1:]), PATIENCE))
+if __name__ == "__main__":
+    asyncio.run(asyncio.wait_for(main(*sys.argv[1:]), PATIENCE))

@@ -5,7 +5,7 @@
 Installs pinned releases below ``.cache/clients`` (Node included, so that none has to be there), runs each client in a
 scratch home without an account, and checks what it reports. What each sends to the default server is kept under
 ``conformance/clients/``, where every test run replays it; here only its methods are compared, and ``--record`` writes it
-anew. Conversations with the server everything are not kept: no two are the same.
+anew. Conversations of clients in other modes, or with the server everything, are not kept: no two are the same.
 """
 
 import argparse
@@ -29,6 +29,14 @@ FEATURES = [
     "resources", "subscription", "changed lists", "prompts", "completion", "ping meanwhile", "cancellation",
 ]  # fmt: skip
 WORKS = [f"{feature} ok" for feature in FEATURES]
+MODES = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}  # and what they speak with us
+STATELESS = [
+    "tools", "structured output", "progress", "logging", "sampling", "elicitation", "elicitation by url",
+    "several questions", "several rounds", "a prompt that asks", "roots", "resources", "changed lists", "prompts",
+    "completion", "cancellation",
+]  # fmt: skip
+INSPECTOR = ["mcp-inspector", "--cli", "--format", "json", "-q"]
+MODERN = [*INSPECTOR, "--protocol-era", "modern"]
 
 
 def install():
@@ -75,8 +83,8 @@ RECORDED = {
     "python-sdk-1.30": ([[PYTHON, os.path.join(HERE, "sdk.py")]], ANSWER),
     "typescript-sdk": ([["node", os.path.join(HERE, "sdk.mjs"), NODE]], ANSWER),
     "inspector": (
-        [["mcp-inspector", "--cli", "--format", "json", "-q", "--method", "tools/list", "--"],
-         ["mcp-inspector", "--cli", "--format", "json", "-q", "--method", "tools/call", "--tool-name", "tmkb_query",
+        [[*INSPECTOR, "--method", "tools/list", "--"],
+         [*INSPECTOR, "--method", "tools/call", "--tool-name", "tmkb_query",
           "--tool-args-json", '{"context":"background job processing"}', "--"]],
         ANSWER[:2],
     ),
@@ -84,12 +92,47 @@ RECORDED = {
     "gemini-cli": ([["gemini", "mcp", "add", "-s", "user", "tmkb"], ["gemini", "mcp", "list", "#"]], ["Connected"]),
     "opencode": ([["opencode", "mcp", "add", "tmkb", "--"], ["opencode", "mcp", "list", "#"]], ["connected"]),
 }  # fmt: skip
-UNRECORDED = {  # these use every feature of the server everything; the older Python client cannot say that it gives up
-    "python-everything": ([[sys.executable, os.path.join(HERE, "everything.py")]], WORKS),
+PYTHON_MODES = [sys.executable, os.path.join(HERE, "modes.py")]
+TYPESCRIPT_MODES = ["node", os.path.join(HERE, "modes.mjs"), NODE]
+QUERYING = {  # these may try 2026-07-28 first, or speak nothing else
+    **{f"python-{mode}": ([[*PYTHON_MODES, mode]], [f"speaks {MODES[mode]}", "query ok"]) for mode in MODES},
+    **{f"typescript-{mode}": ([[*TYPESCRIPT_MODES, mode]], [f"speaks {MODES[mode]}", "query ok"]) for mode in MODES},
+    "inspector-modern": (
+        [[*MODERN, "--method", "tools/list", "--strict", "--"],
+         [*MODERN, "--method", "tools/call", "--tool-name", "tmkb_query",
+          "--tool-args-json", '{"context":"background job processing"}', "--"]],
+        [*ANSWER[:2], "io.modelcontextprotocol/serverInfo"],
+    ),
+    "inspector-auto": ([[*INSPECTOR, "--protocol-era", "auto", "--method", "tools/list", "--"]], ANSWER[:1]),
+}  # fmt: skip
+USING = {  # these use every feature of the server everything; the older Python client cannot say that it gives up
     "python-everything-1.30": ([[PYTHON, os.path.join(HERE, "everything.py")]], WORKS[:-1]),
+    "python-everything": ([[sys.executable, os.path.join(HERE, "everything.py")]], WORKS),
     "typescript-everything": ([["node", os.path.join(HERE, "everything.mjs"), NODE]], WORKS),
-}
-CLIENTS = RECORDED | UNRECORDED
+    **{
+        f"python-everything-{mode}": (
+            [[*PYTHON_MODES, mode]],
+            [f"speaks {MODES[mode]}", *(WORKS if mode == "legacy" else [f"{feature} ok" for feature in STATELESS])],
+        )
+        for mode in MODES
+    },
+    **{
+        f"typescript-everything-{mode}": (
+            [[*TYPESCRIPT_MODES, mode]],
+            [f"speaks {MODES[mode]}", *[f"{feature} ok" for feature in STATELESS]],
+        )
+        for mode in MODES
+    },
+    "inspector-everything": (
+        [[*MODERN, "--method", "tools/call", "--tool-name", "test_roots", "--tool-args-json", "{}", "--"],
+         [*MODERN, "--method", "tools/call", "--tool-name", "slow_compute",
+          "--tool-args-json", '{"seconds":0.1,"label":"as a task"}', "--"],
+         [*MODERN, "--method", "resources/read", "--uri", "test://static-text", "--"],
+         [*MODERN, "--method", "prompts/get", "--prompt-name", "test_simple_prompt", "--"]],
+        ["Roots: []", "as a task: done", "This is the content of the static text resource.", "This is a simple prompt for testing."],
+    ),
+}  # fmt: skip
+CLIENTS = RECORDED | QUERYING | USING
 
 
 def run(name, home):
@@ -101,7 +144,7 @@ def run(name, home):
         json.dump({project: "TRUST_FOLDER"}, file)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("TMKB_", "LOG_LEVEL", "XDG_"))}
     environment = with_node({**kept, "HOME": home, "PYTHONPATH": ROOT, "NO_COLOR": "1"})
-    server = [sys.executable, os.path.join(HERE, "tap.py"), log, *(SERVE if name in RECORDED else EVERYTHING)]
+    server = [sys.executable, os.path.join(HERE, "tap.py"), log, *(EVERYTHING if name in USING else SERVE)]
     printed = ""
     for command in CLIENTS[name][0]:
         words = command[:-1] if command[-1] == "#" else [*command, *server]
@@ -183,7 +226,7 @@ def main():
         other = not missing and name in RECORDED and methods != recorded(name)
         failed += bool(missing or other)
         said = " ".join(map(str, methods)) if name in RECORDED else f"{len(methods)} messages"
-        print(f"{name:22} {'FAILED' if missing or other else 'ok':7} {said}", flush=True)
+        print(f"{name:32} {'FAILED' if missing or other else 'ok':7} {said}", flush=True)
         if missing:
             print(f"    did not print {missing}:\n{printed[-2000:]}")
         if other:

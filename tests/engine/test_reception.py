@@ -100,7 +100,7 @@ def test_outcomes_become_results(runtime):
         e
         for e in reception.receive(
             connection,
-            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tmkb_query","arguments":{"context":"x"}}}',
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tmkb_query","arguments":{"context":"an outcome"}}}',
         )
         if isinstance(e, Invoke)
     ]

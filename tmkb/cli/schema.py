@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     """Print the problems. 2 where there is any: a mistake in the schemas."""
     found = load.read(paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS"), sources.names())
-    text = output.problem_lines(found.problems) or f"{len(found.documents)} files, no problems."
-    output.write(args, {"files": len(found.documents), "problems": output.problem_values(found.problems)}, text)
+    count = len(found.documents.keys() - found.inherited)
+    text = output.problem_lines(found.problems) or f"{count} files, no problems."
+    output.write(args, {"files": count, "problems": output.problem_values(found.problems)}, text)
     return 2 if found.problems else 0
 
 
@@ -110,7 +111,7 @@ def _values(change: difference.Change) -> str:
 
 def _place(found: Schemas, name: str) -> str | None:
     """The place of the file that is called so; None, and the reason on stderr, where there is none or several."""
-    named = [place for place in found.documents if schemas.name(place) == name]
+    named = [place for place in found.documents if schemas.name(place) == name and place not in found.inherited]
     places = [name] if name in found.documents else named
     if not places:
         known = sorted({schemas.name(place) for place in found.documents} | set(found.documents))

@@ -7,7 +7,7 @@ import sys
 
 from tmkb import log, template
 from tmkb.cli import service
-from tmkb.errors import SpecError
+from tmkb.errors import Problem, SpecError
 from tmkb.runtime import Runtime
 from tmkb.transport import stdio
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FLAGS = ("--schemas", "--patterns", "--server", "--log-level")
 SWITCHES = ("--no-cache",)
+_SHORTEST_KEY = 32  # characters
 
 
 def quick(words: Sequence[str]) -> Options | None:
@@ -68,6 +69,7 @@ def serve(options: Options) -> int:
     server = options.get("--server", [service.DEFAULT_SERVER])[-1]
     folders = options.get("--schemas"), options.get("--patterns")
     try:
+        key = _key()
         found = service.service(server, *folders, caching="--no-cache" not in options, lasting=True)
     except SpecError as error:
         from tmkb import problems
@@ -80,5 +82,13 @@ def serve(options: Options) -> int:
     if level != asked.lower():
         output.write("unknown_log_level", value=template.cut(asked), known=", ".join(log.LEVELS))
     found.announce(output, "stdio")
-    stdio.serve(Runtime(found.spec, found.provider, output))
+    stdio.serve(Runtime(found.spec, found.provider, output, key))
     return 0
+
+
+def _key() -> bytes | None:
+    """What several servers share, so that each can read what another has sealed for a client. Raises SpecError."""
+    key = os.environ.get("TMKB_STATE_KEY") or None
+    if key is not None and len(key) < _SHORTEST_KEY:
+        raise SpecError([Problem("weak_key", "TMKB_STATE_KEY", count=len(key), least=_SHORTEST_KEY)])
+    return None if key is None else key.encode("utf-8", "surrogateescape")

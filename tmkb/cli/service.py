@@ -7,20 +7,44 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from tmkb import __version__, cache, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from tmkb.log import Log
     from tmkb.providers.registry import Provider
-    from tmkb.spec.model import Spec
+    from tmkb.spec.model import Revision, Spec
     from tmkb.values import JsonObject
 
 DEFAULT_SERVER = "tmkb"
+
+
+class _Revisions(Mapping[str, "Revision"]):
+    """The revisions that a server offers, each of which is read when a client speaks it."""
+
+    def __init__(self, names: Sequence[str], entry: cache.Entry) -> None:
+        self.names = names
+        self.entry = entry
+        self.found: dict[str, Revision] = {}
+
+    def __getitem__(self, name: str) -> Revision:
+        if name not in self.found:
+            if name not in self.names:
+                raise KeyError(name)
+            read: Any = self.entry.section(f"revisions/{name}")
+            self.found[name] = read
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 class Service:
@@ -30,6 +54,7 @@ class Service:
         head: Any = entry.head
         self.entry = entry
         self.spec: Spec = head["spec"]
+        self.spec["revisions"] = _Revisions(self.spec["server"]["revisions"], entry)
         self.facts: Mapping[str, object] = head["facts"]
         self.warnings: Sequence[tuple[str, Mapping[str, object]]] = head["warnings"]
 

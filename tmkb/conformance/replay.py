@@ -76,8 +76,7 @@ class InProcess:
 
     def close(self) -> list[JsonValue]:
         """The end of the input; what is still said."""
-        self.runtime.end(self.connection)
-        sent: list[bytes] = []
+        sent = self.runtime.end(self.connection)
         while (wait := self._wait()) is not None:
             time.sleep(wait)
             sent += self.runtime.work(self.connection)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from tmkb.engine import message, negotiation, refusal
-from tmkb.engine.effects import Log, Send, Trace
+from tmkb.engine import message, negotiation, refusal, shape
+from tmkb.engine.effects import Invoke, Log, Send, Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.engine.effects import Effect, Invoke
-    from tmkb.engine.message import Id
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tmkb.engine.effects import Effect, Finishing
+    from tmkb.engine.message import Id, Request
     from tmkb.errors import ProtocolError
-    from tmkb.spec.model import Method, Revision, Spec
+    from tmkb.operation import Question
+    from tmkb.spec.model import Definition, LogLine, Revision, Spec
     from tmkb.values import JsonObject, JsonValue
 
+    # tool → (revision, arguments) → the line for the log with its fields, and the encoded result
+    Kept = dict[str, dict[tuple[object, ...], tuple[LogLine, dict[str, object], bytes]]]
     Once = dict[tuple[str, str, int], bytes]
 
 
@@ -22,6 +28,8 @@ class Connection:
     __slots__ = (
         "asked",
         "capabilities",
+        "kept",
+        "listening",
         "log_level",
         "negotiated",
         "next_id",
@@ -30,13 +38,17 @@ class Connection:
         "spec",
         "state",
         "subscribed",
+        "tasks",
         "traced",
     )
 
-    def __init__(self, spec: Spec, once: Once, traced: bool = False) -> None:
-        """``once``: results that never change, encoded for all connections. ``traced``: whether to trace for a log."""
+    def __init__(self, spec: Spec, once: Once, tasks: Any = None, traced: bool = False) -> None:
+        """``once``: results that never change, encoded for all connections; ``tasks``: calls that go on after they were
+        answered, whoever asks for them. ``traced``: whether to trace for a log."""
         self.spec = spec
         self.once = once
+        self.tasks = tasks
+        self.kept: Kept = {}
         self.traced = traced
         self.negotiated: Revision | None = None
         self.state = spec["lifecycles"][self.revision["lifecycle"]]["start"]
@@ -44,9 +56,8 @@ class Connection:
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
         self.running: dict[Id, Invoke] = {}  # by the id of the request
-        self.asked: dict[
-            Id, tuple[Invoke, Method, JsonObject]
-        ] = {}  # by the id of our request: who waits, and for what
+        self.asked: dict[Id, tuple[Invoke, str, Question]] = {}  # by the id of our request: who waits, under which key
+        self.listening: dict[Id, tuple[Revision, JsonObject]] = {}  # by the id of the request: what it wants to hear
         self.next_id = 1
 
     @property
@@ -66,21 +77,55 @@ class Connection:
             declared = declared.get(part, False) if isinstance(declared, dict) else False
         return declared is not False
 
+    def extends(self, extension: str) -> bool:
+        """Whether the server declares ``extension``."""
+        declared = self.spec["server"]["capabilities"].get("extensions", {})
+        return isinstance(declared, dict) and extension in declared
+
+    def client(self, revision: Revision, request: Request) -> JsonObject:
+        """What the client declares: in its handshake or, where the revision knows none, in this request."""
+        if "sender" not in revision:
+            return self.capabilities
+        meta: Any = request.params["_meta"]
+        declared: JsonObject = meta[revision["sender"]["capabilities"]]
+        return declared
+
+    def invoke(
+        self, request: Request, revision: Revision, definition: Definition, arguments: JsonObject, finish: Finishing
+    ) -> list[Effect]:
+        """Run the operation of ``definition`` for the client that asks for it."""
+        invoke = Invoke(request, definition, arguments, revision, finish)
+        invoke.capabilities = self.client(revision, request)
+        if "sender" in revision:
+            meta: Any = request.params["_meta"]
+            invoke.log_level = meta.get(revision["sender"]["log_level"])
+        else:
+            invoke.log_level = self.log_level or revision["logging"]["unset"]
+        return [invoke]
+
     def respond(self, request_id: Id, result: bytes) -> list[Effect]:
         """The response that a request has succeeded, with its encoded result."""
         return [Send(message.response(request_id, result))]
 
-    def refuse(self, request_id: Id | None, error: ProtocolError) -> list[Effect]:
+    def encoded(self, revision: Revision, kind: str, values: Mapping[str, Any]) -> bytes:
+        """The result ``kind`` as it is sent under ``revision``."""
+        return message.encode(shape.result(revision, kind, values, self.spec["server"]))
+
+    def give(self, request_id: Id, revision: Revision, kind: str, values: Mapping[str, Any]) -> list[Effect]:
+        """The response that a request has succeeded, with the result ``kind``."""
+        return self.respond(request_id, self.encoded(revision, kind, values))
+
+    def refuse(self, request_id: Id | None, error: ProtocolError, revision: Revision | None = None) -> list[Effect]:
         """The response that a request is refused; no id where none could be read."""
-        wire = refusal.wire_error(error, self.revision["errors"])
+        wire = refusal.wire_error(error, (revision or self.revision)["errors"])
         sent = message.error_response(request_id, wire, self.revision["message"]["unread_id"] == "absent")
         return [*self._told(request_id, [str(wire["message"])]), Send(sent)]
 
-    def refuse_call(self, request_id: Id, sentences: list[str]) -> list[Effect]:
+    def refuse_call(self, request_id: Id, revision: Revision, sentences: list[str]) -> list[Effect]:
         """The response that a tool call is refused."""
         traced = self.trace("validation_error", request_id, [*sentences])
-        result = message.encode(refusal.call_result(sentences))
-        return [*traced, *self._told(request_id, sentences), *self.respond(request_id, result)]
+        given = self.give(request_id, revision, "call_result", refusal.call_result(sentences))
+        return [*traced, *self._told(request_id, sentences), *given]
 
     def trace(self, kind: str, request_id: Id | None, value: JsonValue) -> list[Effect]:
         """An entry for the debug log, where one is kept."""

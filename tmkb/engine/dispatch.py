@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from tmkb.engine import lifecycle, negotiation, validation
+from tmkb.engine import lifecycle, refusal, validation
 from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 HANDLERS = {
     "call_tool": "tools",
     "cancel": "cancellation",
+    "cancel_task": "tasks",
     "complete": "completion",
+    "discover": "handshake",
     "get_prompt": "prompts",
+    "get_task": "tasks",
     "initialize": "handshake",
     "list_prompts": "prompts",
+    "listen": "subscriptions",
     "list_resources": "resources",
     "list_templates": "resources",
     "list_tools": "tools",
@@ -40,28 +44,33 @@ HANDLERS = {
     "set_level": "logging",
     "subscribe": "resources",
     "unsubscribe": "resources",
+    "update_task": "tasks",
 }
 _FOUND: dict[str, Handler] = {}
 
 
-def request(connection: Connection, message: Request) -> list[Effect]:
-    """What ``message`` leads to. Raises ProtocolError at the rung that refuses it."""
-    revision = negotiation.governing(connection.spec, connection.negotiated, message)
+def request(connection: Connection, revision: Revision, message: Request) -> list[Effect]:
+    """What ``message`` leads to under ``revision``. Raises ProtocolError at the rung that refuses it."""
+    if "sender" in revision:
+        _described(connection, revision, message)
     method = _served(connection, revision, message, "request")
     state = _accepted(connection, revision, message)
     _fitting(connection, revision, message, method)
+    if "sender" not in revision:
+        _described(connection, revision, message)
+    if "extension" in method:
+        refusal.need_extension(connection.client(revision, message), method["extension"])
     effects = handler(method["handler"])(connection, revision, message)
-    connection.state = state
+    _commit(connection, revision, state)
     return [*connection.trace("handler", message.id, {"method": message.method, "name": method["handler"]}), *effects]
 
 
-def notification(connection: Connection, message: Notification) -> list[Effect]:
-    """What ``message`` leads to. Raises ProtocolError where a request would be refused."""
-    revision = negotiation.governing(connection.spec, connection.negotiated, message)
+def notification(connection: Connection, revision: Revision, message: Notification) -> list[Effect]:
+    """What ``message`` leads to under ``revision``. Raises ProtocolError where a request would be refused."""
     method = _served(connection, revision, message, "notification")
     state = _accepted(connection, revision, message)
     effects = handler(method["handler"])(connection, revision, message) if "handler" in method else []
-    connection.state = state
+    _commit(connection, revision, state)
     return effects
 
 
@@ -81,22 +90,36 @@ def _served(connection: Connection, revision: Revision, message: Request | Notif
         raise ProtocolError("method_not_found", method=message.method)
     if "capability" in method and not connection.declares(method["capability"]):
         raise ProtocolError("method_not_found", method=message.method)
+    if "extension" in method and not connection.extends(method["extension"]):
+        raise ProtocolError("method_not_found", method=message.method)
     return method
 
 
 def _accepted(connection: Connection, revision: Revision, message: Request | Notification) -> str:
     """The refusals of the lifecycle's table; else the state that comes next."""
     table = connection.spec["lifecycles"][revision["lifecycle"]]
-    return lifecycle.after(table, connection.state, message.method)
+    return lifecycle.after(table, table["start"] if "sender" in revision else connection.state, message.method)
+
+
+def _commit(connection: Connection, revision: Revision, state: str) -> None:
+    """The connection's new state; a request that describes itself leaves none."""
+    if "sender" not in revision:
+        connection.state = state
 
 
 def _fitting(connection: Connection, revision: Revision, message: Request, method: Method) -> None:
     """invalid_params, or what the method calls it: the first thing that is wrong with its params."""
     found = validation.violations(method.get("params", {}), message.params, connection.spec["types"])
-    if not found and "_meta" in message.params:
+    if found:
+        told = validation.sentences(found[:1], "params", method.get("violations", {}), revision["errors"])
+        raise ProtocolError(method.get("invalid", "invalid_params"), violation=told[0])
+
+
+def _described(connection: Connection, revision: Revision, message: Request) -> None:
+    """invalid_params: what a request says of itself is not what the revision wants."""
+    if "_meta" in message.params:
         within: JsonObject = {"type": "object", "properties": {"_meta": revision["meta"]}}
         found = validation.violations(within, message.params, connection.spec["types"])
-    if found:
-        bindings = method.get("violations", {})
-        told = validation.sentences(found[:1], "params", bindings, revision["errors"])
-        raise ProtocolError(method.get("invalid", "invalid_params"), violation=told[0])
+        if found:
+            told = validation.sentences(found[:1], "params", {}, revision["errors"])
+            raise ProtocolError("invalid_params", violation=told[0])

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from tmkb.engine.message import Id, Request
     from tmkb.errors import ProtocolError, ToolError
-    from tmkb.operation import Result
+    from tmkb.operation import Question, Result
     from tmkb.spec.model import Definition, LogLine, Revision
     from tmkb.values import JsonObject, JsonValue
 
-    Outcome = Result | JsonValue | ToolError | ProtocolError
     Finish = Callable[[Any, "Invoke", Any], list["Effect"]]  # connection, invoke, outcome
     Refuse = Callable[[Any, "Invoke", list[str]], list["Effect"]]  # connection, invoke, sentences
+    Finishing = tuple[Finish, Refuse]
 
 
 class Send:
@@ -30,44 +30,60 @@ class Send:
 class Invoke:
     """Run the operation of ``definition`` with ``arguments``; hand its outcome to `reception.complete`.
 
-    Carries the revision that governs the request, by which the answer is shaped, what makes a response of an outcome
-    (``finish``) or of sentences about what went wrong (``refuse``), and the batch that waits for it.
+    Carries the revision that governs the request, by which the answer is shaped, what the client declares and wants,
+    what makes a response of an outcome (``finish``) or of sentences about what went wrong (``refuse``), and the batch
+    that waits for it.
     """
 
     __slots__ = (
         "arguments",
         "batch",
+        "capabilities",
         "definition",
+        "detaches",
         "finish",
+        "log_level",
+        "params",
         "place",
         "progress",
         "progress_token",
+        "question",
         "refuse",
         "request_id",
         "revision",
+        "task",
     )
 
     def __init__(
-        self,
-        request: Request,
-        definition: Definition,
-        arguments: JsonObject,
-        revision: Revision,
-        *,
-        finish: Finish,
-        refuse: Refuse,
+        self, request: Request, definition: Definition, arguments: JsonObject, revision: Revision, finishing: Finishing
     ) -> None:
         meta: Any = request.params.get("_meta", {})
         self.request_id = request.id
+        self.params = request.params
         self.definition = definition
         self.arguments = arguments
         self.revision = revision
-        self.finish = finish
-        self.refuse = refuse
+        self.finish, self.refuse = finishing
+        self.capabilities: JsonObject = {}
+        self.log_level: str | None = None
         self.progress_token: Id | None = meta.get("progressToken")
         self.progress = float("-inf")  # as far as the client was told
+        self.question: tuple[object, ...] | None = None  # what its answer is kept by, if it is
+        self.detaches: str | None = None  # from where on it is a task, if it can be one
+        self.task: Any = None
         self.batch: Batch | None = None
         self.place = 0
+
+
+class InputRequired:
+    """The outcome of an operation that asks the client in its result: the questions, and its answers so far."""
+
+    __slots__ = ("answers", "questions", "state")
+
+    def __init__(self, questions: Mapping[str, Question], answers: JsonObject) -> None:
+        self.questions = questions
+        self.answers = answers
+        self.state = ""  # the same, sealed for the client to keep
 
 
 class Cancel:
@@ -80,12 +96,13 @@ class Cancel:
 
 
 class Resume:
-    """Go on with the operation that waits for an answer: here it is, or why there is none."""
+    """Go on with the operation that waits for an answer: here is the one of that key, or why there is none."""
 
-    __slots__ = ("answer", "invoke")
+    __slots__ = ("answer", "invoke", "key")
 
-    def __init__(self, invoke: Invoke, answer: JsonObject | ToolError) -> None:
+    def __init__(self, invoke: Invoke, key: str, answer: JsonObject | ToolError) -> None:
         self.invoke = invoke
+        self.key = key
         self.answer = answer
 
 
@@ -121,6 +138,16 @@ class Fault:
         self.request_id = request_id
 
 
+class Counted:
+    """Count a call that no operation was run for: one that was refused, or had its answer kept."""
+
+    __slots__ = ("failed", "tool")
+
+    def __init__(self, tool: str, failed: bool) -> None:
+        self.tool = tool
+        self.failed = failed
+
+
 class Batch:
     """The answer to an array of messages: responses in the order of their requests, sent when the last is there."""
 
@@ -150,4 +177,6 @@ class Batch:
         return [] if self.running else [response for response in self.responses if response is not None]
 
 
-Effect = Send | Invoke | Cancel | Resume | Log | Trace | Fault
+Effect = Send | Invoke | Cancel | Resume | Log | Trace | Fault | Counted
+if TYPE_CHECKING:
+    Outcome = Result | JsonValue | ToolError | ProtocolError | InputRequired

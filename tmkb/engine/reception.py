@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmkb.engine import dispatch, message, negotiation, refusal
-from tmkb.engine.effects import Batch, Fault, Invoke, Send
+from tmkb.engine.effects import Batch, Fault, InputRequired, Invoke, Send
 from tmkb.engine.message import Notification, Request, Response
 from tmkb.errors import ProtocolError, ToolError
 
@@ -33,59 +33,106 @@ def receive_too_large(connection: Connection) -> list[Effect]:
 def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
     """What follows from an operation that has ended: with a value, or with an error that the caller is told."""
     connection.running.pop(invoke.request_id, None)
-    if isinstance(outcome, ProtocolError):
-        if outcome.error in invoke.revision["errors"]:
-            effects = connection.refuse(invoke.request_id, outcome)
-        else:  # newer than the client
-            unknown = refusal.sentence(ToolError("error_unknown", cause=outcome.error), invoke.revision["errors"])
-            effects = invoke.refuse(connection, invoke, [unknown])
+    errors = invoke.revision["errors"]
+    if isinstance(outcome, InputRequired):
+        effects = _asked(connection, invoke, outcome)
+    elif isinstance(outcome, ProtocolError | ToolError) and outcome.error not in errors:  # newer than the client
+        unknown = refusal.sentence(ToolError("error_unknown", cause=outcome.error), errors)
+        effects = invoke.refuse(connection, invoke, [unknown])
+    elif isinstance(outcome, ProtocolError):
+        effects = connection.refuse(invoke.request_id, outcome, invoke.revision)
+    elif isinstance(outcome, ToolError) and errors[outcome.error]["surface"] == "protocol":
+        effects = connection.refuse(invoke.request_id, ProtocolError(outcome.error, **outcome.fields), invoke.revision)
     elif isinstance(outcome, ToolError):
         effects = invoke.refuse(connection, invoke, [refusal.sentence(outcome, invoke.revision["errors"])])
     else:
         effects = invoke.finish(connection, invoke, outcome)
+    if invoke.task is not None:
+        return _settled(invoke, effects)
     return _placed(invoke, effects)
+
+
+def detach(connection: Connection, invoke: Invoke) -> list[Effect]:
+    """The response that the call goes on as a task. Raises ProtocolError where there are too many."""
+    invoke.task = connection.tasks.begin(invoke)
+    connection.running.pop(invoke.request_id, None)
+    given = connection.give(invoke.request_id, invoke.revision, "task_begun", invoke.task.view())
+    placed, invoke.batch = _placed(invoke, given), None
+    return placed
+
+
+def _settled(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
+    """``effects`` without the response, which is what has become of the task."""
+    kept: list[Effect] = []
+    for effect in effects:
+        if isinstance(effect, Send):
+            invoke.task.settle(message.decode(effect.message))
+        else:
+            kept.append(effect)
+    return kept
+
+
+def _asked(connection: Connection, invoke: Invoke, outcome: InputRequired) -> list[Effect]:
+    """The result in which the client is asked."""
+    questions = {
+        key: {"method": question.method, "params": question.params or {}} for key, question in outcome.questions.items()
+    }
+    values = {"inputRequests": questions, "requestState": outcome.state}
+    return connection.give(invoke.request_id, invoke.revision, "input_required_result", values)
 
 
 def fail(connection: Connection, invoke: Invoke) -> list[Effect]:
     """What follows from an operation whose outcome cannot be sent."""
-    return _placed(invoke, connection.refuse(invoke.request_id, ProtocolError("internal_error")))
+    refused = connection.refuse(invoke.request_id, ProtocolError("internal_error"), invoke.revision)
+    return _settled(invoke, refused) if invoke.task is not None else _placed(invoke, refused)
 
 
 def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
     """What follows from an operation that was stopped: no response, and a batch does not wait for one."""
     connection.running.pop(invoke.request_id, None)
+    if invoke.task is not None:
+        invoke.task.cancel()
     if (batch := invoke.batch) is None:
         return []
     batch.fill(invoke, None)
-    return _answered(batch)
+    return _sent(batch)
 
 
 def _one(connection: Connection, value: JsonValue, in_batch: bool = False) -> list[Effect]:
     request_id = message.readable_id(value)
+    revision = None
     try:
         received = message.read(value)
+        if isinstance(received, Response):
+            return _answered(connection, received)
         if in_batch and isinstance(received, Request) and negotiation.asks_by(connection.spec, received):
             raise ProtocolError("invalid_request")  # 2025-03-26, Basic / Lifecycle: never part of a batch
-        return _dispatch(connection, received)
+        if isinstance(received, Notification):
+            return _noted(connection, received)
+        revision = negotiation.governing(connection.spec, connection.negotiated, received)
+        return dispatch.request(connection, revision, received)
     except ProtocolError as error:
-        return connection.refuse(request_id, error)
+        return connection.refuse(request_id, error, revision)
     except Exception as error:
         return [Fault(error, request_id), *connection.refuse(request_id, ProtocolError("internal_error"))]
 
 
-def _dispatch(connection: Connection, received: Request | Notification | Response) -> list[Effect]:
-    if isinstance(received, Request):
-        return dispatch.request(connection, received)
-    if isinstance(received, Response):
-        if received.id not in connection.asked:
-            return [connection.note("response_dropped", received.id)]
-        from tmkb.engine import saying
-
-        return saying.answered(connection, received)
+def _noted(connection: Connection, received: Notification) -> list[Effect]:
+    """What follows from a notification. JSON-RPC 2.0: it is never answered, not even with an error."""
     try:
-        return dispatch.notification(connection, received)
+        revision = negotiation.governing(connection.spec, connection.negotiated, received)
+        return dispatch.notification(connection, revision, received)
     except ProtocolError:
-        return []  # JSON-RPC 2.0: a notification is never answered, not even with an error
+        return []
+
+
+def _answered(connection: Connection, received: Response) -> list[Effect]:
+    """What follows from the answer to a request of ours, if it is one."""
+    if received.id not in connection.asked:
+        return [connection.note("response_dropped", received.id)]
+    from tmkb.engine import saying
+
+    return saying.answered(connection, received)
 
 
 def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
@@ -103,7 +150,7 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         if isinstance(effect, Invoke):
             batch.reserve(effect)
         effects.append(effect)
-    return [*effects, *_answered(batch)]
+    return [*effects, *_sent(batch)]
 
 
 def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
@@ -116,9 +163,9 @@ def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
             batch.fill(invoke, effect.message)
         else:
             kept.append(effect)
-    return [*kept, *_answered(batch)]
+    return [*kept, *_sent(batch)]
 
 
-def _answered(batch: Batch) -> list[Effect]:
+def _sent(batch: Batch) -> list[Effect]:
     responses = batch.complete()
     return [Send(message.batch(responses))] if responses else []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tmkb import template
+from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.errors import ProtocolError, ToolError
+    from tmkb.errors import ToolError
     from tmkb.spec.model import ErrorTemplate
     from tmkb.values import JsonObject
 
@@ -18,6 +19,14 @@ def wire_error(error: ProtocolError, errors: dict[str, ErrorTemplate]) -> JsonOb
     if "data" in found:
         wire["data"] = {name: error.fields[name] for name in found["data"]}
     return wire
+
+
+def need_extension(declared: JsonObject, extension: str) -> None:
+    """Raises ProtocolError where a client does not declare ``extension``."""
+    extensions = declared.get("extensions", {})
+    if not isinstance(extensions, dict) or extension not in extensions:
+        required: JsonObject = {"extensions": {extension: {}}}
+        raise ProtocolError("client_lacks_capability", capability=extension, requiredCapabilities=required)
 
 
 def call_result(sentences: list[str]) -> JsonObject:

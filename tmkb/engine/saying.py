@@ -9,6 +9,7 @@ from __future__ import annotations
 from tmkb.engine import message, shape, validation
 from tmkb.engine.effects import Resume, Send
 from tmkb.errors import ProtocolError, ToolError
+from tmkb.operation import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tmkb.engine.message import Response
     from tmkb.operation import Ask, Log, Notify, Progress
     from tmkb.spec.model import Revision
-    from tmkb.values import JsonObject
+    from tmkb.values import JsonObject, JsonValue
 
 
 def start(connection: Connection, invoke: Invoke) -> None:
@@ -37,64 +38,110 @@ def progress(connection: Connection, invoke: Invoke, said: Progress) -> list[Eff
     invoke.progress = said.progress
     values = {"progress": said.progress, "total": said.total, "message": said.message}
     given: Any = {name: value for name, value in values.items() if value is not None}
-    return _notification(
-        connection, _role(invoke.revision, "progress"), {"progressToken": invoke.progress_token} | given
-    )
+    params: JsonObject = {"progressToken": invoke.progress_token} | given
+    return _notification(connection, invoke.revision, _role(invoke.revision, "progress"), params)
 
 
 def log(connection: Connection, invoke: Invoke, said: Log) -> list[Effect]:
     """A notification to a client that wants messages of this level."""
-    levels, unset = invoke.revision["logging"]["levels"], invoke.revision["logging"]["unset"]
-    if levels.index(said.level) < levels.index(connection.log_level or unset):
+    levels = invoke.revision["logging"]["levels"]
+    if invoke.log_level is None or levels.index(said.level) < levels.index(invoke.log_level):
         return []
     params: JsonObject = {"level": said.level, "data": said.data}
     params |= {} if said.logger is None else {"logger": said.logger}
-    return _notification(connection, _role(invoke.revision, "log"), params)
+    return _notification(connection, invoke.revision, _role(invoke.revision, "log"), params)
 
 
 def notify(connection: Connection, said: Notify) -> list[Effect]:
-    """A notification, to a client whose revision has it and, where it is about one thing, that has subscribed to it."""
-    return _notification(connection, said.method, said.params)
+    """A notification to whom it may concern: a client that has shaken hands, and every stream that listens for it."""
+    effects: list[Effect] = []
+    if connection.negotiated is not None:
+        effects += _notification(connection, connection.negotiated, said.method, said.params)
+    for listener, (revision, wanted) in connection.listening.items():
+        method: Any = revision["methods"].get(said.method, {})
+        heard = wanted.get(method.get("listened"))
+        about = (said.params or {}).get(method.get("subscribed"))
+        if heard is True or (isinstance(heard, list) and about in heard):
+            whose: JsonObject = {"_meta": {revision["subscription"]: listener}}
+            effects.append(Send(message.notification(said.method, {**(said.params or {}), **whose})))
+    return effects
 
 
-def ask(connection: Connection, invoke: Invoke, said: Ask) -> list[Effect]:
-    """A request to the client. Raises ToolError where it cannot be asked this."""
-    method = invoke.revision["methods"].get(said.method)
-    if method is None:
-        raise ToolError("client_cannot_be_asked", method=said.method, revision=invoke.revision["revision"])
-    params = said.params or {}
-    for capability, wherefore in method.get("needs", {}).items():
-        if _needed(params, wherefore) and not _declared(connection, invoke.revision, capability):
-            raise ToolError("client_lacks_capability", capability=capability)
-    if "sends" in method:
-        params = shape.fit(invoke.revision, method["sends"], params)
-    if validation.violations(method.get("params", {}), params, connection.spec["types"]):
-        raise ToolError("client_cannot_be_asked", method=said.method, revision=invoke.revision["revision"])
+def need(invoke: Invoke, capability: str) -> None:
+    """Raises ToolError where the client does not declare ``capability``."""
+    if not _declared(invoke, capability):
+        required: JsonObject = {}
+        for part in reversed(capability.split(".")):
+            required = {part: required}
+        raise ToolError("client_lacks_capability", capability=capability, requiredCapabilities=required)
+
+
+def askable(connection: Connection, invoke: Invoke, said: Ask) -> dict[str, Question]:
+    """The questions that the client can be asked. Raises ToolError where it cannot be asked all that it has to be."""
+    questions: dict[str, Question] = {}
+    for key, question in said.questions.items():
+        method = invoke.revision["methods"].get(question.method)
+        if method is None:
+            raise ToolError("client_cannot_be_asked", method=question.method, revision=invoke.revision["revision"])
+        try:
+            for capability, wherefore in method.get("needs", {}).items():
+                if _needed(question.params or {}, wherefore):
+                    need(invoke, capability)
+        except ToolError:
+            if said.declared_only:
+                continue
+            raise
+        questions[key] = fitted = _fitted(invoke.revision, question)
+        if validation.violations(method.get("params", {}), fitted.params or {}, connection.spec["types"]):
+            raise ToolError("client_cannot_be_asked", method=question.method, revision=invoke.revision["revision"])
+    return questions
+
+
+def _fitted(revision: Revision, question: Question) -> Question:
+    """The question as it is sent."""
+    kind = revision["methods"][question.method].get("sends")
+    if kind is None or question.params is None:
+        return question
+    return Question(question.method, shape.fit(revision, kind, question.params))
+
+
+def ask(connection: Connection, invoke: Invoke, key: str, question: Question) -> list[Effect]:
+    """A request to the client, whose answer belongs to ``key``."""
     request_id, connection.next_id = connection.next_id, connection.next_id + 1
-    connection.asked[request_id] = (invoke, method, params)
-    return [Send(message.request(request_id, said.method, params if said.params is not None else None))]
+    connection.asked[request_id] = (invoke, key, question)
+    return [Send(message.request(request_id, question.method, question.params))]
 
 
 def answered(connection: Connection, response: Response) -> list[Effect]:
     """What follows from the answer to a request of ours."""
     assert response.id is not None
-    invoke, method, params = connection.asked.pop(response.id)
+    invoke, key, question = connection.asked.pop(response.id)
     if "error" in response.value:
         error: Any = response.value["error"]
         reason = error.get("message") if isinstance(error, dict) else None
-        return [Resume(invoke, ToolError("client_refused", reason=reason if isinstance(reason, str) else ""))]
+        return [Resume(invoke, key, ToolError("client_refused", reason=reason if isinstance(reason, str) else ""))]
     result: Any = response.value["result"]
-    found = validation.violations(
-        {"type": "object", **method.get("result", {})}, result, connection.spec["types"], "result"
-    )
+    if told := _violation(connection, invoke, question, result):
+        return [Resume(invoke, key, ToolError("client_answer_invalid", violation=told))]
+    return [Resume(invoke, key, result)]
+
+
+def judge(connection: Connection, invoke: Invoke, question: Question, answer: JsonValue) -> None:
+    """Raises ProtocolError where an answer that came with a request is none to ``question``."""
+    if told := _violation(connection, invoke, question, answer):
+        raise ProtocolError("invalid_params", violation=told)
+
+
+def _violation(connection: Connection, invoke: Invoke, question: Question, result: Any) -> str:
+    """What is wrong with an answer; nothing, if it obeys its method and, where the question has a schema, that."""
+    method, params = invoke.revision["methods"][question.method], question.params or {}
+    schema: Any = {"type": "object", **method.get("result", {})}
+    found = validation.violations(schema, result, connection.spec["types"], "result")
     for key, rule in method.get("obeys", {}).items():
         if not found and rule["schema"] in params and rule["when"].items() <= result.items():
-            schema: Any = {"required": [key], "properties": {key: params[rule["schema"]]}}
+            schema = {"required": [key], "properties": {key: params[rule["schema"]]}}
             found = validation.violations(schema, result, connection.spec["types"])
-    if found:
-        told = validation.sentences(found[:1], "params", {}, invoke.revision["errors"])
-        return [Resume(invoke, ToolError("client_answer_invalid", violation=told[0]))]
-    return [Resume(invoke, result)]
+    return validation.sentences(found[:1], "params", {}, invoke.revision["errors"])[0] if found else ""
 
 
 def forget(connection: Connection, invoke: Invoke) -> list[Effect]:
@@ -103,18 +150,19 @@ def forget(connection: Connection, invoke: Invoke) -> list[Effect]:
     effects: list[Effect] = []
     for request_id in waiting:
         del connection.asked[request_id]
-        effects += _notification(connection, _role(invoke.revision, "cancelled"), {"requestId": request_id})
+        cancelled = _role(invoke.revision, "cancelled")
+        effects += _notification(connection, invoke.revision, cancelled, {"requestId": request_id})
     return effects
 
 
-def _notification(connection: Connection, name: str, params: JsonObject | None) -> list[Effect]:
-    method = connection.revision["methods"].get(name)
+def _notification(connection: Connection, revision: Revision, name: str, params: JsonObject | None) -> list[Effect]:
+    method = revision["methods"].get(name)
     if method is None or ("capability" in method and not connection.declares(method["capability"])):
         return []
     if "subscribed" in method and (params is None or params.get(method["subscribed"]) not in connection.subscribed):
         return []
     if "sends" in method and params is not None:
-        params = shape.fit(connection.revision, method["sends"], params)
+        params = shape.fit(revision, method["sends"], params)
     return [Send(message.notification(name, params))]
 
 
@@ -130,14 +178,14 @@ def _needed(params: JsonObject, wherefore: Any) -> bool:
     )
 
 
-def _declared(connection: Connection, revision: Revision, capability: str) -> bool:
+def _declared(invoke: Invoke, capability: str) -> bool:
     """Whether the client declares ``capability``, or the one inside that an empty one stands for."""
-    declared: Any = connection.capabilities
+    declared: Any = invoke.capabilities
     path = capability.split(".")
     for depth, part in enumerate(path):
         if not isinstance(declared, dict):
             return False
-        stands_for = revision.get("client", {}).get(path[0], {}).get("when_empty")
+        stands_for = invoke.revision.get("client", {}).get(path[0], {}).get("when_empty")
         if depth == 1 and not declared and part == stands_for:
             return True
         if part not in declared or declared[part] is False:

@@ -13,13 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from tmkb.spec.model import Revision, Shape
+    from tmkb.spec.model import Revision, Server, Shape
     from tmkb.values import JsonObject
 
 
 def fit(revision: Revision, kind: str, values: Mapping[str, Any]) -> JsonObject:
     """The object ``kind`` made of ``values``: fields that the revision knows, in its order; absent ones stay absent."""
     fitted: JsonObject = _object(revision["objects"], revision["objects"][kind], values)
+    return fitted
+
+
+def result(revision: Revision, kind: str, values: Mapping[str, Any], server: Server) -> JsonObject:
+    """A result ``kind``, with the name of ``server`` where the revision wants it in each."""
+    fitted = fit(revision, kind, values)
+    if "identity" in revision:
+        meta: Any = fitted.get("_meta", {})
+        fitted["_meta"] = {**meta, revision["identity"]: fit(revision, "implementation", server)}
     return fitted
 
 
@@ -33,7 +42,7 @@ def _object(objects: Mapping[str, Shape], shape: Shape, values: Mapping[str, Any
         for name, inner in shape["fields"].items()
         if name in values
     }
-    return {**known, **shape["always"]} if "always" in shape else known
+    return {**shape["always"], **known} if "always" in shape else known
 
 
 def _inside(objects: Mapping[str, Shape], shape: Shape, value: Any) -> Any:

@@ -103,28 +103,28 @@ def in_full(pattern: Pattern) -> dict[str, Any]:
     """The keys that a person gets of a pattern; those without content are left out."""
     scenario, references = pattern["attack_scenario"], pattern["references"]
     related = [{"id": each["id"], "relationship": each["relationship"]} for each in pattern.get("related_patterns", [])]
-    return summary(pattern) | _filled(
+    return summary(pattern) | filled(
         {
             "name": pattern["name"],
             "likelihood": pattern["likelihood"],
-            "description": _unwrapped(pattern["description"]),
-            "attack_scenario": _filled(
+            "description": unwrapped(pattern["description"]),
+            "attack_scenario": filled(
                 {"preconditions": scenario["preconditions"], "steps": pattern["steps"], "impact": scenario["impact"]}
             ),
             "mitigations": [_mitigation(pattern, each) for each in pattern["mitigations"]],
             "related_patterns": related,
-            "references": _filled({key: references.get(key) for key in ("cwe", "owasp")}),
+            "references": filled({key: references.get(key) for key in ("cwe", "owasp")}),
         }
     )
 
 
 def _mitigation(pattern: Pattern, mitigation: Mitigation) -> dict[str, Any]:
     shown = [{"vulnerable": pattern["vulnerable"], "secure": mitigation["secure"]}] if "secure" in mitigation else []
-    return _filled(
+    return filled(
         {
             "id": mitigation["id"],
             "name": mitigation["name"],
-            "description": _unwrapped(mitigation["description"]),
+            "description": unwrapped(mitigation["description"]),
             "effectiveness": mitigation["effectiveness"],
             "tradeoffs": mitigation.get("tradeoffs"),
             "code_examples": shown,
@@ -145,10 +145,11 @@ def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] |
     return {"text": text, "tokens": count(text)}
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
     """``text`` without the line ends that only its file needs."""
     return " ".join(text.split())
 
 
-def _filled(value: dict[str, Any]) -> dict[str, Any]:
+def filled(value: dict[str, Any]) -> dict[str, Any]:
+    """``value`` without the keys that have no content."""
     return {key: inner for key, inner in value.items() if inner}

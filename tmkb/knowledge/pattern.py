@@ -11,6 +11,7 @@ from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import examples
 
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
+VALUES = 1000  # in one file; our largest has 138
 
 
 class Mitigation(TypedDict):
@@ -20,6 +21,7 @@ class Mitigation(TypedDict):
     name: str
     description: str
     effectiveness: str
+    implementation_effort: str
     tradeoffs: NotRequired[list[str]]
     example: NotRequired[str]
     leaves: NotRequired[list[str]]
@@ -36,16 +38,20 @@ class Pattern(TypedDict):
     reviewed: str
     tier: str
     category: str
+    subcategory: NotRequired[str]
     language: str
     framework: str
     severity: str
     likelihood: str
+    generalizes_to: NotRequired[list[str]]
     triggers: dict[str, list[str]]
     agent_summary: dict[str, str]
     description: str
     blind_spots: NotRequired[list[str]]
     attack_scenario: dict[str, Any]
     mitigations: list[Mitigation]
+    principles: NotRequired[list[str]]
+    testing: NotRequired[list[str]]
     related_patterns: NotRequired[list[dict[str, str]]]
     references: dict[str, list[str]]
     code: NotRequired[dict[str, str]]
@@ -77,7 +83,7 @@ def read(folder: str) -> Found:
     except DocumentError as error:
         found.problems = error.problems
         return found
-    found.problems = metaschema.check(doc, SCHEMA)
+    found.problems = _shape(doc)
     if not found.problems:
         pattern = cast(Pattern, doc.mapping() | {"steps": []})
         if "code" in pattern:
@@ -87,12 +93,41 @@ def read(folder: str) -> Found:
     return found
 
 
+def parse(text: str, file: str) -> tuple[Document, list[Problem]]:
+    """The ``text`` of a pattern, which problems call ``file``, and what is wrong with it as far as it tells without the
+    files beside it."""
+    try:
+        doc = document.parse(text, file)
+    except DocumentError as error:
+        return Document(file, {}, {}, {}), error.problems
+    return doc, _shape(doc) or _mitigations(doc, cast(Pattern, doc.value))
+
+
+def _shape(doc: Document) -> list[Problem]:
+    """What is wrong with the form of the file."""
+    if len(doc.values) > VALUES:  # comparing them with each other would take minutes
+        return [doc.problem("too_large", (), count=len(doc.values), limit=VALUES)]
+    return metaschema.check(doc, SCHEMA)
+
+
+def _mitigations(doc: Document, pattern: Pattern) -> list[Problem]:
+    """What is wrong with the mitigations of a pattern that shows code."""
+    shown = [index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation]
+    if "code" not in pattern:
+        return []
+    if not shown:
+        return [doc.key_problem("no_secure_example", ("mitigations",))]
+    left = pattern["mitigations"][shown[0]].get("leaves", [])
+    return [
+        doc.problem("first_mitigation_leaves", ("mitigations", shown[0], "leaves", at)) for at, _ in enumerate(left)
+    ]
+
+
 def _add_code(found: Found, doc: Document, pattern: Pattern) -> None:
     """Put what is shown of the files beside the pattern into it."""
     code = pattern.get("code", {})
     shown = [m for m in pattern["mitigations"] if "example" in m]
-    if not shown:
-        found.problems.append(doc.key_problem("no_secure_example", ("mitigations",)))
+    found.problems += _mitigations(doc, pattern)
     if vulnerable := _source(found, doc, ("code", "vulnerable"), code["vulnerable"]):
         pattern["vulnerable"] = examples.region(vulnerable, "example", found.problems)
     for index, mitigation in enumerate(pattern["mitigations"]):
@@ -111,13 +146,11 @@ def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.So
     pattern["steps"] = [" ".join(text.split()) for text in exploits.values()]
     if not exploits or not all(exploits.values()):
         found.problems.append(Problem("no_exploit", proof.shown))
-    shown = [index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation]
+    first = next((index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation), None)
     for index, mitigation in enumerate(pattern["mitigations"]):
-        for at, name in enumerate(mitigation.get("leaves", [])):
-            path = ("mitigations", index, "leaves", at)
-            if index == shown[0]:
-                found.problems.append(doc.problem("first_mitigation_leaves", path))
-            elif name not in exploits:
+        for at, name in enumerate(mitigation.get("leaves", []) if index != first else []):
+            if name not in exploits:
+                path = ("mitigations", index, "leaves", at)
                 found.problems.append(
                     doc.problem("unknown_exploit", path, name=name, **metaschema.near(name, exploits))
                 )

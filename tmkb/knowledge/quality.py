@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from typing import cast
 
 from tmkb import metaschema
+from tmkb.document import Document
 from tmkb.errors import Problem
 from tmkb.knowledge import tokens
-from tmkb.knowledge.pattern import Found
+from tmkb.knowledge.pattern import Found, Pattern, parse
 
 SUMMARY_TOKENS = 99  # three summaries and a template have to fit into an answer
 TEMPLATE_CHARACTERS = 350
@@ -22,6 +24,16 @@ def review(found: Found, known: Collection[str]) -> Iterator[Problem]:
     folder, expected = os.path.basename(os.path.abspath(found.folder)), pattern["id"].lower().replace("-", "_")
     if folder != expected:
         yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, found=folder)
+    yield from _text(doc, pattern, known)
+
+
+def check_text(text: str, file: str, known: Collection[str]) -> list[Problem]:
+    """Everything that is wrong with the text of a pattern, which problems call ``file``, as far as it tells alone."""
+    doc, problems = parse(text, file)
+    return problems or list(_text(doc, cast(Pattern, doc.value), known))
+
+
+def _text(doc: Document, pattern: Pattern, known: Collection[str]) -> Iterator[Problem]:
     size = tokens.count(" ".join(pattern["agent_summary"].values()))
     if size > SUMMARY_TOKENS:
         yield doc.key_problem(

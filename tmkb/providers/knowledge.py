@@ -1,4 +1,4 @@
-"""The operations of the server tmkb: questions to the library of patterns."""
+"""Questions to the library of patterns; with the setting `catalog` also what `catalog.py` does, pattern by pattern."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.operation import Operation
+    from tmkb.providers.catalog import Catalog
     from tmkb.providers.registry import Prepared
     from tmkb.values import JsonObject
 
-OPERATIONS = {"query": ("pattern_count", "patterns_included")}
+_CATALOG = (
+    *("get", "find", "validate", "schema"),  # for tools
+    *("page", "index", "section", "entries"),  # for resources
+    *("ids", "categories", "frameworks"),  # for completion
+    "prompt",
+)
+OPERATIONS = {"query": ("pattern_count", "patterns_included"), **dict.fromkeys(_CATALOG, ())}
 FACTS = ("patterns",)
 FOLDERS = True
 
@@ -36,6 +43,10 @@ def prepare(settings: Mapping[str, Any]) -> Prepared:
     warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
     warnings += [] if found.patterns else [["no_patterns", {}]]
     parts = {"index": index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
+    if settings.get("catalog"):
+        from tmkb.knowledge import catalog
+
+        parts |= catalog.parts(found.patterns)
     return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "parts": parts}
 
 
@@ -46,12 +57,22 @@ class Knowledge:
         from tmkb.knowledge import answer, index
 
         self.settings = settings
+        self.part = part
+        self.catalog: Catalog | None = None
         self.index = index.Index(part("index"))
         self.renderer = answer.Renderer(part)
 
-    def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
-        """The operation called ``name``; every tool uses it alike."""
-        return {"query": self.query}[name]
+    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+        """The operation called ``name`` as ``definition`` uses it."""
+        if name == "query":
+            return self.query
+        if not self.settings.get("catalog"):
+            raise LookupError(f"knowledge.{name} needs the setting catalog of the provider knowledge")
+        if self.catalog is None:
+            from tmkb.providers import catalog
+
+            self.catalog = catalog.Catalog(self.part, self.query)
+        return self.catalog.operation(name, definition)
 
     def query(
         self,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     class Provider(Protocol):
         """An opened provider."""
 
-        def operation(self, name: str, tool: Mapping[str, Any]) -> Operation:
-            """The operation ``name`` as ``tool`` uses it."""
+        def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+            """The operation ``name`` as the tool, prompt or resource ``definition`` uses it."""
 
     class Prepared(TypedDict):
         """What a provider has made of its sources; ``warnings`` are [log line id, fields].
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 MODULES = {
     "knowledge": "tmkb.providers.knowledge",
     "script": "tmkb.providers.script",
+    "usage": "tmkb.providers.usage",
 }
+USAGE = "usage"  # the provider that is told of each call, if the server names it
 
 
 def sources(name: str, settings: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.operation import Ask, Log, Notify, Pause, Progress, Result
+from tmkb.operation import Ask, Detach, Log, Need, Notify, Pause, Progress, Question, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ class Script:
                     return _result(substitute(given, known))
                 if verb == "fail":
                     raise _failure(substitute(given, known))
-                answer = yield _SAID[verb](substitute(given, known))
-                if verb == "ask":
-                    answers[given["as"]] = answer
+                answered = yield _SAID[verb](substitute(given, known))
+                answers.update(answered or {})
             return ""
 
         return operation
@@ -79,7 +78,10 @@ class Script:
 open = Script
 
 _SAID: dict[str, Callable[[Any], Said]] = {
-    "ask": lambda given: Ask(given["method"], given.get("params")),
+    "ask": lambda given: Ask(_questions(given)),
+    "ask_declared": lambda given: Ask(_questions(given), declared_only=True),
+    "need": Need,
+    "detach": lambda given: Detach(),
     "log": lambda given: Log(**given),
     "notify": lambda given: Notify(**given),
     "pause": Pause,
@@ -128,6 +130,12 @@ def _found(path: str, known: Mapping[str, JsonValue]) -> JsonValue:
             return None
         value = value[part]
     return value  # type: ignore[no-any-return] # JSON inside of JSON
+
+
+def _questions(given: Any) -> dict[str, Question]:
+    """One question, or several, by the keys of their answers."""
+    asked = given if isinstance(given, list) else [given]
+    return {each["as"]: Question(each["method"], each.get("params")) for each in asked}
 
 
 def _result(value: JsonValue) -> Result | JsonValue:

@@ -171,8 +171,11 @@ _MEANING: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]
 
 def _named(doc: Document, place: str, key: str) -> Iterator[Problem]:
     found, expected = doc.mapping()[key], schemas.name(place)
-    if found != expected:
-        yield doc.problem("name_differs", (key,), key=key, found=found, expected=expected)
+    if found == expected:
+        return
+    problem = doc.problem("name_differs", (key,), key=key, found=found, expected=expected)
+    # What has only been inherited is not wrong where it stands.
+    yield problem if problem.file == doc.file else Problem("name_differs", doc.file, **problem.fields)
 
 
 def _lines(doc: Document, key: str) -> Iterator[Problem]:

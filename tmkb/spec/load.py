@@ -44,8 +44,9 @@ def _spec(found: Schemas, server: str) -> Spec:
     served = value[f"servers/{server}/server"]
     errors: dict[str, Any] = {name: found.error_table(server, name).mapping() for name in served["revisions"]}
 
-    def defined(kind: str) -> dict[str, Any]:
-        return {schemas.name(place): value[place] for place in value if schemas.kind(place) == kind}
+    def defined(kind: str, below: str = f"servers/{server}/") -> dict[str, Any]:
+        places = [place for place in value if schemas.kind(place) == kind and place.startswith(below)]
+        return {schemas.name(place): value[place] for place in places}
 
     return {
         "server": served,
@@ -53,6 +54,6 @@ def _spec(found: Schemas, server: str) -> Spec:
         "prompts": defined("prompt"),
         "resources": defined("resource"),
         "revisions": {name: value[f"protocol/{name}"] | errors[name] for name in served["revisions"]},
-        "lifecycles": defined("lifecycle"),
+        "lifecycles": defined("lifecycle", "lifecycle/"),
         "types": value["errors"]["types"],
     }

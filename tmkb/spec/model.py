@@ -3,6 +3,7 @@
 They stay what a cache file can hold: `dataclasses` alone would cost more at start than reading them.
 """
 
+from collections.abc import Mapping
 from typing import Literal, NotRequired, TypedDict
 
 from tmkb.values import JsonObject
@@ -57,6 +58,8 @@ Method = TypedDict(
         "says": NotRequired[str],
         "sends": NotRequired[str],
         "subscribed": NotRequired[str],
+        "listened": NotRequired[str],
+        "extension": NotRequired[str],
         "needs": NotRequired[dict[str, dict[str, Literal["present"] | list[str | None]]]],
         "result": NotRequired[JsonObject],
         "obeys": NotRequired[dict[str, Obedience]],
@@ -95,11 +98,24 @@ class Shape(TypedDict):
     titles: NotRequired[Literal["enumNames", "oneOf"]]
 
 
+class Sender(TypedDict):
+    """The keys of `_meta` under which a request names its revision and what the client can and wants."""
+
+    revision: str
+    capabilities: str
+    log_level: str
+
+
 class Revision(TypedDict):
     """What a server does under one dated version of the protocol; ``errors`` is the whole table."""
 
     revision: str
     lifecycle: str
+    sender: NotRequired[Sender]
+    identity: NotRequired[str]
+    subscription: NotRequired[str]
+    tasks: NotRequired[str]
+    asks: Literal["by_request", "in_result"]
     message: Message
     meta: JsonObject
     logging: Logging
@@ -133,6 +149,9 @@ class Limits(TypedDict):
     backlog_bytes: int
     running: int
     answer_seconds: float
+    tasks: int
+    task_seconds: float
+    poll_milliseconds: int
     page_size: NotRequired[int]
 
 
@@ -148,15 +167,16 @@ class Server(TypedDict):
     instructions: NotRequired[str]
     revisions: list[str]
     capabilities: JsonObject
+    cache: NotRequired[JsonObject]
     providers: NotRequired[dict[str, JsonObject]]
     limits: Limits
     log: dict[str, LogLine]
 
 
 class Definition(TypedDict):
-    """What tools, prompts and resources have alike: a name, and the operation that does the work."""
+    """What tools, prompts, resources and completions have alike: a name, and the operation that does the work."""
 
-    kind: Literal["tool", "prompt", "resource"]
+    kind: Literal["tool", "prompt", "resource", "completion"]
     name: str
     provider: str
     title: NotRequired[str]
@@ -169,12 +189,20 @@ class Definition(TypedDict):
     keep: NotRequired[int]
 
 
+class TaskSupport(TypedDict):
+    """How a call may go on after it was answered."""
+
+    support: Literal["optional", "required"]
+    begins: NotRequired[Literal["at_start", "when_told"]]
+
+
 class Tool(Definition):
     """One tool: what is listed, how its arguments are read and judged, what runs."""
 
     input: JsonObject
     output: NotRequired[JsonObject]
     annotations: NotRequired[JsonObject]
+    task: NotRequired[TaskSupport]
     read: NotRequired[dict[str, str]]
     errors: NotRequired[dict[str, str]]
     log: LogLine
@@ -193,7 +221,7 @@ class Argument(TypedDict):
     title: NotRequired[str]
     description: NotRequired[str]
     required: NotRequired[bool]
-    complete: NotRequired[list[str] | Completion]
+    complete: NotRequired[list[str] | Completion | str]
 
 
 class Prompt(Definition):
@@ -210,7 +238,9 @@ class Resource(Definition):
     mimeType: NotRequired[str]
     size: NotRequired[int]
     annotations: NotRequired[JsonObject]
-    complete: NotRequired[dict[str, list[str] | Completion]]
+    complete: NotRequired[dict[str, list[str] | Completion | str]]
+    entries: NotRequired[str | list[JsonObject]]
+    cache: NotRequired[JsonObject]
 
 
 class Spec(TypedDict):
@@ -220,6 +250,6 @@ class Spec(TypedDict):
     tools: dict[str, Tool]
     prompts: dict[str, Prompt]
     resources: dict[str, Resource]
-    revisions: dict[str, Revision]
+    revisions: Mapping[str, Revision]
     lifecycles: dict[str, Lifecycle]
     types: dict[str, list[str]]

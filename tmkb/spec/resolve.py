@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
@@ -21,16 +21,15 @@ def merge(base: Document, patch: Document, problems: list[Problem]) -> Document:
 
 
 def resolve(
-    place: str, layers: Mapping[str, Sequence[Document]], base: Document | None, problems: list[Problem]
+    name: str, neighbours: Mapping[str, Sequence[Document]], base: Document | None, problems: list[Problem]
 ) -> Document | None:
-    """The document at ``place`` with everything it extends merged in, oldest first, on top of ``base``.
+    """The document called ``name`` with everything it extends merged in, oldest first, on top of ``base``.
 
-    ``layers`` has for each place the packaged file and what overlays put on it, lowest first; the lowest may extend
-    a neighbour of its folder. None, and a problem, where that does not exist or the chain runs in a circle.
+    ``neighbours`` has it, and what it may extend, by their names: each the packaged file and what overlays put on it,
+    lowest first; the lowest says what it extends. None, and a problem, where that does not exist or the chain runs in
+    a circle.
     """
-    folder = place.rpartition("/")[0]
-    neighbours = {name.rpartition("/")[2]: docs for name, docs in layers.items() if name.rpartition("/")[0] == folder}
-    line = [place.rpartition("/")[2]]
+    line = [name]
     while (parent := neighbours[line[-1]][0].mapping().get("extends")) is not None:
         child = neighbours[line[-1]][0]
         if not isinstance(parent, str) or parent not in neighbours:
@@ -41,10 +40,15 @@ def resolve(
             problems.append(child.problem("circular", ("extends",), chain=" → ".join([*line, parent])))
             return None
         line.append(parent)
-    resolved = base or Document(layers[place][-1].file, {}, {}, {})
+    resolved = base or Document(neighbours[name][-1].file, {}, {}, {})
+    overlaid = False
     for link in reversed(line):
-        for layer in neighbours[link]:
+        lowest, *overlays = neighbours[link]
+        # What an overlay has taken from a parent its children may take away again, without being at fault.
+        resolved = merge(resolved, lowest, [] if overlaid else problems)
+        for layer in overlays:
             resolved = merge(resolved, layer, problems)
+        overlaid = overlaid or bool(overlays)
     if base is not None:  # what the file itself says comes first
         value = resolved.mapping()
         resolved.value = {key: value[key] for key in sorted(value, key=lambda key: key in base.mapping())}
@@ -57,11 +61,11 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
         assert isinstance(new, dict)
         new = new[str(part)]
     if not isinstance(new, dict):
-        _forget(result, path)
-        _adopt(result, patch, path)
+        _forget(result, old, path)
+        _adopt(result, patch, new, path)
         return new
     if not isinstance(old, dict):
-        _forget(result, path)
+        _forget(result, old, path)
         old = {}
     _note(result, patch, path)
     merged = dict(old)
@@ -73,8 +77,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
             merged[key] = _merged(result, old.get(key), patch, here, problems)
             _note_key(result, patch, here)
         elif key in merged:
-            del merged[key]
-            _forget(result, here)
+            _forget(result, merged.pop(key), here)
         else:
             problems.append(patch.key_problem("nothing_to_remove", here, key=key, **near(key, old)))
     return merged
@@ -90,12 +93,21 @@ def _note_key(result: Document, patch: Document, path: Path) -> None:
         result.keys[path] = patch.keys[path]
 
 
-def _forget(doc: Document, path: Path) -> None:
-    for table in (doc.values, doc.keys):
-        for known in [known for known in table if known[: len(path)] == path]:
-            del table[known]
+def _forget(doc: Document, old: JsonValue, path: Path) -> None:
+    for known in _paths(old, path):
+        doc.values.pop(known, None)
+        doc.keys.pop(known, None)
 
 
-def _adopt(doc: Document, patch: Document, path: Path) -> None:
-    for mine, theirs in ((doc.values, patch.values), (doc.keys, patch.keys)):
-        mine.update({known: place for known, place in theirs.items() if known[: len(path)] == path})
+def _adopt(doc: Document, patch: Document, new: JsonValue, path: Path) -> None:
+    for known in _paths(new, path):
+        _note(doc, patch, known)
+        _note_key(doc, patch, known)
+
+
+def _paths(value: JsonValue, path: Path) -> Iterator[Path]:
+    """The path of ``value`` and of every part of it."""
+    yield path
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, part in parts:
+        yield from _paths(part, (*path, step))

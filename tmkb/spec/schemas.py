@@ -1,17 +1,23 @@
 """The documents of a search path of schema folders, read and resolved. The layout of a folder is the registry.
 
 A file in a user's folder replaces the packaged one of the same path, or, with ``extends: packaged``, is merged into it.
+A server that extends another has the files of that one too; one of its own at the same path replaces it, or, with
+``extends``, is merged into it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from tmkb import document, metaschema, paths
 from tmkb.document import Document
 from tmkb.errors import DocumentError, Problem
 from tmkb.spec import resolve
+from tmkb.values import JsonValue
+
+_PACKAGED = "packaged"  # the word that means the file underneath
 
 # Where a file may lie below a schemas folder (without its suffix) → the kind it is of.
 PLACES = {
@@ -29,9 +35,14 @@ PLACES = {
 
 
 class Schemas:
-    """`layers` as they were read (lowest first), `documents` resolved, both by place; `problems` with any of them."""
+    """`layers` as they were read (lowest first), `documents` resolved, both by place; `problems` with any of them.
+
+    `places` are all that have a file, read or not; `inherited` those that have none of their own.
+    """
 
     def __init__(self) -> None:
+        self.places: list[str] = []
+        self.inherited: set[str] = set()
         self.layers: dict[str, list[Document]] = {}
         self.documents: dict[str, Document] = {}
         self.problems: list[Problem] = []
@@ -42,24 +53,36 @@ class Schemas:
         place = f"servers/{server}/errors"
         if place not in self.layers:
             return of_revision
-        return resolve.resolve(place, self.layers, of_revision, []) or of_revision
+        return resolve.resolve(server, self.neighbours(place), of_revision, []) or of_revision
+
+    def neighbours(self, place: str) -> Mapping[str, Sequence[Document]]:
+        """What a file at ``place`` can extend, by the name that it says: the file there of another server, or the
+        others of its folder."""
+        before, _, after = _around(place)
+        found = {each: _around(each) for each in {*self.places, *self.layers}}
+        return {name: self.layers.get(each, []) for each, (b, name, a) in found.items() if (b, a) == (before, after)}
 
 
 def read(folders: Sequence[str], servers: Sequence[str] | None = None) -> Schemas:
-    """Read and resolve every document on the path ``folders`` + packaged; of servers only ``servers``, if given.
+    """Read and resolve every document on the path ``folders`` + packaged; of servers only ``servers``, if given, and
+    those that they extend.
 
     Nothing is raised: problems are in the result. Files that cannot be read stop before anything is resolved.
     """
     schemas = Schemas()
     _read(schemas, folders, servers)
     if not schemas.problems:
+        _inherit(schemas)
+    if not schemas.problems:
         for place in schemas.layers:  # sorted: the general tables come before those who build on them
-            resolved = resolve.resolve(place, schemas.layers, _base(schemas, place), schemas.problems)
+            neighbours = schemas.neighbours(place)
+            resolved = resolve.resolve(_around(place)[1], neighbours, _base(schemas, place), schemas.problems)
             if resolved is not None:
                 schemas.documents[place] = resolved
     return schemas
 
 
+@cache
 def kind(place: str) -> str | None:
     """The kind of file that lies at ``place``; None where no file has a place."""
     parts = place.split("/")
@@ -93,37 +116,94 @@ def _base(schemas: Schemas, place: str) -> Document | None:
     return None
 
 
+@cache
+def _around(place: str) -> tuple[str, str, str]:
+    """What stands before the name that neighbours call ``place`` by, that name, and what stands behind it."""
+    if place.startswith("servers/"):
+        server, slash, rest = place.removeprefix("servers/").partition("/")
+        return "servers/", server, slash + rest
+    folder, slash, file = place.rpartition("/")
+    return folder + slash, file, ""
+
+
 def _read(schemas: Schemas, folders: Sequence[str], servers: Sequence[str] | None) -> None:
+    found = _found(folders, schemas.problems)
+    schemas.places = sorted(found)
+    wanted = ["", *(servers if servers is not None else {_server(place): None for place in schemas.places})]
+    for server in wanted:  # which grows while it is gone through
+        for place in [place for place in schemas.places if _server(place) == server]:
+            if layers := list(_down(found[place], schemas.problems)):
+                schemas.layers[place] = layers[::-1]
+            parent = _extends(layers[-1:])
+            if server and parent not in (None, _PACKAGED, *wanted):
+                wanted.append(str(parent))
+
+
+def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[str]]:
+    """Place → its files on the path, the top one first."""
     found: dict[str, list[str]] = {}
     for folder in (*folders, paths.SCHEMAS):
         if not os.path.isdir(folder):
-            schemas.problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
-        for place, file in _files(folder, schemas.problems):
-            if kind(place) is None:
-                if folder != paths.SCHEMAS:  # the packaged folder also holds meta-schemas and problems.yaml
-                    hint = metaschema.near(place, _places([])) | {"known": ", ".join(PLACES)}
-                    schemas.problems.append(Problem("misplaced", paths.shown(file), path=place, **hint))
-            elif servers is None or not place.startswith("servers/") or place.split("/")[1] in servers:
+            problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
+        for place, file in _files(folder, problems):
+            if kind(place) is not None:
                 found.setdefault(place, []).append(file)
-    for place in sorted(found):
-        if layers := list(_down(place, found[place], schemas.problems)):
-            schemas.layers[place] = layers[::-1]
+            elif folder != paths.SCHEMAS:  # the packaged folder also holds meta-schemas and problems.yaml
+                hint = metaschema.near(place, _places([])) | {"known": ", ".join(PLACES)}
+                problems.append(Problem("misplaced", paths.shown(file), path=place, **hint))
+    return found
 
 
-def _down(place: str, files: list[str], problems: list[Problem]) -> Iterator[Document]:
+def _down(files: list[str], problems: list[Problem]) -> Iterator[Document]:
     """The documents of one place from the top file down, as long as each extends what lies under it."""
-    for index, file in enumerate(files):
+    for file in files:
         try:
             doc = document.read(file, paths.shown(file))
         except DocumentError as error:
             problems.extend(error.problems)
             return
         yield doc
-        if doc.mapping().get("extends") != "packaged":
+        if _extends([doc]) != _PACKAGED:
             return
-        if index + 1 == len(files):
+
+
+def _inherit(schemas: Schemas) -> None:
+    """Give each server what those have that it extends, and find layers that lie on nothing."""
+    for server in [name(place) for place in schemas.layers if kind(place) == "server"]:
+        for parent in _ancestors(schemas.layers, server):
+            for theirs in [place for place in schemas.layers if _server(place) == parent and kind(place) != "server"]:
+                mine = f"servers/{server}{_around(theirs)[2]}"
+                own = schemas.layers.get(mine)
+                if own is None:
+                    schemas.inherited.add(mine)
+                    schemas.layers[mine] = schemas.layers[theirs]
+                elif _extends(own) == _PACKAGED:
+                    schemas.layers[mine] = [*schemas.layers[theirs], *own]
+    schemas.layers = dict(sorted(schemas.layers.items()))
+    for place, layers in schemas.layers.items():
+        if _extends(layers) == _PACKAGED and place not in schemas.inherited:
             nearest = metaschema.nearest(place, _places([]))
-            problems.append(doc.problem("nothing_to_extend", ("extends",), path=place, nearest=nearest))
+            schemas.problems.append(layers[0].problem("nothing_to_extend", ("extends",), path=place, nearest=nearest))
+
+
+def _ancestors(layers: Mapping[str, Sequence[Document]], server: str) -> list[str]:
+    """The servers that ``server`` extends, the nearest first, as far as they are there."""
+    line = [server]
+    while True:
+        parent = _extends(layers[f"servers/{line[-1]}/server"])
+        if not isinstance(parent, str) or parent in line or f"servers/{parent}/server" not in layers:
+            return line[1:]
+        line.append(parent)
+
+
+def _extends(layers: Sequence[Document]) -> JsonValue:
+    """What the lowest of ``layers`` says that it extends."""
+    return layers[0].mapping().get("extends") if layers else None
+
+
+def _server(place: str) -> str:
+    """The server that a file at ``place`` belongs to; an empty text where it is for all."""
+    return _around(place)[1] if place.startswith("servers/") else ""
 
 
 def _places(folders: Sequence[str]) -> list[str]:

@@ -71,14 +71,13 @@ class _Conversation:
                 answers += self.runtime.handle(self.connection, line)
             else:
                 answers += self.runtime.handle_too_large(self.connection)
-        if not chunk:
-            self.end()
-        return b"".join(map(framing.line, answers))
+        rest = b"" if chunk else self.end()
+        return b"".join(map(framing.line, answers)) + rest
 
-    def end(self) -> None:
+    def end(self) -> bytes:
         """No more is read. Operations have a while to end; those that wait for the client's answer will not get it."""
-        self.runtime.end(self.connection)
         self.over = time.monotonic() + _REST
+        return b"".join(map(framing.line, self.runtime.end(self.connection)))
 
     def due(self) -> float | None:
         """In how many seconds there is something to do for operations; None where none runs."""
@@ -161,7 +160,7 @@ class _Polled:
         self.signalled = True
         if self.reading:
             self.reading = False
-            self.conversation.end()
+            self._put(self.conversation.end())
 
     def _late(self) -> bool:
         """Whether a client has had its time to read what was left after a signal."""

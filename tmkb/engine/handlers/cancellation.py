@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 def cancel(connection: Connection, revision: Revision, notification: Notification) -> list[Effect]:
     """Stop what the client no longer wants. What is unknown, or has been answered, is ignored."""
     request_id = notification.params.get("requestId")
-    if not isinstance(request_id, str | int) or isinstance(request_id, bool) or request_id not in connection.running:
+    if not isinstance(request_id, str | int) or isinstance(request_id, bool):
+        return []
+    if request_id in connection.listening:
+        del connection.listening[request_id]
+        return [connection.note("cancelled", request_id)]
+    if request_id not in connection.running:
         return []
     return [connection.note("cancelled", request_id), Cancel(connection.running[request_id])]

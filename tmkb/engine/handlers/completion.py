@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmkb import template
-from tmkb.engine import message
+from tmkb.engine.handlers.prompts import refuse
 from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
@@ -11,36 +11,52 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.engine.connection import Connection
-    from tmkb.engine.effects import Effect
-    from tmkb.engine.message import Request
-    from tmkb.spec.model import Revision
+    from tmkb.engine.effects import Effect, Invoke
+    from tmkb.engine.message import Id, Request
+    from tmkb.spec.model import Definition, Revision
     from tmkb.values import JsonObject
 
 
 def complete(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The values of an argument that begin with what is there already, in any case; none for one that has no list."""
     params: Any = request.params  # the method's params schema has seen to them
-    method = revision["methods"][request.method]
+    method: Any = revision["methods"][request.method]
     given = params["argument"]
-    values = _values(connection, revision, method, params)
-    found = [value for value in values if value.lower().startswith(given["value"].lower())]
-    most = method["most"]
-    result: JsonObject = {"completion": {"values": [*found[:most]], "total": len(found), "hasMore": len(found) > most}}
-    return connection.respond(request.id, message.encode(result))
+    listed = _listed(connection, revision, method, params)
+    known = "context" in method["params"]["properties"]  # elsewhere it is a key like any unknown one
+    others = params.get("context", {}).get("arguments", {}) if known else {}
+    if isinstance(listed, str):
+        definition: Definition = {"kind": "completion", "name": listed, "provider": listed}
+        asked: JsonObject = {"value": given["value"], "arguments": others}
+        return connection.invoke(request, revision, definition, asked, (_finish, refuse))
+    if isinstance(listed, dict):
+        listed = listed["values"].get(others.get(listed["by"]), [])
+    return _answer(connection, revision, request.id, method["most"], given["value"], listed)
 
 
-def _values(connection: Connection, revision: Revision, method: Any, params: Any) -> list[str]:
-    """Every value of the argument. Raises ProtocolError where there is no such argument."""
+def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
+    """The response with what an operation has listed."""
+    methods: Any = invoke.revision["methods"].values()
+    most = next(method["most"] for method in methods if "completes" in method)
+    given: Any = invoke.arguments["value"]
+    return _answer(connection, invoke.revision, invoke.request_id, most, given, outcome)
+
+
+def _answer(
+    connection: Connection, revision: Revision, request_id: Id, most: int, begun: str, listed: list[str]
+) -> list[Effect]:
+    found = [value for value in listed if value.lower().startswith(begun.lower())]
+    completion = {"values": found[:most], "total": len(found), "hasMore": len(found) > most}
+    return connection.give(request_id, revision, "completion_result", {"completion": completion})
+
+
+def _listed(connection: Connection, revision: Revision, method: Any, params: Any) -> Any:
+    """What the definition says about the values of the argument. Raises ProtocolError where there is none such."""
     arguments = _arguments(connection, revision, method, params["ref"])
     name = params["argument"]["name"]
     if name not in arguments:
         raise ProtocolError("unknown_argument", argument=name)
-    listed: Any = arguments[name]
-    if isinstance(listed, dict):
-        known = "context" in method["params"]["properties"]  # elsewhere it is a key like any unknown one
-        others = params.get("context", {}).get("arguments", {}) if known else {}
-        listed = listed["values"].get(others.get(listed["by"]), [])
-    return list(listed)
+    return arguments[name]
 
 
 def _arguments(connection: Connection, revision: Revision, method: Any, ref: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""initialize and ping. Specification: Basic / Lifecycle, Initialization; Basic / Utilities / Ping."""
+"""initialize, server/discover and ping. Specification: Basic / Lifecycle, Initialization; Basic / Utilities / Ping."""
 
 from __future__ import annotations
 
-from tmkb.engine import message, shape
+from tmkb.engine import negotiation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Request
     from tmkb.spec.model import Revision
-    from tmkb.values import JsonObject
 
 
 def initialize(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """Say who we are and which revision it will be; from here on that revision governs the connection."""
     server = connection.spec["server"]
-    result: JsonObject = {
-        "protocolVersion": revision["revision"],
-        "capabilities": shape.fit(revision, "server_capabilities", server["capabilities"]),
-        "serverInfo": shape.fit(revision, "implementation", server),
-    }
-    if "instructions" in server:
-        result["instructions"] = server["instructions"]
+    result = {**server, "protocolVersion": revision["revision"], "serverInfo": server}
     declared = request.params.get("capabilities", {})
     connection.capabilities = declared if isinstance(declared, dict) else {}
     connection.negotiated = revision
-    return connection.respond(request.id, message.encode(result))
+    return connection.give(request.id, revision, "initialize_result", result)
+
+
+def discover(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
+    """Say who we are, to a client that does not shake hands."""
+    server = connection.spec["server"]
+    known = {**server, **server.get("cache", {}), "supportedVersions": negotiation.versions(connection.spec)}
+    return connection.give(request.id, revision, "discover_result", known)
 
 
 def ping(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """Be alive."""
-    return connection.respond(request.id, b"{}")
+    return connection.give(request.id, revision, "empty_result", {})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tmkb.engine import message, paging, shape
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Request
     from tmkb.spec.model import Revision
-    from tmkb.values import JsonObject
 
 
 def answer(
@@ -24,18 +21,19 @@ def answer(
     kind: str,
     listed: Sequence[Mapping[str, Any]],
 ) -> list[Effect]:
-    """The page of ``listed`` that the request asks for, as objects ``kind`` under ``key``."""
+    """The page of ``listed`` that the request asks for, under ``key`` of a result ``kind``."""
     size = connection.spec["server"]["limits"].get("page_size")
-    if "cursor" in request.params:
-        start, end, following = paging.page(request.method, len(listed), size, request.params["cursor"] or "")
-    else:
-        start, end, following = paging.page(request.method, len(listed), size, None)
+    start, end, following = 0, len(listed), None
+    if size is not None or "cursor" in request.params:
+        from tmkb.engine import paging
+
+        cursor = request.params["cursor"] or "" if "cursor" in request.params else None
+        start, end, following = paging.page(request.method, len(listed), size, cursor)
     place = (request.method, revision["revision"], start)
     if place not in connection.once:
-        result: JsonObject = {key: [shape.fit(revision, kind, entry) for entry in listed[start:end]]}
-        if following is not None:
-            result["nextCursor"] = following
-        connection.once[place] = message.encode(result)
+        rest = {} if following is None else {"nextCursor": following}
+        result = {**connection.spec["server"].get("cache", {}), key: listed[start:end], **rest}
+        connection.once[place] = connection.encoded(revision, kind, result)
     return connection.respond(request.id, connection.once[place])
 
 

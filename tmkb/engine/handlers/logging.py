@@ -18,4 +18,4 @@ def set_level(connection: Connection, revision: Revision, request: Request) -> l
     if not isinstance(level, str) or level not in levels:
         raise ProtocolError("unknown_level", level=level, known=", ".join(levels))
     connection.log_level = level
-    return connection.respond(request.id, b"{}")
+    return connection.give(request.id, revision, "empty_result", {})

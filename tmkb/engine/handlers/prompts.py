@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb.engine import message, shape, validation
-from tmkb.engine.effects import Invoke
+from tmkb.engine import validation
 from tmkb.engine.handlers import listing
 from tmkb.errors import ProtocolError
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.engine.connection import Connection
-    from tmkb.engine.effects import Effect
+    from tmkb.engine.effects import Effect, Invoke
     from tmkb.engine.message import Request
     from tmkb.spec.model import Prompt, Revision
     from tmkb.values import JsonObject
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def list_prompts(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The prompts, in the order of their names."""
     listed = [_listed(prompt) for prompt in connection.spec["prompts"].values()]
-    return listing.answer(connection, revision, request, "prompts", "prompt", listed)
+    return listing.answer(connection, revision, request, "prompts", "prompts_result", listed)
 
 
 def get_prompt(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
@@ -35,12 +34,13 @@ def get_prompt(connection: Connection, revision: Revision, request: Request) -> 
     if found:
         told = validation.sentences(found[:1], "params", {}, revision["errors"])
         raise ProtocolError("invalid_params", violation=told[0])
-    return [Invoke(request, prompt, given, revision, finish=_finish, refuse=refuse)]
+    return connection.invoke(request, revision, prompt, given, (_finish, refuse))
 
 
 def refuse(connection: Connection, invoke: Invoke, sentences: list[str]) -> list[Effect]:
     """The response that the operation could not do its work; only a tool can say that in its result."""
-    return connection.refuse(invoke.request_id, ProtocolError("operation_failed", sentence=" ".join(sentences)))
+    error = ProtocolError("operation_failed", sentence=" ".join(sentences))
+    return connection.refuse(invoke.request_id, error, invoke.revision)
 
 
 def _listed(prompt: Prompt) -> dict[str, Any]:
@@ -60,7 +60,5 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect
     if isinstance(outcome, str):
         outcome = {"messages": [{"role": "user", "content": {"type": "text", "text": outcome}}]}
     described = {key: invoke.definition[key] for key in ("description",) if key in invoke.definition}
-    result = shape.fit(invoke.revision, "prompt_result", described | outcome)
     noted = connection.note("prompted", invoke.request_id, prompt=invoke.definition["name"])
-    traced = connection.trace("result", invoke.request_id, result)
-    return [*traced, noted, *connection.respond(invoke.request_id, message.encode(result))]
+    return [noted, *connection.give(invoke.request_id, invoke.revision, "prompt_result", described | outcome)]

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-from tmkb.engine import message, shape
-from tmkb.engine.effects import Invoke
 from tmkb.engine.handlers import listing
 from tmkb.engine.handlers.prompts import refuse
 from tmkb.errors import ProtocolError
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.engine.connection import Connection
-    from tmkb.engine.effects import Effect
+    from tmkb.engine.effects import Effect, Invoke
     from tmkb.engine.message import Request
     from tmkb.spec.model import Resource, Revision
     from tmkb.values import JsonObject
@@ -28,43 +26,36 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def list_resources(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """The resources that have an address of their own."""
-    listed = [listing.identity(each) for each in connection.spec["resources"].values() if "uri" in each]
-    return listing.answer(connection, revision, request, "resources", "resource", listed)
+    """The resources that have an address of their own, and those that templates name."""
+    resources: Any = connection.spec["resources"].values()
+    listed = [listing.identity(each) for each in resources if "uri" in each]
+    listed += [entry for each in resources for entry in each.get("entries", [])]
+    return listing.answer(connection, revision, request, "resources", "resources_result", listed)
 
 
 def list_templates(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The templates of addresses."""
     listed = [listing.identity(each) for each in connection.spec["resources"].values() if "uriTemplate" in each]
-    return listing.answer(connection, revision, request, "resourceTemplates", "resource_template", listed)
+    return listing.answer(connection, revision, request, "resourceTemplates", "templates_result", listed)
 
 
 def read_resource(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """Hand what the address says to the resource's operation."""
     resource, variables = _found(connection, request)
-    return [
-        Invoke(
-            request,
-            resource,
-            variables,
-            revision,
-            finish=_finisher(str(request.params["uri"])),
-            refuse=refuse,
-        )
-    ]
+    return connection.invoke(request, revision, resource, variables, (_finish, refuse))
 
 
 def subscribe(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """From now on tell the client when the resource changes."""
     _found(connection, request)
     connection.subscribed.add(str(request.params["uri"]))
-    return connection.respond(request.id, b"{}")
+    return connection.give(request.id, revision, "empty_result", {})
 
 
 def unsubscribe(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """No longer."""
     connection.subscribed.discard(str(request.params["uri"]))
-    return connection.respond(request.id, b"{}")
+    return connection.give(request.id, revision, "empty_result", {})
 
 
 def match(template: str, uri: str) -> JsonObject | None:
@@ -95,20 +86,19 @@ def _found(connection: Connection, request: Request) -> tuple[Resource, JsonObje
     raise ProtocolError("resource_not_found", uri=uri)
 
 
-def _finisher(uri: str) -> Any:
-    """What makes a response of the contents of the resource at ``uri``."""
-
-    def finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
-        given = outcome if isinstance(outcome, list) else [outcome]
-        contents: Any = [
-            shape.fit(invoke.revision, "resource_contents", _contents(uri, invoke.definition, each)) for each in given
-        ]
-        result: JsonObject = {"contents": contents}
-        noted = connection.note("read", invoke.request_id, uri=uri)
-        traced = connection.trace("result", invoke.request_id, result)
-        return [*traced, noted, *connection.respond(invoke.request_id, message.encode(result))]
-
-    return finish
+def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
+    """The response with the contents; an operation that gives none says that there is no such resource."""
+    uri = str(invoke.params["uri"])
+    if outcome is None:
+        return connection.refuse(invoke.request_id, ProtocolError("resource_not_found", uri=uri), invoke.revision)
+    resource: Any = invoke.definition
+    given = outcome if isinstance(outcome, list) else [outcome]
+    contents = [_contents(uri, resource, each) for each in given]
+    cache = resource.get("cache", connection.spec["server"].get("cache", {}))
+    asked = "inputResponses" in invoke.params or "requestState" in invoke.params  # then it is this user's own
+    values = {**({} if asked else cache), "contents": contents}
+    noted = connection.note("read", invoke.request_id, uri=uri)
+    return [noted, *connection.give(invoke.request_id, invoke.revision, "contents_result", values)]
 
 
 def _contents(uri: str, resource: Mapping[str, Any], given: Any) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tmkb.engine import message, reading, shape, validation
-from tmkb.engine.effects import Invoke, Log
+from tmkb.engine import message, reading, refusal, validation
+from tmkb.engine.effects import Counted, Invoke, Log
 from tmkb.engine.handlers import listing
 from tmkb.errors import ProtocolError
 from tmkb.operation import Result
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Request
-    from tmkb.spec.model import ErrorTemplate, Revision, Tool
+    from tmkb.spec.model import ErrorTemplate, Revision, TaskSupport, Tool
     from tmkb.values import JsonObject, JsonValue
+
+
+_LONGEST = 1000  # characters of all arguments together; longer questions are not asked twice
 
 
 def list_tools(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The tools, in the order of their names."""
     tools = connection.spec["tools"]
-    listed = listing.answer(connection, revision, request, "tools", "tool", [_listed(tool) for tool in tools.values()])
+    listed = listing.answer(
+        connection, revision, request, "tools", "tools_result", [_listed(tool) for tool in tools.values()]
+    )
     return [*connection.trace("tools_discovered", request.id, {"count": len(tools), "tools": list(tools)}), *listed]
 
 
@@ -34,10 +39,20 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
     tool = connection.spec["tools"].get(name)
     if tool is None:
         raise ProtocolError("unknown_tool", tool=name)
+    question = _question(tool, revision, given) if "keep" in tool and not connection.traced else None
+    if question is not None and (kept := connection.kept.get(name, {}).get(question)) is not None:
+        line, fields, result = kept
+        return [Counted(name, False), Log(line, request.id, fields), *connection.respond(request.id, result)]
     arguments, sentences = judge(tool, given, connection.spec["types"], revision["errors"])
     if sentences:
-        return connection.refuse_call(request.id, sentences)
-    return [Invoke(request, tool, arguments, revision, finish=_finish, refuse=_refuse)]
+        return [Counted(name, True), *connection.refuse_call(request.id, revision, sentences)]
+    effects = connection.invoke(request, revision, tool, arguments, (_finish, _refuse))
+    for invoke in effects:
+        assert isinstance(invoke, Invoke)
+        invoke.question = question
+    if "task" in tool and "tasks" in revision and connection.extends(revision["tasks"]):
+        _make_task(effects, tool["task"], revision["tasks"])
+    return effects
 
 
 def judge(
@@ -54,6 +69,26 @@ def judge(
     }
     sentences = validation.sentences(found, "tool", tool.get("errors", {}), errors) if found else []
     return {**defaults, **arguments}, sentences
+
+
+def _question(tool: Tool, revision: Revision, given: JsonObject) -> tuple[object, ...] | None:
+    """What an answer is kept by; None where the arguments are no short texts."""
+    values = given.values()
+    if sum([len(value) if isinstance(value, str) else _LONGEST for value in values]) >= _LONGEST:
+        return None
+    return (revision["revision"], *given.items())
+
+
+def _make_task(effects: list[Effect], task: TaskSupport, extension: str) -> None:
+    """Let the call go on after it was answered. Raises ProtocolError where a client that has to cannot follow."""
+    for invoke in effects:
+        assert isinstance(invoke, Invoke)
+        try:
+            refusal.need_extension(invoke.capabilities, extension)
+            invoke.detaches = task.get("begins", "at_start")
+        except ProtocolError:
+            if task["support"] == "required":
+                raise
 
 
 def _listed(tool: Tool) -> dict[str, Any]:
@@ -73,21 +108,22 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue)
                 connection.note("bad_output", invoke.request_id, tool=tool["name"], violation=s) for s in sentences
             ]
             failure = invoke.revision["errors"][tool.get("failure", "tool_failed")]["message"]
-            return [*noted, *connection.refuse_call(invoke.request_id, [failure])]
-    revision = invoke.revision["revision"]
-    traced: list[Effect] = []
-    if revision not in result.encoded or connection.traced:
-        wire = _wire(invoke.revision, result)
-        result.encoded[revision] = message.encode(wire)
-        traced = connection.trace("result", invoke.request_id, wire)
+            return [*noted, *connection.refuse_call(invoke.request_id, invoke.revision, [failure])]
+    encoded = connection.encoded(invoke.revision, "call_result", _values(result))
+    traced = connection.trace("result", invoke.request_id, message.decode(encoded)) if connection.traced else []
     facts = {"tool": tool["name"], **result.facts}
     line = tool["log"]
-    logged = Log(line, invoke.request_id, {name: facts[name] for name in line.get("fields", [])})
-    return [*traced, logged, *connection.respond(invoke.request_id, result.encoded[revision])]
+    fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
+    if invoke.question is not None:
+        kept = connection.kept.setdefault(tool["name"], {})
+        kept[invoke.question] = (line, fields, encoded)
+        if len(kept) > tool["keep"]:
+            del kept[next(iter(kept))]
+    return [*traced, Log(line, invoke.request_id, fields), *connection.respond(invoke.request_id, encoded)]
 
 
 def _refuse(connection: Connection, invoke: Invoke, sentences: list[str]) -> list[Effect]:
-    return connection.refuse_call(invoke.request_id, sentences)
+    return connection.refuse_call(invoke.request_id, invoke.revision, sentences)
 
 
 def _as_result(tool: Tool, value: JsonValue) -> Result:
@@ -97,10 +133,10 @@ def _as_result(tool: Tool, value: JsonValue) -> Result:
     return Result([{"type": "text", "text": text}], structured=structured)
 
 
-def _wire(revision: Revision, result: Result) -> JsonObject:
+def _values(result: Result) -> dict[str, Any]:
     values: dict[str, Any] = {"content": result.content, "isError": result.is_error}
     if result.structured is not None:
         values["structuredContent"] = result.structured
     if result.meta is not None:
         values["_meta"] = result.meta
-    return shape.fit(revision, "call_result", values)
+    return values

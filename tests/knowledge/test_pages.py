@@ -1,0 +1,108 @@
+"""Patterns one by one: what is in a whole one, and how it reads."""
+
+import json
+
+import pytest
+
+from tmkb.knowledge import catalog, library
+
+
+@pytest.fixture(scope="session")
+def patterns():
+    return library.load(None).patterns
+
+
+@pytest.fixture(scope="session")
+def rows(patterns):
+    return catalog.parts(patterns)["catalog"]["patterns"]
+
+
+def test_a_whole_pattern_has_all_that_a_reader_can_use(patterns):
+    pattern = next(p for p in patterns if p["tier"] == "A" and len(p["mitigations"]) > 1)
+    shown = catalog.whole(pattern)
+
+    assert list(shown) == [
+        "id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity",
+        "likelihood", "threat", "check", "fix", "description", "blind_spots", "generalizes_to", "attack_scenario",
+        "vulnerable", "secure_template", "mitigations", "principles", "testing", "related_patterns", "references",
+    ]  # fmt: skip
+    assert list(shown["attack_scenario"]) == ["preconditions", "steps", "impact"]
+    assert shown["mitigations"][0]["secure"] == pattern["mitigations"][0]["secure"]
+    assert "\n" not in shown["description"]
+    assert not {"code", "kind", "triggers"} & set(shown)
+
+
+def test_keys_without_content_are_left_out(patterns):
+    bare = {k: v for k, v in patterns[0].items() if k not in ("blind_spots", "vulnerable", "template", "subcategory")}
+    bare |= {"steps": [], "mitigations": [{"id": "M", "name": "n", "description": "d", "effectiveness": "high"}]}
+    shown = catalog.whole(bare)
+
+    assert not {"blind_spots", "vulnerable", "secure_template", "subcategory"} & set(shown)
+    assert "steps" not in shown["attack_scenario"]
+    assert list(shown["mitigations"][0]) == ["id", "name", "description", "effectiveness"]
+
+
+def test_a_whole_pattern_is_json(patterns):
+    for pattern in patterns:
+        assert json.loads(json.dumps(catalog.whole(pattern))) == catalog.whole(pattern)
+
+
+def test_a_page_says_it_all(patterns):
+    for pattern in patterns:
+        shown = catalog.whole(pattern)
+        page = catalog.page(shown)
+
+        assert page.startswith(f"# {pattern['id']}: {pattern['name']}\n")
+        assert (
+            page.count("\n```python\n") == page.count("\n```\n") == 1 + sum("secure" in m for m in shown["mitigations"])
+        )
+        for text in texts(
+            {key: value for key, value in shown.items() if key not in ("version", "tier", "subcategory")}
+        ):
+            assert text.strip() in page or key_of_template(shown, text), text
+
+
+def texts(value):
+    """Every text inside of a value."""
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in texts(inner)]
+    return [value]
+
+
+def key_of_template(shown, text):
+    """The template is the core of the secure code, which a page shows whole."""
+    return text == shown.get("secure_template")
+
+
+def test_a_page_of_a_pattern_without_code(patterns):
+    bare = {k: v for k, v in patterns[0].items() if k not in ("vulnerable", "template", "code")}
+    bare["mitigations"] = [{k: v for k, v in m.items() if k != "secure"} for m in patterns[0]["mitigations"]]
+    page = catalog.page(catalog.whole(bare))
+
+    assert "```" not in page
+    assert "## Vulnerable" not in page
+    assert "\n\n\n" not in page
+
+
+def test_the_index_names_each_pattern_below_its_category(rows):
+    lines = catalog.index(rows).splitlines()
+
+    assert lines[0] == "# Patterns"
+    assert [line for line in lines if line.startswith("## ")] == [
+        f"## {c}" for c in sorted({r["category"] for r in rows})
+    ]
+    assert sum(line.startswith("- ") for line in lines) == len(rows)
+
+
+def test_a_section_has_the_summaries(rows):
+    shown = catalog.section("x", rows[:2])
+
+    assert shown.startswith(f"# x\n\n## {rows[0]['id']}: {rows[0]['name']}\n\nSeverity: ")
+    assert all(f"- Fix: {row['fix']}" in shown for row in rows[:2])
+
+
+def test_without_patterns_there_is_an_empty_index():
+    assert catalog.index([]) == "# Patterns\n"
+    assert catalog.parts([]) == {"catalog": {"patterns": []}, "wholes": {}}

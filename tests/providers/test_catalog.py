@@ -1,0 +1,271 @@
+"""The operations of the library besides its questions, as the packaged server uses them."""
+
+import json
+import os
+
+import pytest
+
+from tmkb import paths
+from tmkb.cli import service
+from tmkb.errors import ToolError
+from tmkb.knowledge import library, quality
+from tmkb.providers import knowledge
+
+SERVER = "tmkb-full"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return service.service(SERVER, patterns=["packaged"])
+
+
+@pytest.fixture(scope="module")
+def operation(found):
+    """The operation that a tool, prompt or resource uses."""
+    provider = found.provider("knowledge")
+
+    def use(kind, name):
+        definition = found.spec[kind][name]
+        return provider.operation(definition["provider"].removeprefix("knowledge."), definition)
+
+    return use
+
+
+@pytest.fixture
+def checked(operation):
+    """What tmkb_validate logs and gives."""
+
+    def check(text):
+        running = operation("tools", "tmkb_validate")(text=text)
+        said = next(running)
+        with pytest.raises(StopIteration) as end:
+            next(running)
+        return said, end.value.value
+
+    return check
+
+
+@pytest.fixture(scope="module")
+def text():
+    with open(os.path.join(paths.PATTERNS, "tmkb_auth_001", "pattern.yaml"), encoding="utf-8") as file:
+        return file.read()
+
+
+def test_each_operation_that_schemas_can_name_is_there(found):
+    definition = found.spec["resources"]["pattern"] | {"answer": ""}
+    for name in knowledge.OPERATIONS:
+        assert callable(found.provider("knowledge").operation(name, definition))
+
+
+def test_a_server_without_a_catalog_has_questions_alone():
+    provider = service.service(patterns=["packaged"]).provider("knowledge")
+
+    assert callable(provider.operation("query", {}))
+    with pytest.raises(LookupError, match="needs the setting catalog"):
+        provider.operation("get", {})
+
+
+def test_get(operation):
+    get = operation("tools", "tmkb_get")
+
+    assert get("TMKB-AUTH-001")["name"] == "Background Job Authorization Context Loss"
+    assert get("tmkb-auth-001") == get("TMKB-AUTH-001")
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "nearest"),
+    [
+        ("TMKB-AUTH-001x", "unknown_name_near", "TMKB-AUTH-001"),
+        ("quux", "unknown_name", None),
+        ("", "unknown_name", None),
+    ],
+)
+def test_get_of_an_unknown_id(operation, asked, error, nearest):
+    with pytest.raises(ToolError) as caught:
+        operation("tools", "tmkb_get")(asked)
+
+    assert (caught.value.error, caught.value.fields.get("nearest")) == (error, nearest)
+    assert (caught.value.fields["field"], caught.value.fields["value"]) == ("pattern", asked)
+
+
+def test_list(operation, ids):
+    find = operation("tools", "tmkb_list")
+    everything = find()
+
+    assert [row["id"] for row in everything["patterns"]] == ids
+    assert everything["count"] == len(ids)
+    assert list(everything["patterns"][0]) == ["id", "name", "severity", "category", "language", "framework"]
+    for field in ("category", "severity", "language", "framework"):
+        value = everything["patterns"][0][field]
+        assert find(**{field: value})["patterns"] == [r for r in everything["patterns"] if r[field] in (value, "any")]
+    assert find(framework="any") == everything
+
+
+@pytest.mark.parametrize("field", ["category", "language", "framework"])
+def test_list_with_a_value_that_no_pattern_has(operation, field):
+    with pytest.raises(ToolError) as caught:
+        operation("tools", "tmkb_list")(**{field: "quux"})
+
+    assert caught.value.fields == {"field": field, "value": "quux"}
+
+
+def test_a_pattern_that_can_be_served_has_no_problems(checked, text):
+    said, result = checked(text)
+
+    assert result == {"valid": True, "problem_count": 0, "problems": []}
+    assert (said.level, said.logger, said.data) == ("info", "tmkb_validate", {"valid": True, "problem_count": 0})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line_of", "column", "sentence"),
+    [
+        ("severity: high", "severity: hihg", "severity: hihg", 11, "severity cannot be 'hihg'. Did you mean 'high'?"),
+        ("tier: A", "tier: A\ntear: 1", "tear: 1", 1, "Unknown key 'tear' in the file. Did you mean 'tier'?"),
+        ("name: Background", "nome: Background", "kind:", 1, "Key 'name' is missing in the file."),
+        ("version: \"1.0\"", "version: 1.0", "version: 1.0", 10, "version has to be of type string, not number."),
+        ("reviewed: \"2026-11-21\"", "reviewed: 2026-11-21", "reviewed:", 11, "Readers disagree about what 2026-11-21 means"),
+        ("TMKB-AUTH-024", "TMKB-AUTH-0244", "TMKB-AUTH-0244", 10, "There is no pattern TMKB-AUTH-0244. Did you mean"),
+        ("  check: Does", "  check: " + "really " * 99 + "Does", "agent_summary:", 1, "agent_summary has"),
+        ("    example: secure.py", "    example: secure.py\n    leaves: [planted]", "leaves:", 14, "The first mitigation"),
+        ("triggers:", "triggers: &a", "triggers:", 11, "Anchors and aliases are not read."),
+        ("code: {vulnerable: vulnerable.py", "code: {vulnerable: ../../etc/passwd", "code:", 20, "code.vulnerable is not valid"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_at_their_place(checked, text, old, new, line_of, column, sentence):
+    assert old in text
+    changed = text.replace(old, new, 1)
+    said, result = checked(changed)
+    problem = next(problem for problem in result["problems"] if problem["sentence"].startswith(sentence))
+
+    assert (said.level, result["valid"]) == ("warning", False)
+    assert line_of in changed.splitlines()[problem["line"] - 1]
+    assert problem["column"] == column
+
+
+def test_code_without_a_secure_example_is_told(checked, text):
+    changed = text.replace("    example: secure.py\n", "")
+    changed = changed.replace(
+        "    example: secure_signed.py\n    leaves: [removed_member, deleted_account, moved_member]\n", ""
+    )
+
+    assert checked(changed)[1]["problems"][0]["sentence"] == "Code is shown, but no mitigation has an example."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[", "a: b: c", "\t", "---\n---\n", "- 1", "x", "null", "{}", "\0", "a: \ud800", "{\"kind\": \"pattern\"}", "é: ä", "? [a]\n: b",
+     "[" * 5000, "{a: " * 5000, "&a [*a]", "!!python/object/apply:os.system ['true']", "%YAML 9.9\n---\na", "\ufeffkind: x"],
+)  # fmt: skip
+def test_any_broken_text_is_an_answer(checked, text):
+    _, result = checked(text)
+
+    assert result["valid"] is False
+    assert all(
+        problem["line"] >= 1 and problem["column"] >= 1 and problem["sentence"] for problem in result["problems"]
+    )
+
+
+def test_no_more_problems_are_told_than_anybody_reads(checked):
+    _, result = checked("".join(f"key{number}: 1\n" for number in range(300)))
+
+    assert result["problem_count"] > 300
+    assert len(result["problems"]) == 50
+
+
+def test_a_text_of_too_many_values_is_not_looked_at(checked, text):
+    many = ", ".join(f"{{a: {number}}}" for number in range(1000))
+    (problem,) = checked(text.replace("  keywords:", f"  other: [{many}]\n  keywords:"))[1]["problems"]
+
+    assert problem["sentence"].startswith("The file holds 21")
+    assert problem["sentence"].endswith(" values; a pattern may have 1000.")
+
+
+def test_each_problem_is_told_once(checked):
+    problems = checked("kind: pattern\n")[1]["problems"]
+
+    assert len({problem["sentence"] for problem in problems}) == len(problems) > 5
+
+
+def test_every_packaged_pattern_is_judged_as_the_command_does(checked):
+    found = library.load(None)
+    known = {pattern["id"] for pattern in found.patterns}
+    for each in found.found:
+        with open(os.path.join(each.folder, "pattern.yaml"), encoding="utf-8") as file:
+            text = file.read()
+        assert checked(text)[1]["problem_count"] == len(list(quality.review(each, known)))
+
+
+def test_the_format_of_each_kind_of_file(found, operation):
+    kinds = found.spec["tools"]["tmkb_schema"]["input"]["properties"]["kind"]["enum"]
+    files = {os.path.splitext(name)[0] for name in os.listdir(os.path.join(paths.SCHEMAS, "meta")) if "." in name}
+
+    assert set(kinds) == files | {"transcript"}
+    for kind in kinds:
+        assert operation("tools", "tmkb_schema")(kind)["schema"]["$schema"].startswith("https://json-schema.org/")
+
+
+def test_there_is_no_other_kind(operation):
+    for kind in ("../errors", "patern", ""):
+        with pytest.raises(ToolError):
+            operation("tools", "tmkb_schema")(kind)
+
+
+def test_pages(operation, ids):
+    page, section = operation("resources", "pattern"), operation("resources", "category")
+
+    assert page("TMKB-AUTH-001").startswith("# TMKB-AUTH-001: Background Job Authorization Context Loss\n")
+    assert "TMKB-AUTH-001" in section("async-boundaries")
+    assert (page("quux"), section("quux")) == (None, None)
+    assert all(id_ in operation("resources", "patterns")() for id_ in ids)
+
+
+def test_every_pattern_is_an_entry_whose_address_leads_to_it(found, operation, ids):
+    entries = found.spec["resources"]["pattern"]["entries"]
+
+    assert [entry["name"] for entry in entries] == ids
+    assert [entry["uri"] for entry in entries] == [f"tmkb://patterns/{id_}" for id_ in ids]
+    assert all(operation("resources", "pattern")(id=entry["name"]) for entry in entries)
+    assert {entry["mimeType"] for entry in entries} == {"text/markdown"}
+
+
+def test_what_arguments_can_be(found, ids):
+    provider = found.provider("knowledge")
+    listed = {
+        name: provider.operation(name, {})(value="x", arguments={}) for name in ("ids", "categories", "frameworks")
+    }
+
+    assert listed["ids"] == ids
+    assert listed["categories"] == sorted(set(listed["categories"]))
+    assert "flask" in listed["frameworks"]
+
+
+@pytest.mark.parametrize("name", ["review_code", "secure_endpoint", "threat_model_feature"])
+def test_a_prompt_holds_what_a_query_answers(found, operation, name):
+    (asked,) = [key for key, argument in found.spec["prompts"][name]["arguments"].items() if argument.get("required")]
+    text = operation("prompts", name)(**{asked: "celery task {patterns} {x}"})
+    answer = found.provider("knowledge").query("celery task {patterns} {x}").content[0]["text"]
+
+    assert json.loads(answer)["pattern_count"] > 0
+    assert answer in text
+    assert text.count("celery task {patterns} {x}") == 1
+    assert "{framework}" not in text and "{" + asked + "}" not in text
+
+
+@pytest.mark.parametrize(("framework", "shown"), [("flask", "flask"), ("Django", "Django"), ("", "any"), (None, "any")])
+def test_a_framework_that_no_pattern_is_for_leaves_none_out(operation, framework, shown):
+    given = {} if framework is None else {"framework": framework}
+    text = operation("prompts", "review_code")(code="publish.delay(document_id) # celery task", **given)
+
+    assert f"Framework: {shown}." in text
+    assert "TMKB-AUTH-001" in text
+
+
+def test_a_library_without_patterns(tmp_path):
+    empty = service.service(SERVER, patterns=[str(tmp_path)])
+    provider = empty.provider("knowledge")
+    prompt = empty.spec["prompts"]["review_code"]
+
+    assert empty.spec["resources"]["pattern"]["entries"] == []
+    assert provider.operation("find", {})() == {"count": 0, "patterns": []}
+    assert provider.operation("index", {})() == "# Patterns\n"
+    assert '"pattern_count":0' in provider.operation("prompt", prompt)(code="x")
