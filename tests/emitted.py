@@ -62,6 +62,7 @@ class Noted:
 
     def __init__(self, target):
         self.target = target
+        self.ordered = target.ordered
         self.conversation = Conversation()
 
     def exchange(self, line, expected):

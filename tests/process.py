@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -118,3 +119,47 @@ class Server:
     def log(self):
         """The lines of stderr so far."""
         return "".join(self.err).splitlines()
+
+
+class HttpServer:
+    """``tmkb serve --http`` on a port of its own; `log` is what it says on stderr."""
+
+    ADDRESS = re.compile(r"communication via (\S+)")
+
+    def __init__(self, *arguments, env=None, at=("--http", "127.0.0.1:0")):
+        whole = {k: v for k, v in os.environ.items() if not k.startswith(("TMKB_", "LOG_LEVEL"))} | (env or {})
+        argv = [*SERVE, *at, *arguments]
+        self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=whole, text=True)
+        self.log, self.ready, self.address = [], threading.Event(), None
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+        self.ready.wait(TIMEOUT)
+        assert self.address, self.log
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.end()
+
+    @property
+    def port(self):
+        """Where it listens."""
+        return int(self.address.split(":")[2].split("/")[0])
+
+    def end(self):
+        """Ask it to end; its exit status."""
+        self.process.terminate()
+        status = self.process.wait(TIMEOUT)
+        self.thread.join(TIMEOUT)
+        self.process.stderr.close()
+        return status
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.log.append(line.rstrip("\n"))
+            if found := self.ADDRESS.search(line):
+                self.address = found[1]
+                self.ready.set()
+        self.ready.set()

@@ -147,7 +147,7 @@ def test_lists_have_one_page():
     assert {"test_simple_text", "test_sampling", "test_slow"} < {tool.name for tool in tools.tools}
     assert {"test_simple_prompt", "test_prompt_with_arguments"} < {prompt.name for prompt in prompts.prompts}
     assert {resource.uri for resource in resources.resources} == {
-        "test://asked-resource",
+        "test://user-text",
         "test://static-text",
         "test://static-binary",
         WATCHED,

@@ -8,6 +8,7 @@ import pytest
 
 from tests.process import Server
 from tmkb.cli import service
+from tmkb.engine.effects import Send
 from tmkb.errors import ToolError
 from tmkb.operation import Ask, Log, Notify, Pause, Progress, Question
 from tmkb.runtime import Runtime
@@ -38,15 +39,17 @@ class Peer:
 
     def send(self, message):
         line = message if isinstance(message, bytes) else json.dumps(message).encode()
-        return [json.loads(sent) for sent in self.runtime.handle(self.connection, line)]
+        return [
+            json.loads(sent.message) for sent in self.runtime.handle(self.connection, line) if isinstance(sent, Send)
+        ]
 
     def work(self):
-        return [json.loads(sent) for sent in self.runtime.work(self.connection)]
+        return [json.loads(sent.message) for sent in self.runtime.work()]
 
     def finish(self):
         """Everything that is said until nothing runs."""
         said = []
-        while (due := self.runtime.due(self.connection)) is not None:
+        while (due := self.runtime.due()) is not None:
             assert due < 5
             time.sleep(due)
             said += self.work()
@@ -110,7 +113,7 @@ def test_what_is_cancelled_is_closed_and_not_answered(peer):
 
     assert client.send(CANCEL) == []
     assert closed == [True]
-    assert client.runtime.due(client.connection) is None
+    assert client.runtime.due() is None
     assert client.send(CANCEL) == []  # again, or too late
 
 
@@ -210,7 +213,7 @@ def test_at_the_end_what_waits_for_the_client_is_stopped(peer):
     client.send(CALL)
     client.runtime.end(client.connection)
 
-    assert client.runtime.due(client.connection) is None
+    assert client.runtime.due() is None
 
 
 def script(overlay, steps):

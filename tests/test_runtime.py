@@ -46,7 +46,7 @@ def call(spec, tmp_path):
             (sent,) = runtime.handle(connection, json.dumps(message).encode())
             output.flush()
             file.seek(0)
-            return json.loads(sent), file.read().decode()
+            return json.loads(sent.message), file.read().decode()
 
     return answer
 
@@ -128,7 +128,7 @@ def test_answers_are_kept_by_their_arguments(spec, quiet):
     def ask(context, **more):
         arguments = {"context": context, **more}
         message = {**CALL, "params": {"name": "tmkb_query", "arguments": arguments}}
-        return runtime.handle(connection, json.dumps(message).encode())
+        return [sent.message for sent in runtime.handle(connection, json.dumps(message).encode())]
 
     first = ask("a")
     assert ask("a") == first
@@ -152,7 +152,7 @@ def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet)
     connection.state = "initialized"
     (sent,) = runtime.handle(connection, json.dumps(CALL).encode())
 
-    assert json.loads(sent)["result"]["isError"] is True
+    assert json.loads(sent.message)["result"]["isError"] is True
 
 
 # Log

@@ -278,7 +278,7 @@ def test_prompts_and_resources_ask_too(everything):
     answer = {"user_context": {"action": "accept", "content": {"context": "a test"}}}
     asked = everything.request("prompts/get", 1, ABLE, name=name)["result"]
     prompt = everything.request("prompts/get", 2, ABLE, name=name, inputResponses=answer)["result"]
-    uri = "test://asked-resource"
+    uri = "test://user-text"
     text = {"user": {"action": "accept", "content": {"text": "mine"}}}
     resource = everything.request("resources/read", 3, ABLE, uri=uri, inputResponses=text)["result"]
 
@@ -340,9 +340,9 @@ def test_a_stream_of_changes(everything):
         ("notifications/tools/list_changed", {key: "s"}),
         ("notifications/resources/updated", {key: "s"}),
     ]
-    assert [(each["id"], each["result"]["resultType"], each["result"]["_meta"][key]) for each in rest] == [
-        ("s", "complete", "s")
-    ]
+    ended, cancelled = rest
+    assert (ended["id"], ended["result"]["resultType"], ended["result"]["_meta"][key]) == ("s", "complete", "s")
+    assert (cancelled["method"], cancelled["params"]["requestId"]) == ("notifications/cancelled", "s")
     assert status == 0
 
 
@@ -361,7 +361,7 @@ def test_a_notification_is_never_answered(client, version):
 
 def test_what_a_user_has_answered_is_for_nobody_else(everything):
     text = {"user": {"action": "accept", "content": {"text": "mine"}}}
-    uri = "test://asked-resource"
+    uri = "test://user-text"
     result = everything.request("resources/read", 1, ABLE, uri=uri, inputResponses=text)["result"]
 
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")

@@ -99,7 +99,9 @@ def test_a_task_asks_and_goes_on(client):
 def test_an_answer_that_is_none_is_refused_and_changes_nothing(client):
     task_id = begun(client, "confirm_delete", {"filename": "a.txt"})
     until(client, task_id, "input_required")
-    refused = task(client, "update", task_id, inputResponses={"confirm": {"action": "accept", "content": {"ok": 1}}})
+    refused = task(
+        client, "update", task_id, inputResponses={"confirm": {"action": "accept", "content": {"confirm": 1}}}
+    )
 
     assert refused["error"]["code"] == -32602
     assert task(client, "get", task_id)["result"]["status"] == "input_required"

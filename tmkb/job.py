@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 
 from tmkb.engine import reception, saying
-from tmkb.engine.effects import InputRequired
+from tmkb.engine.effects import Announce, InputRequired, Release
 from tmkb.errors import ToolError
-from tmkb.operation import Ask, Detach, Log, Need, Notify, Pause, Progress
+from tmkb.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ class Job:
         if isinstance(said, Log):
             return saying.log(self.connection, self.invoke, said)
         if isinstance(said, Notify):
-            return saying.notify(self.connection, said)
+            return [Announce(said)]
+        if isinstance(said, Hang):
+            return [Release(self.invoke.request_id)]
         assert isinstance(said, Pause)
         self.due += 0 if self.unused else said.seconds
         return []

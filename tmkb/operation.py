@@ -1,8 +1,9 @@
 """What an operation may give back, and what it may say and ask on the way.
 
 An operation is a function ``(**arguments) → Result | JSON value``, or a generator function that yields `Progress`,
-`Log`, `Notify`, `Ask`, `Need` and `Pause` and returns that at its end. It runs between two messages, so it cannot hold
-up others for longer than from one yield to the next; it is stopped there when nobody wants its outcome any more.
+`Log`, `Notify`, `Ask`, `Need`, `Hang` and `Pause` and returns that at its end. It runs between two messages, so it
+cannot hold up others for longer than from one yield to the next; it is stopped there when nobody wants its outcome any
+more.
 """
 
 from __future__ import annotations
@@ -100,6 +101,12 @@ class Need:
         self.capability = capability
 
 
+class Hang:
+    """Let the client go and come back for the rest, where its revision and its transport know how; else nothing."""
+
+    __slots__ = ()
+
+
 class Detach:
     """From here on the operation is a task, where its tool says ``begins: when_told`` and the client can follow one."""
 
@@ -116,6 +123,6 @@ class Pause:
 
 
 if TYPE_CHECKING:
-    Said = Progress | Log | Notify | Ask | Need | Detach | Pause
+    Said = Progress | Log | Notify | Ask | Need | Detach | Hang | Pause
     Running = Generator[Said, JsonObject | None, Result | JsonValue]
     Operation = Callable[..., Result | JsonValue | Running]

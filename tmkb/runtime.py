@@ -13,13 +13,26 @@ from types import GeneratorType
 from tmkb import log, template
 from tmkb.engine import message, reception
 from tmkb.engine.connection import Connection
-from tmkb.engine.effects import Cancel, Counted, Fault, InputRequired, Invoke, Log, Resume, Send, Trace
+from tmkb.engine.effects import (
+    Announce,
+    Cancel,
+    Counted,
+    Drop,
+    Fault,
+    InputRequired,
+    Invoke,
+    Log,
+    Release,
+    Resume,
+    Send,
+    Trace,
+)
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.providers import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from tmkb.engine.connection import Kept, Once
@@ -30,6 +43,8 @@ if TYPE_CHECKING:
     from tmkb.spec.model import Definition, Spec
     from tmkb.task import Tasks
     from tmkb.values import JsonObject, JsonValue
+
+Sent = Send | Release | Drop
 
 
 class Runtime:
@@ -52,16 +67,19 @@ class Runtime:
             from tmkb.task import Tasks
 
             self.tasks = Tasks(spec["server"]["limits"])
-        self.jobs: dict[Connection, list[Job]] = {}
+        self.jobs: list[Job] = []
+        self.connections: set[Connection] = set()
         self.usage: Any = None
         if registry.USAGE in spec["server"].get("providers", {}):
             self.usage = self._opened(registry.USAGE)
         self.begun: dict[Invoke, float] = {}  # when, where usage is counted
 
-    def connect(self) -> Connection:
-        """A connection to a new peer."""
+    def connect(self, headers: Mapping[str, str] | None = None) -> Connection:
+        """A connection to a new peer. ``headers``: what HTTP says beside its one request, by names in lower case."""
         connection = Connection(self.spec, self.once, self.tasks, traced=self.log.level == "debug")
         connection.kept = self.kept
+        connection.headers = headers
+        self.connections.add(connection)
         return connection
 
     def prepare(self) -> None:
@@ -72,30 +90,33 @@ class Runtime:
             except Exception:  # fails again when it is called, and is told then
                 continue
 
-    def handle(self, connection: Connection, line: bytes) -> list[bytes]:
-        """The messages that answer one line (without its newline), in order; none for a notification."""
+    def handle(self, connection: Connection, line: bytes) -> list[Sent]:
+        """What is sent because of one line (without its newline), in order; nothing for a notification."""
         return self._perform(connection, reception.receive(connection, line))
 
-    def handle_too_large(self, connection: Connection) -> list[bytes]:
-        """The messages that answer a line which is longer than the server reads."""
+    def handle_value(self, connection: Connection, value: JsonValue) -> list[Sent]:
+        """The same for a message, or a batch of them, that has been decoded."""
+        return self._perform(connection, reception.take(connection, value))
+
+    def handle_too_large(self, connection: Connection) -> list[Sent]:
+        """What is sent because of a line that is longer than the server reads."""
         return self._perform(connection, reception.receive_too_large(connection))
 
-    def due(self, connection: Connection) -> float | None:
+    def due(self) -> float | None:
         """In how many seconds there is something to do for operations that run; None where none does."""
-        jobs = self.jobs.get(connection)
-        return max(0.0, min(job.due for job in jobs) - time.monotonic()) if jobs else None
+        return max(0.0, min(job.due for job in self.jobs) - time.monotonic()) if self.jobs else None
 
-    def work(self, connection: Connection) -> list[bytes]:
-        """Go on with every operation whose time has come, by one step each; the messages that it leads to."""
+    def work(self) -> list[Sent]:
+        """Go on with every operation whose time has come, by one step each; what is sent, to whomever."""
         now = time.monotonic()
-        due = [job for job in self.jobs.get(connection, ()) if job.due <= now]
-        return [sent for job in due for sent in self._perform(connection, self._step(connection, job))]
+        due = [job for job in self.jobs if job.due <= now]
+        return [sent for job in due for sent in self._perform(job.connection, self._step(job))]
 
-    def end(self, connection: Connection) -> list[bytes]:
-        """The peer has closed its side: what waits for its answer is stopped, the rest may go on; the last messages."""
+    def end(self, connection: Connection) -> list[Sent]:
+        """The peer has closed its side: what waits for its answer is stopped, the rest may go on; what is sent last."""
         connection.end()
-        for job in [job for job in self.jobs.get(connection, ()) if job.waiting]:
-            self._stop(connection, job)
+        for job in [job for job in self.jobs if job.connection is connection and job.waiting]:
+            self._stop(job)
         if not connection.listening:
             return []
         from tmkb.engine.handlers import subscriptions
@@ -103,28 +124,54 @@ class Runtime:
         return self._perform(connection, subscriptions.conclude(connection))
 
     def abandon(self, connection: Connection) -> None:
-        """Stop whatever still runs."""
-        for job in [*self.jobs.get(connection, ())]:
-            self._stop(connection, job)
-        self.jobs.pop(connection, None)
+        """The peer has gone: stop whatever still runs for it and is no task."""
+        for job in [job for job in self.jobs if job.connection is connection and job.invoke.task is None]:
+            self._stop(job)
+        self.connections.discard(connection)
 
-    def _perform(self, connection: Connection, effects: Iterable[Effect]) -> list[bytes]:
-        messages: list[bytes] = []
+    def stop(self) -> None:
+        """Stop whatever still runs."""
+        for job in [*self.jobs]:
+            self._stop(job)
+
+    def _perform(self, connection: Connection, effects: Iterable[Effect]) -> list[Sent]:
+        sent: list[Sent] = []
         for effect in effects:
             if isinstance(effect, Send):
-                messages.append(effect.message)
+                effect.connection = connection
+                sent.append(effect)
                 self._trace_out(effect.message)
             elif isinstance(effect, Log):
                 self.log.write(effect.line, effect.request_id, **effect.fields)
             elif isinstance(effect, Invoke):
-                messages += self._perform(connection, self._begin(connection, effect))
+                sent += self._perform(connection, self._begin(connection, effect))
             elif isinstance(effect, Trace):
                 self._trace(effect.kind, effect.request_id, _shortened(effect.value))
             elif isinstance(effect, Fault):
                 self._fault(effect)
             else:
-                messages += self._perform(connection, self._turn(connection, effect))
-        return messages
+                sent += self._moved(connection, effect)
+        return sent
+
+    def _moved(
+        self, connection: Connection, effect: Release | Drop | Announce | Cancel | Resume | Counted
+    ) -> list[Sent]:
+        """What concerns a response, other clients, or an operation that runs."""
+        if isinstance(effect, Release | Drop):
+            effect.connection = connection
+            return [effect]
+        if isinstance(effect, Announce):
+            from tmkb.engine import saying
+
+            return [s for each in [*self.connections] for s in self._perform(each, saying.notify(each, effect.said))]
+        if isinstance(effect, Counted):
+            if self.usage is not None:
+                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
+            return []
+        job = next((job for job in self.jobs if job.invoke is effect.invoke), None)
+        if job is None:  # it has ended meanwhile
+            return []
+        return self._perform(job.connection, self._turn(job, effect))
 
     def _begin(self, connection: Connection, invoke: Invoke) -> list[Effect]:
         """Run an operation to its end, or, where it is a generator, to the first thing it says."""
@@ -148,37 +195,30 @@ class Runtime:
             except ProtocolError as error:
                 outcome = error
             else:
-                self.jobs.setdefault(connection, []).append(job)
-                return self._step(connection, job)
+                self.jobs.append(job)
+                return self._step(job)
         return self._completed(connection, invoke, outcome)
 
-    def _turn(self, connection: Connection, effect: Cancel | Resume | Counted) -> list[Effect]:
-        """Stop an operation, or go on with one that has waited for an answer; or count a call."""
-        if isinstance(effect, Counted):
-            if self.usage is not None:
-                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
-            return []
-        job = next((job for job in self.jobs.get(connection, ()) if job.invoke is effect.invoke), None)
-        if job is None:  # it has ended meanwhile
-            return []
+    def _turn(self, job: Job, effect: Cancel | Resume) -> list[Effect]:
+        """Stop an operation, or go on with one that has waited for an answer."""
         if isinstance(effect, Cancel):
-            return self._stop(connection, job)
+            return self._stop(job)
         job.take(effect.key, effect.answer)
-        return [] if job.waiting else self._step(connection, job)
+        return [] if job.waiting else self._step(job)
 
-    def _step(self, connection: Connection, job: Job) -> list[Effect]:
+    def _step(self, job: Job) -> list[Effect]:
         """What an operation says next, or its outcome at its end."""
         try:
             effects = job.step()
         except Exception as error:
-            self.jobs[connection].remove(job)
-            return self._completed(connection, job.invoke, self._told(job.invoke, error))
+            self.jobs.remove(job)
+            return self._completed(job.connection, job.invoke, self._told(job.invoke, error))
         if not job.ended:
             return effects
-        self.jobs[connection].remove(job)
+        self.jobs.remove(job)
         if isinstance(job.outcome, InputRequired):
             job.outcome.state = self._sealed(job.invoke, job.outcome.answers)
-        return [*effects, *self._completed(connection, job.invoke, job.outcome)]
+        return [*effects, *self._completed(job.connection, job.invoke, job.outcome)]
 
     def _answered(self, invoke: Invoke) -> JsonObject:
         """What the client says it was asked and answered before. Raises ProtocolError where we did not say so."""
@@ -202,14 +242,14 @@ class Runtime:
             self.given_key = os.urandom(32)
         return self.given_key
 
-    def _stop(self, connection: Connection, job: Job) -> list[Effect]:
-        self.jobs[connection].remove(job)
+    def _stop(self, job: Job) -> list[Effect]:
+        self.jobs.remove(job)
         self.begun.pop(job.invoke, None)
         try:
             effects = job.stop()
         except Exception as error:  # a generator that goes on when it is closed
             effects = [Fault(error, job.invoke.request_id)]
-        return [*effects, *reception.cancel(connection, job.invoke)]
+        return [*effects, *reception.cancel(job.connection, job.invoke)]
 
     def _completed(self, connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
         try:

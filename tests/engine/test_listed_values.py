@@ -38,10 +38,10 @@ def complete(runtimes, quiet):
             runtime.handle(connection, json.dumps(line).encode())
         line = {"jsonrpc": "2.0", "id": 1, "method": "completion/complete", "params": params}
         sent = runtime.handle(connection, json.dumps(line).encode())
-        while runtime.due(connection) is not None:
-            sent += runtime.work(connection)
+        while runtime.due() is not None:
+            sent += runtime.work()
         (response,) = sent
-        return json.loads(response)
+        return json.loads(response.message)
 
     return answer
 

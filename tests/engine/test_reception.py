@@ -123,7 +123,7 @@ def test_a_batch_that_is_too_long_is_refused_whole(runtime):
     limit = runtime.spec["server"]["limits"]["batch_messages"]
     (answer,) = runtime.handle(connection, json.dumps([0] * (limit + 1)).encode())
 
-    assert json.loads(answer)["error"] == {
+    assert json.loads(answer.message)["error"] == {
         "code": -32600,
         "message": f"Batch too large. Limit: {limit} messages",
         "data": {"limit": limit},
@@ -181,7 +181,7 @@ def expected_answers(value):
 def test_every_request_gets_exactly_one_answer_with_its_id(runtime, values):
     connection = runtime.connect()
     for value in values:
-        answers = [json.loads(answer) for answer in runtime.handle(connection, json.dumps(value).encode())]
+        answers = [json.loads(answer.message) for answer in runtime.handle(connection, json.dumps(value).encode())]
 
         assert len(answers) == expected_answers(value)
         for answer in answers:
@@ -193,7 +193,7 @@ def test_every_request_gets_exactly_one_answer_with_its_id(runtime, values):
 
 @given(st.lists(requests, min_size=1, max_size=6))
 def test_a_batch_is_answered_like_its_elements(runtime, values):
-    answers = [json.loads(answer) for answer in runtime.handle(opened(runtime), json.dumps(values).encode())]
+    answers = [json.loads(answer.message) for answer in runtime.handle(opened(runtime), json.dumps(values).encode())]
     expected = sum(expected_answers(value) for value in values)
 
     assert [len(answer) for answer in answers] == ([expected] if expected else [])
@@ -204,7 +204,7 @@ def test_any_bytes_get_at_most_one_answer(runtime, line):
     answers = runtime.handle(opened(runtime), line)
 
     assert len(answers) <= 1
-    assert all(json.loads(answer)["jsonrpc"] == "2.0" for answer in answers)
+    assert all(json.loads(answer.message)["jsonrpc"] == "2.0" for answer in answers)
 
 
 def test_a_fault_of_ours_is_an_internal_error(runtime, monkeypatch):
@@ -214,4 +214,8 @@ def test_a_fault_of_ours_is_an_internal_error(runtime, monkeypatch):
         connection, b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"tmkb_query","arguments":{}}}'
     )
 
-    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 9, "error": {"code": -32603, "message": "Internal error"}}
+    assert json.loads(answer.message) == {
+        "jsonrpc": "2.0",
+        "id": 9,
+        "error": {"code": -32603, "message": "Internal error"},
+    }

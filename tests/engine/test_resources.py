@@ -45,7 +45,7 @@ def test_contents_that_are_not_there_are_no_resource(runtimes, quiet):
     line = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params}
     (sent,) = runtime.handle(connection, json.dumps(line).encode())
 
-    assert json.loads(sent)["error"] == {
+    assert json.loads(sent.message)["error"] == {
         "code": -32602,
         "message": "Resource not found: tmkb://patterns/x",
         "data": {"uri": "tmkb://patterns/x"},

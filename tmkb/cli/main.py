@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 COMMANDS = {
-    "serve": "serve a client over stdio",
+    "serve": "serve a client over stdio, or many over HTTP",
     "query": "ask which patterns matter for what you are about to write",
     "get": "show one pattern in full",
     "list": "list the patterns",
@@ -21,6 +21,7 @@ COMMANDS = {
     "schema": "check the schemas, or show one resolved",
     "cache": "show or clear what is kept for a faster start",
     "completion": "print a shell's completion of these commands",
+    "token": "make a token for a server over HTTP",
     "version": "print the version",
 }
 

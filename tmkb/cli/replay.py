@@ -1,4 +1,4 @@
-"""``tmkb replay``: recorded conversations against our engine, or against any other server over stdio."""
+"""``tmkb replay``: recorded conversations against our engine, or against any other server over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--command", metavar="CMD", help="a server to start for each conversation, instead of our engine"
     )
+    parser.add_argument("--http", metavar="URL", help="a server that is running, instead of our engine")
     parser.add_argument("--server", metavar="NAME", help="only what was recorded with this server")
     parser.add_argument("--revision", metavar="DATE", help="only under this revision")
     parser.add_argument("--update", action="store_true", help="write what came back into the transcripts")
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         print(output.problem_lines(error.problems), file=sys.stderr)
         return 2
     except OSError as error:
-        output.fail(f"Cannot start {args.command}: {error.strerror}.")
+        output.fail(f"Cannot reach {args.http or args.command}: {error.strerror}.")
         return 2
     if not conversations:
         if transcripts:
@@ -91,6 +92,7 @@ class _Starter:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.command = shlex.split(args.command) if args.command else None
+        self.address = args.http
         self.schemas = args.schemas
         self.runtimes: dict[str, Runtime] = {}
 
@@ -98,6 +100,10 @@ class _Starter:
         if self.command:
             return replay.Command(self.command)
         server = str(each.value["server"])
+        if self.address:
+            from tmkb.conformance.http import Http
+
+            return Http(self.address, service.service(server, self.schemas).spec)
         if server not in self.runtimes:
             found = service.service(server, self.schemas, [library.PACKAGED])
             quiet = log.Log(found.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))

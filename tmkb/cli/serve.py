@@ -1,4 +1,5 @@
-"""``tmkb serve``: answer one client over stdio. Its flags are read without a parser, since a client waits for us."""
+"""``tmkb serve``: answer one client over stdio, or many over HTTP. The flags of the first are read without a parser,
+since a client waits for us."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from tmkb.transport import stdio
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from tmkb.spec.model import LogLine
 
     Options = dict[str, list[str]]
 
@@ -42,7 +45,7 @@ def quick(words: Sequence[str]) -> Options | None:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command, for its help and for mistakes."""
-    from tmkb.cli import sources
+    from tmkb.cli import listen, sources
 
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
@@ -54,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="least level logged to stderr (default: LOG_LEVEL, else info)",
     )
     parser.add_argument("--no-cache", action="store_true", help="read everything anew, and keep nothing")
+    listen.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,29 +65,40 @@ def run(args: argparse.Namespace) -> int:
     given = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--log-level": args.log_level}
     options: Options = {**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}}
-    return serve(options | ({"--no-cache": []} if args.no_cache else {}))
+    return serve(options | ({"--no-cache": []} if args.no_cache else {}), args)
 
 
-def serve(options: Options) -> int:
-    """Serve until the client has gone."""
+def serve(options: Options, args: argparse.Namespace | None = None) -> int:
+    """Serve until the client has gone; over HTTP, where ``args`` ask for it, until a signal comes."""
     server = options.get("--server", [service.DEFAULT_SERVER])[-1]
     folders = options.get("--schemas"), options.get("--patterns")
     try:
         key = _key()
         found = service.service(server, *folders, caching="--no-cache" not in options, lasting=True)
+        output = _log(found.spec["server"]["log"], options)
+        if args is not None:
+            from tmkb.cli import listen
+
+            if listen.wanted(args):
+                return listen.listen(args, found, output, key)
     except SpecError as error:
         from tmkb import problems
 
         sys.stderr.write("".join(f"{problems.line(problem)}\n" for problem in error.problems))
         return 2
-    asked = options.get("--log-level", [os.environ.get("LOG_LEVEL") or "info"])[-1]
-    level = asked.lower() if asked.lower() in log.LEVELS else "info"
-    output = log.Log(found.spec["server"]["log"], level)
-    if level != asked.lower():
-        output.write("unknown_log_level", value=template.cut(asked), known=", ".join(log.LEVELS))
     found.announce(output, "stdio")
     stdio.serve(Runtime(found.spec, found.provider, output, key))
     return 0
+
+
+def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:
+    """The log at the level that options or the environment name; info where there is none of that name."""
+    asked = options.get("--log-level", [os.environ.get("LOG_LEVEL") or "info"])[-1]
+    level = asked.lower() if asked.lower() in log.LEVELS else "info"
+    output = log.Log(lines, level)
+    if level != asked.lower():
+        output.write("unknown_log_level", value=template.cut(asked), known=", ".join(log.LEVELS))
+    return output
 
 
 def _key() -> bytes | None:

@@ -6,7 +6,7 @@ type; ``{$var: revision}`` stands for the revision that the transcript runs unde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tmkb.engine import message
 from tmkb.engine.validation import json_type
@@ -22,6 +22,17 @@ def put(value: JsonValue, revision: str) -> JsonValue:
     if isinstance(value, list):
         return [put(inner, revision) for inner in value]
     return value
+
+
+def arranged(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> list[JsonValue]:
+    """``actual`` in the order of ``expected``, as far as it matches; the rest at the end."""
+    rest, found = [*actual], []
+    for each in expected:
+        for index, came in enumerate(rest):
+            if not any(differences([each], [came])):
+                found.append(rest.pop(index))
+                break
+    return found + rest
 
 
 def differences(expected: JsonValue, actual: JsonValue, place: str = "") -> Iterator[str]:

@@ -8,14 +8,15 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from tmkb.conformance import match, transcript
 from tmkb.conformance.transcript import Transcript
 from tmkb.engine import message
-from tmkb.runtime import Runtime
+from tmkb.engine.effects import Send
+from tmkb.runtime import Runtime, Sent
 from tmkb.transport import framing
 from tmkb.values import JsonValue
 
@@ -23,7 +24,9 @@ TIMEOUT = 30.0  # seconds that a server may take for an exchange, or to end
 
 
 class Target(Protocol):
-    """A server with one connection."""
+    """A server with one client. Whether what it sends is `ordered`: on several streams it is not."""
+
+    ordered: bool
 
     def exchange(self, line: bytes, expected: int) -> list[JsonValue]:
         """Send one line; everything that came back, of which ``expected`` messages are waited for."""
@@ -49,6 +52,8 @@ def replay(replayed: Transcript, revision: str, target: Target) -> Iterator[Repl
             target.exchange(exchange.line, len(exchange.expect))
         for number, exchange in enumerate(replayed.exchanges(revision), 1):
             actual = target.exchange(exchange.line, len(exchange.expect))
+            if not target.ordered:
+                actual = match.arranged(exchange.expect, actual)
             found = list(match.differences([*exchange.expect], [*actual]))
             yield Replayed(number, exchange.about, actual, found)
     finally:
@@ -62,31 +67,37 @@ def replay(replayed: Transcript, revision: str, target: Target) -> Iterator[Repl
 class InProcess:
     """A connection to a runtime in this process: no pipes, no framing."""
 
+    ordered = True
+
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.connection = runtime.connect()
 
     def exchange(self, line: bytes, expected: int) -> list[JsonValue]:
         """What the runtime answers, and what its operations say until they wait or ``expected`` messages are there."""
-        sent = self.runtime.handle(self.connection, line)
+        sent = _messages(self.runtime.handle(self.connection, line))
         while (wait := self._wait()) is not None and (wait == 0 or len(sent) < expected):
             time.sleep(wait)
-            sent += self.runtime.work(self.connection)
-        return [json.loads(message) for message in sent]
+            sent += _messages(self.runtime.work())
+        return sent
 
     def close(self) -> list[JsonValue]:
         """The end of the input; what is still said."""
-        sent = self.runtime.end(self.connection)
+        sent = _messages(self.runtime.end(self.connection))
         while (wait := self._wait()) is not None:
             time.sleep(wait)
-            sent += self.runtime.work(self.connection)
+            sent += _messages(self.runtime.work())
         self.runtime.abandon(self.connection)
-        return [json.loads(message) for message in sent]
+        return sent
 
     def _wait(self) -> float | None:
         """Seconds until an operation goes on; None where none does so soon."""
-        due = self.runtime.due(self.connection)
+        due = self.runtime.due()
         return due if due is not None and due < TIMEOUT else None
+
+
+def _messages(sent: Iterable[Sent]) -> list[JsonValue]:
+    return [json.loads(each.message) for each in sent if isinstance(each, Send)]
 
 
 class Command:
@@ -95,6 +106,8 @@ class Command:
     Silence cannot be seen, so that a harmless request follows each line (``openings/barrier.yaml``): what comes before
     its response belongs to the line.
     """
+
+    ordered = True
 
     def __init__(self, argv: Sequence[str]) -> None:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -28,6 +28,7 @@ class Connection:
     __slots__ = (
         "asked",
         "capabilities",
+        "headers",
         "kept",
         "listening",
         "log_level",
@@ -49,6 +50,7 @@ class Connection:
         self.once = once
         self.tasks = tasks
         self.kept: Kept = {}
+        self.headers: Mapping[str, str] | None = None  # of the one request that HTTP brings, by names in lower case
         self.traced = traced
         self.negotiated: Revision | None = None
         self.state = spec["lifecycles"][self.revision["lifecycle"]]["start"]
@@ -105,7 +107,7 @@ class Connection:
 
     def respond(self, request_id: Id, result: bytes) -> list[Effect]:
         """The response that a request has succeeded, with its encoded result."""
-        return [Send(message.response(request_id, result))]
+        return [Send(message.response(request_id, result), request_id, answers=True)]
 
     def encoded(self, revision: Revision, kind: str, values: Mapping[str, Any]) -> bytes:
         """The result ``kind`` as it is sent under ``revision``."""
@@ -117,9 +119,13 @@ class Connection:
 
     def refuse(self, request_id: Id | None, error: ProtocolError, revision: Revision | None = None) -> list[Effect]:
         """The response that a request is refused; no id where none could be read."""
-        wire = refusal.wire_error(error, (revision or self.revision)["errors"])
+        errors = (revision or self.revision)["errors"]
+        wire = refusal.wire_error(error, errors)
         sent = message.error_response(request_id, wire, self.revision["message"]["unread_id"] == "absent")
-        return [*self._told(request_id, [str(wire["message"])]), Send(sent)]
+        return [
+            *self._told(request_id, [str(wire["message"])]),
+            Send(sent, request_id, answers=True, status=errors[error.error].get("status", 200)),
+        ]
 
     def refuse_call(self, request_id: Id, revision: Revision, sentences: list[str]) -> list[Effect]:
         """The response that a tool call is refused."""

@@ -53,6 +53,10 @@ def request(connection: Connection, revision: Revision, message: Request) -> lis
     """What ``message`` leads to under ``revision``. Raises ProtocolError at the rung that refuses it."""
     if "sender" in revision:
         _described(connection, revision, message)
+    if connection.headers is not None:
+        from tmkb.engine import headers
+
+        headers.check(connection.spec, revision, connection.headers, message)
     method = _served(connection, revision, message, "request")
     state = _accepted(connection, revision, message)
     _fitting(connection, revision, message, method)
@@ -117,8 +121,8 @@ def _fitting(connection: Connection, revision: Revision, message: Request, metho
 
 def _described(connection: Connection, revision: Revision, message: Request) -> None:
     """invalid_params: what a request says of itself is not what the revision wants."""
-    if "_meta" in message.params:
-        within: JsonObject = {"type": "object", "properties": {"_meta": revision["meta"]}}
+    if "_meta" in message.params or "sender" in revision:
+        within: JsonObject = {"type": "object", "required": ["_meta"], "properties": {"_meta": revision["meta"]}}
         found = validation.violations(within, message.params, connection.spec["types"])
         if found:
             told = validation.sentences(found[:1], "params", {}, revision["errors"])

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tmkb.engine.message import Id, Request
     from tmkb.errors import ProtocolError, ToolError
-    from tmkb.operation import Question, Result
+    from tmkb.operation import Notify, Question, Result
     from tmkb.spec.model import Definition, LogLine, Revision
     from tmkb.values import JsonObject, JsonValue
 
@@ -19,12 +19,51 @@ if TYPE_CHECKING:
 
 
 class Send:
-    """Put this message on the wire: an object, or the array that answers a batch, encoded."""
+    """Put this message on the wire: an object, or the array that answers a batch, encoded.
 
-    __slots__ = ("message",)
+    ``about``: the request that it belongs to, None where that is none in particular. ``answers``: whether it is what
+    that request waits for. ``status``: what an HTTP response has to say of it. The runtime adds whose it is.
+    """
 
-    def __init__(self, message: bytes) -> None:
+    __slots__ = ("about", "answers", "connection", "message", "status")
+
+    def __init__(
+        self, message: bytes, about: Id | None = None, answers: bool = False, status: int | None = None
+    ) -> None:
         self.message = message
+        self.about = about
+        self.answers = answers
+        self.status = status
+        self.connection: Any = None
+
+
+class Release:
+    """Let the response go in which the request ``about`` would be answered: the client comes back for the rest."""
+
+    __slots__ = ("about", "connection")
+
+    def __init__(self, about: Id) -> None:
+        self.about = about
+        self.connection: Any = None
+
+
+class Drop:
+    """The request ``about`` gets no response: nobody is to wait for it."""
+
+    __slots__ = ("about", "connection")
+
+    def __init__(self, about: Id | None) -> None:
+        self.about = about
+        self.connection: Any = None
+
+
+class Announce:
+    """Tell every client that wants to hear it."""
+
+    __slots__ = ("said",)
+
+    def __init__(self, said: Notify) -> None:
+        self.said = said
 
 
 class Invoke:
@@ -151,9 +190,10 @@ class Counted:
 class Batch:
     """The answer to an array of messages: responses in the order of their requests, sent when the last is there."""
 
-    __slots__ = ("responses", "running")
+    __slots__ = ("about", "responses", "running")
 
-    def __init__(self) -> None:
+    def __init__(self, about: Id | None = None) -> None:
+        self.about = about  # one of the requests
         self.responses: list[bytes | None] = []
         self.running: set[int] = set()  # places whose response is not there yet
 
@@ -177,6 +217,6 @@ class Batch:
         return [] if self.running else [response for response in self.responses if response is not None]
 
 
-Effect = Send | Invoke | Cancel | Resume | Log | Trace | Fault | Counted
+Effect = Send | Release | Drop | Announce | Invoke | Cancel | Resume | Log | Trace | Fault | Counted
 if TYPE_CHECKING:
     Outcome = Result | JsonValue | ToolError | ProtocolError | InputRequired

@@ -9,10 +9,12 @@ from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from tmkb.engine.message import Notification, Request
     from tmkb.spec.model import Revision, Spec
+    from tmkb.values import JsonValue
 
 
 def preferred(spec: Spec) -> Revision:
@@ -21,13 +23,28 @@ def preferred(spec: Spec) -> Revision:
     return next((revision for revision in offered if "sender" not in revision), offered[0])
 
 
-def governing(spec: Spec, negotiated: Revision | None, message: Request | Notification) -> Revision:
+def governing(
+    spec: Spec,
+    negotiated: Revision | None,
+    message: Request | Notification,
+    said: Mapping[str, str] | None = None,
+) -> Revision:
     """The revision that the message names or asks for, where it is on offer; else the negotiated, else the preferred.
 
-    Raises ProtocolError where it names one that is not on offer so, or none and the server knows no handshake.
+    ``said``: the headers of the HTTP request, which may name one too. Raises ProtocolError where they do not agree,
+    where the message names one that is not on offer so, or none and the server knows no handshake.
     """
-    if "_meta" in message.params and (named := _named(spec, message.params["_meta"])) is not None:
+    meta = message.params.get("_meta")
+    by_header = None
+    if said is not None:
+        from tmkb.engine import headers
+
+        headers.agree(spec, said, meta if isinstance(meta, dict) else {})
+        by_header = headers.revision(spec, said)
+    if meta is not None and (named := _named(spec, meta)) is not None:
         return named
+    if by_header is not None:
+        return by_header  # whose rules will refuse what does not name it
     found = negotiated or preferred(spec)
     if (param := asks_by(spec, message)) is not None:
         asked = message.params.get(param)
@@ -45,6 +62,18 @@ def asks_by(spec: Spec, message: Request | Notification) -> str | None:
         if method is not None and "negotiates" in method:
             return method["negotiates"]
     return None
+
+
+def describes_itself(spec: Spec, value: JsonValue, said: Mapping[str, str]) -> bool:
+    """Whether ``value``, which HTTP brings with the headers ``said``, is a message that is no part of a handshake."""
+    from tmkb.engine import headers
+
+    params: Any = value.get("params") if isinstance(value, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    spoken = (spec["revisions"][name] for name in spec["server"]["revisions"])
+    return headers.revision(spec, said) is not None or (
+        isinstance(meta, dict) and any(_speaks(revision, meta) for revision in spoken)
+    )
 
 
 def unsupported(spec: Spec, requested: Any) -> ProtocolError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmkb.engine import dispatch, message, negotiation, refusal
-from tmkb.engine.effects import Batch, Fault, InputRequired, Invoke, Send
+from tmkb.engine.effects import Batch, Drop, Fault, InputRequired, Invoke, Send
 from tmkb.engine.message import Notification, Request, Response
 from tmkb.errors import ProtocolError, ToolError
 
@@ -20,6 +20,11 @@ def receive(connection: Connection, line: bytes) -> list[Effect]:
         value = message.decode(line)
     except ProtocolError as error:
         return connection.refuse(None, error)
+    return take(connection, value)
+
+
+def take(connection: Connection, value: JsonValue) -> list[Effect]:
+    """What follows from a message, or a batch of them. Never raises, likewise."""
     traced = connection.trace("message_in", message.readable_id(value), value)
     return [*traced, *(_batch(connection, value) if isinstance(value, list) else _one(connection, value))]
 
@@ -93,9 +98,9 @@ def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
     if invoke.task is not None:
         invoke.task.cancel()
     if (batch := invoke.batch) is None:
-        return []
+        return [Drop(invoke.request_id)]
     batch.fill(invoke, None)
-    return _sent(batch)
+    return _sent(batch) or ([] if batch.running else [Drop(batch.about)])
 
 
 def _one(connection: Connection, value: JsonValue, in_batch: bool = False) -> list[Effect]:
@@ -109,7 +114,7 @@ def _one(connection: Connection, value: JsonValue, in_batch: bool = False) -> li
             raise ProtocolError("invalid_request")  # 2025-03-26, Basic / Lifecycle: never part of a batch
         if isinstance(received, Notification):
             return _noted(connection, received)
-        revision = negotiation.governing(connection.spec, connection.negotiated, received)
+        revision = negotiation.governing(connection.spec, connection.negotiated, received, connection.headers)
         return dispatch.request(connection, revision, received)
     except ProtocolError as error:
         return connection.refuse(request_id, error, revision)
@@ -141,7 +146,7 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         return connection.refuse(None, ProtocolError("invalid_request"))
     if len(values) > limit:
         return connection.refuse(None, ProtocolError("batch_too_large", limit=limit))
-    batch = Batch()
+    batch = Batch(next((id_ for id_ in map(message.readable_id, values) if id_ is not None), None))
     effects: list[Effect] = []
     for effect in (effect for value in values for effect in _one(connection, value, in_batch=True)):
         if isinstance(effect, Send):
@@ -168,4 +173,4 @@ def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
 
 def _sent(batch: Batch) -> list[Effect]:
     responses = batch.complete()
-    return [Send(message.batch(responses))] if responses else []
+    return [Send(message.batch(responses), batch.about, answers=True)] if responses else []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect, Invoke
-    from tmkb.engine.message import Response
+    from tmkb.engine.message import Id, Response
     from tmkb.operation import Ask, Log, Notify, Progress
     from tmkb.spec.model import Revision
     from tmkb.values import JsonObject, JsonValue
@@ -39,7 +39,7 @@ def progress(connection: Connection, invoke: Invoke, said: Progress) -> list[Eff
     values = {"progress": said.progress, "total": said.total, "message": said.message}
     given: Any = {name: value for name, value in values.items() if value is not None}
     params: JsonObject = {"progressToken": invoke.progress_token} | given
-    return _notification(connection, invoke.revision, _role(invoke.revision, "progress"), params)
+    return _notification(connection, invoke.revision, _role(invoke.revision, "progress"), params, invoke.request_id)
 
 
 def log(connection: Connection, invoke: Invoke, said: Log) -> list[Effect]:
@@ -49,7 +49,7 @@ def log(connection: Connection, invoke: Invoke, said: Log) -> list[Effect]:
         return []
     params: JsonObject = {"level": said.level, "data": said.data}
     params |= {} if said.logger is None else {"logger": said.logger}
-    return _notification(connection, invoke.revision, _role(invoke.revision, "log"), params)
+    return _notification(connection, invoke.revision, _role(invoke.revision, "log"), params, invoke.request_id)
 
 
 def notify(connection: Connection, said: Notify) -> list[Effect]:
@@ -63,7 +63,7 @@ def notify(connection: Connection, said: Notify) -> list[Effect]:
         about = (said.params or {}).get(method.get("subscribed"))
         if heard is True or (isinstance(heard, list) and about in heard):
             whose: JsonObject = {"_meta": {revision["subscription"]: listener}}
-            effects.append(Send(message.notification(said.method, {**(said.params or {}), **whose})))
+            effects.append(Send(message.notification(said.method, {**(said.params or {}), **whose}), listener))
     return effects
 
 
@@ -109,7 +109,7 @@ def ask(connection: Connection, invoke: Invoke, key: str, question: Question) ->
     """A request to the client, whose answer belongs to ``key``."""
     request_id, connection.next_id = connection.next_id, connection.next_id + 1
     connection.asked[request_id] = (invoke, key, question)
-    return [Send(message.request(request_id, question.method, question.params))]
+    return [Send(message.request(request_id, question.method, question.params), invoke.request_id)]
 
 
 def answered(connection: Connection, response: Response) -> list[Effect]:
@@ -151,11 +151,13 @@ def forget(connection: Connection, invoke: Invoke) -> list[Effect]:
     for request_id in waiting:
         del connection.asked[request_id]
         cancelled = _role(invoke.revision, "cancelled")
-        effects += _notification(connection, invoke.revision, cancelled, {"requestId": request_id})
+        effects += _notification(connection, invoke.revision, cancelled, {"requestId": request_id}, invoke.request_id)
     return effects
 
 
-def _notification(connection: Connection, revision: Revision, name: str, params: JsonObject | None) -> list[Effect]:
+def _notification(
+    connection: Connection, revision: Revision, name: str, params: JsonObject | None, about: Id | None = None
+) -> list[Effect]:
     method = revision["methods"].get(name)
     if method is None or ("capability" in method and not connection.declares(method["capability"])):
         return []
@@ -163,7 +165,7 @@ def _notification(connection: Connection, revision: Revision, name: str, params:
         return []
     if "sends" in method and params is not None:
         params = shape.fit(revision, method["sends"], params)
-    return [Send(message.notification(name, params))]
+    return [Send(message.notification(name, params), about)]
 
 
 def _role(revision: Revision, role: str) -> str:

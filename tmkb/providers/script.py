@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.operation import Ask, Detach, Log, Need, Notify, Pause, Progress, Question, Result
+from tmkb.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress, Question, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ _SAID: dict[str, Callable[[Any], Said]] = {
     "ask_declared": lambda given: Ask(_questions(given), declared_only=True),
     "need": Need,
     "detach": lambda given: Detach(),
+    "hang": lambda given: Hang(),
     "log": lambda given: Log(**given),
     "notify": lambda given: Notify(**given),
     "pause": Pause,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -118,10 +119,43 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
                 "unknown_name", ("read", key), kind="argument", name=key, **metaschema.near(key, arguments)
             )
     yield from _bindings(found, place, doc, ("errors",), known)
+    yield from _marks(found, doc)
     log = _map(doc, "log")
     facts = ["tool", *known.get(f"facts of {tool['provider']}", ())]
     yield from _fields(doc, ("log", "fields"), log.get("fields", []), facts)
     yield from _template(doc, ("log", "message"), log["message"], log.get("fields", []))
+
+
+def _marks(found: Schemas, doc: Document) -> Iterator[Problem]:
+    """What is also sent as a header (Streamable HTTP, Custom Headers from Tool Parameters); clients drop a tool that
+    marks anything else."""
+    rules = [_map(found.documents[at], "http") for at in found.documents if schemas.kind(at) == "revision"]
+    names: set[str] = set()
+    for mark in {each["marked"] for each in rules if "marked" in each}:
+        for path, schema in _objects(doc.mapping()["input"], ()):
+            if mark not in schema or path[-1:] == ("properties",):
+                continue
+            name, here = schema[mark], ("input", *path, mark)
+            reached = len(path) % 2 == 0 and all(step == "properties" for step in path[::2])
+            if not path or not reached or schema.get("type") not in ("string", "integer", "boolean"):
+                yield doc.key_problem("misplaced_header", here, name=str(name))
+            elif not isinstance(name, str) or not _TOKEN.fullmatch(name):
+                yield doc.problem("bad_header", here, name=str(name))
+            elif name.lower() in names:
+                yield doc.problem("same_header", here, name=name)
+            else:
+                names.add(name.lower())
+
+
+def _objects(value: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every object in ``value``, with its path."""
+    if isinstance(value, dict):
+        yield path, value
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _objects(inner, (*path, key))
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110
 
 
 def _prompt(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ class ErrorTemplate(TypedDict):
     surface: Literal["protocol", "tool", "params"]
     message: str
     code: NotRequired[int]
+    status: NotRequired[int]
     keyword: NotRequired[str]
     fields: NotRequired[list[str]]
     data: NotRequired[list[str]]
@@ -49,6 +50,7 @@ Method = TypedDict(
         "kind": Literal["request", "notification"],
         "capability": NotRequired[str],
         "handler": NotRequired[str],
+        "named_by": NotRequired[str],
         "negotiates": NotRequired[str],
         "params": NotRequired[JsonObject],
         "invalid": NotRequired[str],
@@ -106,6 +108,19 @@ class Sender(TypedDict):
     log_level: str
 
 
+class Http(TypedDict):
+    """What HTTP adds: the headers that name a session, and that repeat parts of the body; how streams begin."""
+
+    session: NotRequired[str]
+    version: NotRequired[str]
+    method: NotRequired[str]
+    name: NotRequired[str]
+    params: NotRequired[str]
+    marked: NotRequired[str]
+    resumes: NotRequired[bool]
+    primes: NotRequired[bool]
+
+
 class Revision(TypedDict):
     """What a server does under one dated version of the protocol; ``errors`` is the whole table."""
 
@@ -117,6 +132,7 @@ class Revision(TypedDict):
     tasks: NotRequired[str]
     asks: Literal["by_request", "in_result"]
     message: Message
+    http: Http
     meta: JsonObject
     logging: Logging
     client: NotRequired[dict[str, ClientCapability]]
@@ -153,6 +169,14 @@ class Limits(TypedDict):
     task_seconds: float
     poll_milliseconds: int
     page_size: NotRequired[int]
+    sessions: int
+    session_seconds: float
+    streams: int
+    stream_bytes: int
+    quiet_seconds: float
+    retry_milliseconds: int
+    head_bytes: int
+    request_seconds: float
 
 
 class Server(TypedDict):

@@ -13,13 +13,15 @@ import signal
 import time
 from collections import deque
 
+from tmkb.engine.effects import Send
 from tmkb.transport import framing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import FrameType
 
-    from tmkb.runtime import Runtime
+    from tmkb.runtime import Runtime, Sent
 
 _CHUNK = 65536
 _ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
@@ -37,7 +39,7 @@ def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POL
             _Polled(conversation, stdin, stdout, signals.fd).run()
     else:
         _threaded(conversation, stdin, stdout)
-    runtime.abandon(conversation.connection)
+    runtime.stop()
     runtime.log.write("shutdown")
     runtime.log.flush()
 
@@ -65,23 +67,23 @@ class _Conversation:
         """The answers to all lines that ``chunk`` completes; an empty chunk is the end of the input."""
         self.begun = True
         lines = self.lines.feed(chunk) if chunk else self.lines.finish()
-        answers: list[bytes] = []
+        sent: list[Sent] = []
         for line in lines:
             if isinstance(line, bytes):
-                answers += self.runtime.handle(self.connection, line)
+                sent += self.runtime.handle(self.connection, line)
             else:
-                answers += self.runtime.handle_too_large(self.connection)
+                sent += self.runtime.handle_too_large(self.connection)
         rest = b"" if chunk else self.end()
-        return b"".join(map(framing.line, answers)) + rest
+        return _lines(sent) + rest
 
     def end(self) -> bytes:
         """No more is read. Operations have a while to end; those that wait for the client's answer will not get it."""
         self.over = time.monotonic() + _REST
-        return b"".join(map(framing.line, self.runtime.end(self.connection)))
+        return _lines(self.runtime.end(self.connection))
 
     def due(self) -> float | None:
         """In how many seconds there is something to do for operations; None where none runs."""
-        due = self.runtime.due(self.connection)
+        due = self.runtime.due()
         if due is None or self.over is None:
             return due
         return min(due, max(0.0, self.over - time.monotonic()))
@@ -89,8 +91,13 @@ class _Conversation:
     def work(self) -> bytes:
         """What the operations that go on now have to say."""
         if self.over is not None and time.monotonic() >= self.over:
-            self.runtime.abandon(self.connection)
-        return b"".join(map(framing.line, self.runtime.work(self.connection)))
+            self.runtime.stop()
+        return _lines(self.runtime.work())
+
+
+def _lines(sent: Iterable[Sent]) -> bytes:
+    """All that is sent, as it goes on the stream; nobody is let go for a while here."""
+    return b"".join([framing.line(each.message) for each in sent if isinstance(each, Send)])
 
 
 class _Signals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tmkb.engine import message
 from tmkb.engine.effects import Send
+from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
 
 def listen(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """From now on tell of what is asked for and can be told, until the client cancels; begin by saying what."""
+    """From now on tell of what is asked for and can be told, until the client cancels; begin by saying what.
+
+    Raises ProtocolError where the client listens under this id already, or too often.
+    """
+    if request.id in connection.listening:
+        raise ProtocolError("id_in_use")
+    limit = connection.spec["server"]["limits"]["streams"]
+    if len(connection.listening) >= limit:
+        raise ProtocolError("too_many_streams", limit=limit)
     asked: Any = request.params["notifications"]  # the method's params schema has seen to it
     honoured: JsonObject = {}
     for method in revision["methods"].values():
@@ -27,16 +36,18 @@ def listen(connection: Connection, revision: Revision, request: Request) -> list
     connection.listening[request.id] = (revision, honoured)
     name = next(name for name, method in revision["methods"].items() if method.get("says") == "acknowledged")
     whose: JsonObject = {revision["subscription"]: request.id}
-    return [Send(message.notification(name, {"_meta": whose, "notifications": honoured}))]
+    return [Send(message.notification(name, {"_meta": whose, "notifications": honoured}), request.id)]
 
 
 def conclude(connection: Connection) -> list[Effect]:
-    """End every stream: the responses to the requests that opened them."""
+    """End every stream: the response to the request that opened it and, where one channel has them all, a notification
+    that it is cancelled; the specification asks for the one here and for the other there."""
     listening, connection.listening = connection.listening, {}
-    return [
-        effect
-        for request_id, (revision, _) in listening.items()
-        for effect in connection.give(
-            request_id, revision, "listen_result", {"_meta": {revision["subscription"]: request_id}}
-        )
-    ]
+    effects: list[Effect] = []
+    for request_id, (revision, _) in listening.items():
+        whose: JsonObject = {"_meta": {revision["subscription"]: request_id}}
+        effects += connection.give(request_id, revision, "listen_result", whose)
+        if connection.headers is None:
+            name = next(name for name, method in revision["methods"].items() if method.get("says") == "cancelled")
+            effects.append(Send(message.notification(name, {"requestId": request_id, **whose}), request_id))
+    return effects

@@ -1,0 +1,33 @@
+"""Every exchange of every transcript over HTTP: the same answers as on stdio."""
+
+import pytest
+
+from tests.emitted import Noted
+from tests.process import HttpServer
+from tests.test_conformance import CONVERSATIONS, TRANSCRIPTS
+from tmkb.conformance import replay
+from tmkb.conformance.http import Http
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """The address of a server of that name."""
+    running = {}
+
+    def address(server):
+        if server not in running:
+            running[server] = HttpServer("--server", server)
+        return running[server].address
+
+    yield address
+    assert [each.end() for each in running.values()] == [0] * len(running)
+    assert not [line for each in running.values() for line in each.log if "Traceback" in line]
+
+
+@pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
+def test_the_same_over_http(runtimes, servers, name, revision):
+    server = TRANSCRIPTS[name].value["server"]
+    target = Noted(Http(servers(server), runtimes(server).spec))
+    results = list(replay.replay(TRANSCRIPTS[name], revision, target))
+
+    assert [(result.number, result.differences) for result in results if result.differences] == []

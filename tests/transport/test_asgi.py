@@ -1,0 +1,320 @@
+"""A real server over HTTP: bad manners, several workers, and how it ends."""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.process import SERVE, TIMEOUT, HttpServer
+
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "sampling": {}, "roots": {}},
+}
+HASTY = """
+    kind: limits
+    extends: packaged
+    limits: {request_seconds: 0.5, quiet_seconds: 0.2, streams: 20, message_bytes: 100000}
+"""
+
+
+def alone(method, id=1, **params):
+    """The body and the headers of a request that describes itself."""
+    said = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    said |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    message = {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": META}}
+    return json.dumps(message), {**JSON, **said}
+
+
+def ask(server, method, /, token=None, **params):
+    """The response to a request: its status, and its message."""
+    body, headers = alone(method, **params)
+    headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
+        connection.request("POST", "/mcp", body, headers)
+        response = connection.getresponse()
+        *_, last = [line for line in response.read().splitlines() if line.strip(b": ")]
+        return response.status, json.loads(last.removeprefix(b"data: "))
+
+
+def raw(server, data):
+    """All that comes back for these bytes, to the end of the connection."""
+    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as peer:
+        with contextlib.suppress(OSError):
+            peer.sendall(data)
+        return b"".join(iter(lambda: received(peer), b""))
+
+
+def received(peer):
+    try:
+        return peer.recv(65536)
+    except ConnectionError:
+        return b""
+
+
+def stream(server, method="subscriptions/listen", **params):
+    """A connection whose stream has begun."""
+    body, headers = alone(method, **params)
+    lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": len(body)}.items()]
+    peer = socket.create_connection(("127.0.0.1", server.port), TIMEOUT)
+    peer.sendall("\r\n".join(["POST /mcp HTTP/1.1", "Host: localhost", *lines, "", body]).encode())
+    return peer
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("schemas")
+    (folder / "limits.yaml").write_text("\n".join(line[4:] for line in HASTY.splitlines()))
+    with HttpServer("--server", "everything", "--schemas", str(folder)) as server:
+        yield server
+        assert ask(server, "tools/list")[0] == 200  # whatever has been done to it
+    _, traceback, said = "\n".join(server.log).partition("Traceback")
+    assert not traceback, said[:3000]
+
+
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", b"403"),
+        (b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", b"404"),
+        (b"GET //mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", b"404"),
+        (b"GET /mcp%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", b"404"),
+        (HEAD + b"X: " + b"x" * 200_000 + b"\r\n\r\n", b"4"),
+        (HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n", b"400"),
+        (HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", b"400"),
+        (HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n", b"400"),
+        (HEAD + b"Content-Length: 200000\r\nConnection: close\r\n\r\n" + b" " * 1000, b"413"),
+        (HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"4000\r\n" + b" " * 0x4000 + b"\r\n" * 1
+         + (b"4000\r\n" + b" " * 0x4000 + b"\r\n") * 20, b"413"),
+        (HEAD + b"Content-Length: 100\r\n\r\n{", b"408"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", b"400"),
+    ],
+    ids=["host", "dots", "slashes", "nul", "head", "two-lengths", "lengths-differ", "bad-chunk", "large", "endless",
+         "slow-body", "tls"],
+)  # fmt: skip
+def test_bad_manners_get_a_clear_status(hasty, data, status):
+    assert raw(hasty, data).split(b" ")[1].startswith(status)
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(hasty):
+    began = time.monotonic()
+
+    assert raw(hasty, b"POST /mcp HTTP/1.1\r\nHost: loc") == b""
+    assert time.monotonic() - began < TIMEOUT / 2
+
+
+def test_abandoned_streams_are_bounded_and_calls_are_served_beside_them(hasty):
+    wanted = {"toolsListChanged": True}
+    streams = [stream(hasty, id=number, notifications=wanted) for number in range(60)]
+    statuses = [each.recv(200).split(b" ")[1] for each in streams]
+
+    assert (statuses.count(b"200"), statuses.count(b"503")) == (20, 40)
+    assert ask(hasty, "tools/list")[0] == 200
+    for each in streams:
+        each.close()
+    deadline = time.monotonic() + TIMEOUT
+    while (again := stream(hasty, id=1, notifications=wanted)).recv(200).split(b" ")[1] == b"503":
+        again.close()
+        assert time.monotonic() < deadline
+    again.close()
+
+
+def test_a_stream_says_that_it_is_still_there(hasty):
+    peer = stream(hasty, id=1, notifications={"toolsListChanged": True})
+    seen = b""
+    while b"\n:\n\n" not in seen.replace(b"\r\n", b"\n"):
+        seen += peer.recv(4096)
+    peer.close()
+
+    assert b"notifications/subscriptions/acknowledged" in seen
+
+
+def test_a_client_that_never_reads_is_given_up(hasty):
+    peer = stream(hasty, id=1, notifications={"toolsListChanged": True})
+    for _ in range(50):
+        assert ask(hasty, "tools/call", name="test_trigger_tool_change")[0] == 200
+    peer.close()
+
+
+def test_operations_go_on_side_by_side(hasty):
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(ask(hasty, "tools/call", name="test_slow"))) for _ in range(10)
+    ]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    assert ask(hasty, "tools/list")[0] == 200
+    for thread in threads:
+        thread.join(TIMEOUT)
+
+    assert [status for status, _ in answers] == [200] * 10
+    assert time.monotonic() - began < TIMEOUT / 2
+
+
+def test_the_end_lets_finish_what_runs_and_tells_who_listens():
+    with HttpServer("--server", "everything") as server:
+        listener = stream(server, id="s", notifications={"toolsListChanged": True})
+        listener.recv(10)
+        slow = stream(server, "tools/call", id=7, name="test_slow")
+        time.sleep(0.1)
+        assert server.end() == 0
+        said = [b"".join(iter(lambda peer=peer: received(peer), b"")) for peer in (listener, slow)]
+        for peer in (listener, slow):
+            peer.close()
+
+    assert b'"id":"s","result"' in said[0]
+    assert b'"id":7,"result"' in said[1]
+    assert server.log[-1] == "[INFO] MCP server shutdown"
+
+
+def test_a_stateless_conversation_does_not_notice_two_workers():
+    with HttpServer("--server", "everything", "--workers", "2") as server:
+        _, discovered = ask(server, "server/discover")
+        assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
+        assert "extensions" not in discovered["result"]["capabilities"]
+        for _ in range(20):  # each may reach another worker
+            tool = {"name": "test_input_required_result_multi_round"}
+            result, answers = ask(server, "tools/call", **tool)[1]["result"], [{"name": "Ann"}, {"color": "blue"}]
+            for content in answers:
+                ((key, _),) = result["inputRequests"].items()
+                given = {key: {"action": "accept", "content": content}}
+                again = {**tool, "inputResponses": given, "requestState": result["requestState"]}
+                result = ask(server, "tools/call", **again)[1]["result"]
+            assert result["resultType"] == "complete"
+        assert ask(server, "initialize", protocolVersion="2025-11-25")[0] == 404
+        assert server.end() == 0
+
+
+def test_a_worker_that_dies_is_replaced():
+    with HttpServer("--workers", "2") as server:
+        assert ask(server, "tools/list")[0] == 200
+        time.sleep(1.5)  # one that lived shorter would not be
+        children = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        os.kill(int(children[0]), 9)
+        assert [ask(server, "tools/list")[0] for _ in range(20)] == [200] * 20
+        assert server.end() == 0
+
+
+def test_a_token_is_asked_for(tmp_path):
+    said = json.loads(subprocess.run([*SERVE[:-1], "token", "--json"], capture_output=True, check=True).stdout)
+    assert hashlib.sha256(said["token"].encode()).hexdigest() == said["digest"]
+    file = tmp_path / "tokens"
+    file.write_text(f"# Ann's laptop\n{said['digest']}\n")
+    with HttpServer("--auth-tokens", str(file)) as server:
+        assert ask(server, "tools/list")[0] == 401
+        assert ask(server, "tools/list", token="x")[0] == 401
+        assert ask(server, "tools/list", token=said["token"])[0] == 200
+
+
+def test_a_unix_socket_is_its_owners(tmp_path):
+    path = str(tmp_path / "s")
+    with HttpServer(at=("--uds", path)) as server:
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        body, headers = alone("tools/list")
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(path)
+            lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": len(body)}.items()]
+            peer.sendall("\r\n".join(["POST /mcp HTTP/1.1", "Host: localhost", *lines, "", body]).encode())
+            assert peer.recv(100).startswith(b"HTTP/1.1 200")
+        assert refused("--uds", path) == f"{path}:1:1: Cannot listen here: something is listening there already."
+        assert server.end() == 0
+    with HttpServer(at=("--uds", path)):  # what was left behind is no obstacle
+        pass
+
+
+def refused(*arguments):
+    """What is said instead of serving."""
+    done = subprocess.run(
+        [*SERVE, *arguments], check=False, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 2
+    return done.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--http", "0.0.0.0:0"],
+            "--http:1:1: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
+            "--auth-tokens FILE.",
+        ),
+        (
+            ["--http", "0.0.0.0:0", "--allow-remote"],
+            "--http:1:1: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
+            "--auth-tokens FILE.",
+        ),
+        (["--http", "8321"], "--http:1:1: '8321' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--http", "localhost:99999"], "--http:1:1: 'localhost:99999' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--allow-remote"], "--http:1:1: '' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--http", "127.0.0.1:0", "--workers", "0"], "--workers:1:1: Cannot work with 0 processes here. Leave --workers out for one."),
+        (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_so_is_said(arguments, said):
+    assert refused(*arguments) == said
+
+
+def test_a_file_of_tokens_is_read_with_care(tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text("# mine\nsecret\n")
+    assert "tokens:2:1: No SHA-256 of a token." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
+    file.write_text("# nobody\n")
+    assert "The file holds nothing." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
+
+
+def test_a_port_in_use_is_said():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert refused("--http", where) == f"{where}:1:1: Cannot listen here: Address already in use."
+
+
+def test_what_is_missing_without_the_extra_is_said(tmp_path):
+    (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('uvicorn', name='uvicorn')")
+    done = subprocess.run(
+        [*SERVE, "--http", "127.0.0.1:0"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.stderr == (
+        "--http:1:1: This needs the module uvicorn, which is not installed. Install it with: pip install 'tmkb[http]'\n"
+    )
+
+
+def test_nothing_of_it_is_loaded_over_stdio():
+    code = "import sys; from tmkb.cli import serve; serve.serve({}); print(*sys.modules, file=sys.stderr)"
+    plain = {
+        key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")
+    }  # it imports much itself
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.splitlines()[-1].split())
+
+    assert not loaded & {
+        "uvicorn",
+        "asyncio",
+        "h11",
+        "tmkb.engine.headers",
+        "tmkb.transport.http",
+        "argparse",
+        "base64",
+    }

@@ -1,0 +1,411 @@
+"""The endpoint without a socket: sessions, streams and what comes back to them, and who is let in."""
+
+import copy
+import hashlib
+import json
+
+import pytest
+
+from tmkb.runtime import Runtime
+from tmkb.transport.guard import Guard
+from tmkb.transport.http import Call, Endpoint
+
+LOCAL = {"host": "127.0.0.1:8321"}
+JSON = {**LOCAL, "content-type": "application/json", "accept": "application/json, text/event-stream"}
+VERSION = "io.modelcontextprotocol/protocolVersion"
+META = {VERSION: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+class Client:
+    """Calls an endpoint of the server everything; what an answer says is read when it is asked for."""
+
+    def __init__(self, runtimes, quiet, **limits):
+        found = runtimes("everything")
+        spec = {**found.spec, "server": copy.deepcopy(found.spec["server"])}
+        spec["server"]["limits"].update(limits)
+        self.endpoint = Endpoint(Runtime(spec, found.provider, quiet(spec)), Guard())
+        self.session = {}
+
+    def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
+        return self.endpoint.receive(Call(verb, path, JSON if headers is None else headers, body), lambda: None)
+
+    def send(self, method=None, id=None, more=None, **params):
+        message = {"jsonrpc": "2.0"} | ({} if id is None else {"id": id}) | ({"method": method} if method else {})
+        message |= ({"params": params} if params else {}) | (more or {})
+        return self.call(headers={**JSON, **self.session}, body=json.dumps(message).encode())
+
+    def shake(self, revision="2025-11-25", **capabilities):
+        answer = self.send("initialize", 0, protocolVersion=revision, capabilities=capabilities)
+        self.session = {"mcp-session-id": answer.headers["mcp-session-id"]}
+        self.send("notifications/initialized")
+        return answer
+
+    def alone(self, method, id=1, headers=None, **params):
+        said = {"mcp-protocol-version": "2026-07-28", "mcp-method": method} if headers is None else headers
+        params["_meta"] = META | params.get("_meta", {})
+        message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        return self.call(headers={**JSON, **said}, body=json.dumps(message).encode())
+
+    def change(self, id):
+        answer = self.send("tools/call", id, name="test_trigger_tool_change")
+        self.work()
+        assert json.loads(answer.take())["id"] == id
+
+    def listen(self, **headers):
+        return self.call("GET", {**LOCAL, "accept": "text/event-stream", **self.session, **headers})
+
+    def work(self):
+        while self.endpoint.due() is not None:
+            self.endpoint.work()
+
+
+@pytest.fixture
+def client(runtimes, quiet):
+    return Client(runtimes, quiet)
+
+
+def events(answer):
+    """(id, message) of each event; what is no message is left out."""
+    found = []
+    for event in answer.take().decode().split("\n\n"):
+        fields = dict(line.partition(": ")[::2] for line in event.splitlines())
+        if fields.get("data"):
+            found.append((fields.get("id"), json.loads(fields["data"])))
+    return found
+
+
+def error(answer):
+    return answer.status, json.loads(answer.take())["error"]["message"]
+
+
+def test_a_session_is_named_and_ends(client):
+    answer = client.shake()
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert json.loads(answer.take())["result"]["protocolVersion"] == "2025-11-25"
+    assert json.loads(client.send("ping", 1).take()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert client.call("DELETE", {**LOCAL, **client.session}).status == 204
+    assert error(client.send("ping", 2)) == (404, "There is no such session, or it has expired. Send initialize again")
+    assert client.endpoint.runtime.connections == set()
+
+
+def test_a_client_without_a_session_is_told_so(client):
+    assert error(client.send("tools/list", 1)) == (
+        400,
+        "Server not initialized. Send initialized notification first.",
+    )
+    assert client.endpoint.sessions == {}
+
+
+def test_a_notification_is_accepted_with_nothing(client):
+    client.shake()
+    answer = client.send("notifications/roots/list_changed")
+
+    assert (answer.status, answer.ended, answer.take()) == (202, True, b"")
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "said"),
+    [
+        ({"path": "/"}, 404, "There is nothing at /. The endpoint is /mcp"),
+        ({"path": "/mcp/../etc"}, 404, "There is nothing at /mcp/../etc. The endpoint is /mcp"),
+        ({"verb": "PUT"}, 405, "PUT is not served here. Permitted: POST"),
+        ({"verb": "GET"}, 405, "GET is not served here. Permitted: POST"),
+        ({"headers": {**JSON, "content-type": "text/plain"}}, 415, "The header Content-Type has to be application/json"),
+        (
+            {"headers": {**JSON, "accept": "text/html"}},
+            406,
+            "The header Accept has to permit application/json and text/event-stream",
+        ),
+        ({"body": b"{"}, 400, "Parse error"),
+        ({"body": b"[]"}, 400, "Invalid Request"),
+        ({"body": None}, 413, "Message too large. Limit: 10485760 bytes"),
+        (
+            {"headers": {**JSON, "host": "evil.example"}},
+            403,
+            "This server does not answer to the host evil.example. Permit it with --allow-host",
+        ),
+        (
+            {"headers": {**JSON, "origin": "http://evil.example"}},
+            403,
+            "Pages of http://evil.example may not call this server. Permit them with --allow-origin",
+        ),
+        ({"headers": {**JSON, "mcp-session-id": "x"}}, 404, "There is no such session, or it has expired. Send initialize again"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_before_the_body_counts(client, call, status, said):
+    answer = client.call(**call)
+
+    assert error(answer) == (status, said)
+    assert (status == 405) == ("allow" in answer.headers)
+
+
+def test_health(client):
+    assert client.call("GET", {"host": "anything"}, path="/healthz").take() == b"ok\n"
+    assert client.call("HEAD", {}, path="/healthz").status == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1:8321", "[::1]:99", "[::1]", "LOCALHOST:8321"])
+def test_loopback_names_are_ours(client, host):
+    headers = {**JSON, "host": host, "origin": f"http://{host}"}
+
+    assert client.call(headers=headers, body=b"{").status == 400
+
+
+def test_a_token_opens_and_its_session_is_nobody_elses(runtimes, quiet):
+    client = Client(runtimes, quiet)
+    digests = [hashlib.sha256(token).hexdigest() for token in (b"one", b"two")]
+    client.endpoint.guard = Guard(tokens=digests)
+    asking = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    )
+
+    def said(token, more=()):
+        return client.call(headers={**JSON, **token, **dict(more)}, body=asking.encode())
+
+    for wrong in ({}, {"authorization": "Bearer three"}, {"authorization": "Basic one"}, {"authorization": "Bearer "}):
+        answer = said(wrong)
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+    session = {"mcp-session-id": said({"authorization": "Bearer one"}).headers["mcp-session-id"]}
+    assert said({"authorization": "bearer two"}, session).status == 404
+    assert said({"authorization": "Bearer one"}, session).status == 200
+
+
+def test_a_slow_call_is_a_stream_that_can_be_gone_on_with(client):
+    client.shake()
+    answer = client.send("tools/call", 1, name="test_reconnection")
+    first = answer.take().decode()
+    assert (answer.headers["content-type"], answer.ended) == ("text/event-stream", True)
+    assert first.startswith("id: 2-1\ndata: \n\n")
+    assert "retry: 200" in first
+    client.endpoint.runtime.jobs[0].due = 0
+    client.work()
+    again = client.listen(**{"last-event-id": "2-1"})
+
+    assert [(id, message["id"]) for id, message in events(again)] == [("2-2", 1)]
+    assert again.ended
+    assert [id for id, _ in events(client.listen(**{"last-event-id": "2-1"}))] == ["2-2"]  # once more
+    assert error(client.listen(**{"last-event-id": "99-1"})) == (
+        404,
+        "There is no stream to go on with after the event 99-1",
+    )
+
+
+def test_a_lost_connection_is_no_cancellation(client):
+    client.shake()
+    answer = client.send("tools/call", 1, name="test_tool_with_progress", _meta={"progressToken": "t"})
+    (first, _), *_ = events(answer)
+    client.endpoint.gone(answer)
+    client.work()
+    rest = events(client.listen(**{"last-event-id": first}))
+
+    assert [message.get("id") for _, message in rest][-1] == 1
+    assert len(rest) > 1
+
+
+def test_an_answer_to_a_question_goes_on_in_the_stream_of_its_call(client):
+    client.shake(elicitation={})
+    answer = client.send("tools/call", 7, name="test_elicitation", arguments={"message": "Who?"})
+    ((_, question),) = events(answer)
+    assert question["method"] == "elicitation/create"
+    given = client.send(more={"id": question["id"], "result": {"action": "decline"}})
+
+    assert (given.status, given.take()) == (202, b"")
+    assert [message["id"] for _, message in events(answer)] == [7]
+    assert answer.ended
+
+
+def test_what_belongs_to_no_request_waits_for_a_listener(client):
+    client.shake()
+    client.change(1)
+    listener = client.listen()
+    assert [message["method"] for _, message in events(listener)] == ["notifications/tools/list_changed"]
+    client.change(2)
+    assert [message["method"] for _, message in events(listener)] == ["notifications/tools/list_changed"]
+    other = client.listen()  # one takes the place of the other: nothing is told twice
+    client.change(3)
+    assert listener.ended
+    assert len(events(other)) == 1
+
+
+def test_a_cancelled_call_ends_its_stream_without_a_response(client):
+    client.shake()
+    answer = client.send("tools/call", 1, name="test_slow")
+    assert not answer.begun
+    client.send("notifications/cancelled", requestId=1)
+
+    assert (answer.ended, events(answer)) == (True, [])
+    assert client.endpoint.waiting == {}
+
+
+def test_an_id_that_waits_is_not_given_twice(client):
+    client.shake()
+    client.send("tools/call", 1, name="test_slow")
+
+    assert error(client.send("ping", 1)) == (400, "A request of this id has not been answered yet")
+
+
+@pytest.mark.parametrize(
+    ("header", "status"), [("2025-11-25", 200), ("2025-06-18", 200), ("1999-01-01", 400), ("rubbish", 400)]
+)
+def test_the_header_names_a_revision(client, header, status):
+    client.shake()
+    client.session["mcp-protocol-version"] = header
+
+    assert client.send("ping", 1).status == status
+
+
+def test_an_old_client_may_send_any_version_header(client):
+    client.shake("2024-11-05")
+    client.session["mcp-protocol-version"] = "rubbish"
+
+    assert client.send("ping", 1).status == 200
+
+
+def test_a_batch_is_answered_at_once(client):
+    client.shake("2025-03-26")
+    lines = [{"jsonrpc": "2.0", "id": id, "method": "ping"} for id in (1, 2)]
+    answer = client.call(headers={**JSON, **client.session}, body=json.dumps(lines).encode())
+
+    assert [response["id"] for response in json.loads(answer.take())] == [1, 2]
+    assert client.endpoint.waiting == {}
+
+
+def test_sessions_are_bounded_and_the_idlest_goes(runtimes, quiet):
+    client = Client(runtimes, quiet, sessions=2)
+    sessions = []
+    for _ in range(3):
+        client.session = {}
+        client.shake()
+        sessions.append(client.session)
+    statuses = []
+    for client.session in sessions:
+        statuses.append(client.send("ping", 1).status)
+
+    assert statuses == [404, 200, 200]
+
+
+def test_a_session_expires(runtimes, quiet):
+    client = Client(runtimes, quiet, session_seconds=0.001)
+    client.shake()
+    next(iter(client.endpoint.sessions.values())).seen -= 1
+
+    assert client.send("ping", 1).status == 404
+    assert client.endpoint.runtime.connections == set()
+
+
+def test_a_client_that_does_not_read_is_cut_off(runtimes, quiet):
+    client = Client(runtimes, quiet, stream_bytes=500)
+    client.shake()
+    listener = client.listen()
+    for number in range(1, 20):
+        client.change(number)
+
+    assert listener.cut
+    assert listener.waiting <= 500
+
+
+# Requests that describe themselves
+
+
+def test_a_request_leaves_nothing_behind(client):
+    answer = client.alone("tools/list")
+
+    assert (answer.status, json.loads(answer.take())["result"]["resultType"]) == (200, "complete")
+    assert client.endpoint.runtime.connections == set()
+    assert client.endpoint.open == client.endpoint.waiting == client.endpoint.keys == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "headers", "status", "code"),
+    [
+        ("tools/list", {}, {}, 400, -32020),
+        ("tools/list", {}, {"mcp-protocol-version": "2026-07-28"}, 400, -32020),
+        ("tools/list", {}, {"mcp-protocol-version": "2025-11-25", "mcp-method": "tools/list"}, 400, -32020),
+        ("tools/list", {}, {"mcp-protocol-version": "2026-07-28", "mcp-method": "TOOLS/LIST"}, 400, -32020),
+        ("no/such", {}, {"mcp-protocol-version": "2026-07-28", "mcp-method": "no/such"}, 404, -32601),
+        ("ping", {}, {"mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}, 404, -32601),
+        ("tools/call", {"name": "x"}, None, 400, -32020),
+        ("tools/list", {"_meta": {VERSION: "2020-01-01"}}, None, 400, -32020),
+        ("tools/list", {"_meta": {VERSION: 5}}, None, 400, -32602),
+    ],
+)
+def test_headers_say_what_the_body_says(client, method, params, headers, status, code):
+    answer = client.alone(method, 5, headers, **params)
+    said = json.loads(answer.take())
+
+    assert (answer.status, said["error"]["code"], said["id"]) == (status, code, 5)
+
+
+def named(value, header="mcp-name", **more):
+    return {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", header: value, **more}
+
+
+@pytest.mark.parametrize(
+    ("region", "header", "status"),
+    [
+        ("Hello", "Hello", 200),
+        ("Hello", "  Hello\t", 200),
+        ("Hello", "=?base64?SGVsbG8=?=", 200),
+        ("Hello", "=?base64?SGVsbG8?=", 400),
+        ("Hello", "=?base64?SGVs!!!bG8=?=", 400),
+        ("Hello", "=?BASE64?SGVsbG8=?=", 400),
+        ("Hello", "=?base64?/w==?=", 400),
+        ("SGVsbG8=", "SGVsbG8=", 200),
+        ("=?base64?SGVsbG8=", "=?base64?SGVsbG8=", 200),
+        ("Grüße", "=?base64?R3LDvMOfZQ==?=", 200),
+        ("Hello", "hello", 400),
+        ("Hello", None, 400),
+        (None, None, 200),
+    ],
+)
+def test_a_marked_argument_is_a_header_too(client, region, header, status):
+    said = named("test_x_mcp_header") | ({} if header is None else {"mcp-param-region": header})
+    arguments = {} if region is None else {"region": region}
+
+    assert client.alone("tools/call", 1, said, name="test_x_mcp_header", arguments=arguments).status == status
+
+
+def test_a_stream_hears_what_others_bring_about(client):
+    stream = client.alone("subscriptions/listen", "s", notifications={"toolsListChanged": True})
+    tool = "test_trigger_tool_change"
+    client.alone("tools/call", 2, named(tool), name=tool)
+    client.work()
+    (_, acknowledged), (id_, changed) = events(stream)
+
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    assert (id_, changed["method"]) == (None, "notifications/tools/list_changed")
+    client.endpoint.end()
+    assert [message["id"] for _, message in events(stream)] == ["s"]  # and no notification of a cancellation
+    assert stream.ended
+
+
+def test_a_lost_connection_is_a_cancellation(client):
+    answer = client.alone("tools/call", 1, named("test_slow"), name="test_slow")
+    client.endpoint.gone(answer)
+
+    assert client.endpoint.runtime.jobs == []
+    assert client.endpoint.open == client.endpoint.waiting == client.endpoint.keys == {}
+
+
+def test_streams_are_bounded_and_other_calls_are_not(runtimes, quiet):
+    client = Client(runtimes, quiet, streams=2)
+    listening = [client.alone("subscriptions/listen", id, notifications={"toolsListChanged": True}) for id in (1, 2, 3)]
+
+    assert [each.status for each in listening] == [200, 200, 503]
+    assert client.alone("tools/list").status == 200
+    tool = "test_tool_with_progress"
+    token = {"progressToken": 1}
+    assert client.alone("tools/call", 1, named(tool), name=tool, _meta=token).status == 200
+
+
+def test_a_task_outlives_the_request_that_began_it(client):
+    tool = "slow_compute"
+    able = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+    arguments = {"seconds": 0, "label": "x"}
+    begun = client.alone("tools/call", 1, named(tool), name=tool, arguments=arguments, _meta=able)
+    task = json.loads(begun.take())["result"]["taskId"]
+    client.work()
+    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get", "mcp-name": task}
+    seen = json.loads(client.alone("tasks/get", 2, said, taskId=task, _meta=able).take())["result"]
+
+    assert seen["status"] == "completed"

@@ -1,0 +1,159 @@
+"""``tmkb serve --http`` and ``--uds``: where to listen, whom to let in, and how many processes work."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import ipaddress
+import os
+import re
+import socket
+import sys
+from typing import Any
+
+from tmkb import log
+from tmkb.cli.service import Service
+from tmkb.errors import Problem, SpecError
+from tmkb.runtime import Runtime
+from tmkb.spec.model import Spec
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_BACKLOG = 1024  # connections that wait to be accepted
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command that are about HTTP."""
+    http = parser.add_argument_group("HTTP", "without --http or --uds the server talks over stdin and stdout")
+    http.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at http://HOST:PORT/mcp")
+    http.add_argument("--uds", metavar="PATH", help="the same on a Unix domain socket")
+    http.add_argument("--allow-remote", action="store_true", help="listen beyond this machine; needs --auth-tokens")
+    http.add_argument("--allow-host", action="append", metavar="HOST", help="another name of this server (repeatable)")
+    http.add_argument(
+        "--allow-origin", action="append", metavar="ORIGIN", help="pages that may call it, as https://HOST (repeatable)"
+    )
+    http.add_argument(
+        "--auth-tokens", metavar="FILE", help="the SHA-256 of each token that opens, a line each; see `tmkb token`"
+    )
+    http.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for clients without a handshake")
+
+
+def wanted(args: argparse.Namespace) -> bool:
+    """Whether the options ask for HTTP."""
+    return any((args.http, args.uds, args.allow_remote, args.allow_host, args.allow_origin, args.auth_tokens)) or (
+        args.workers != 1
+    )
+
+
+def listen(args: argparse.Namespace, found: Service, output: log.Log, key: bytes | None) -> int:
+    """Serve until a signal comes. Raises SpecError where that cannot be done so."""
+    try:
+        from tmkb.transport import asgi, guard
+    except ImportError as error:
+        raise SpecError([Problem("extra_missing", "--http", extra="http", module=error.name)]) from error
+
+    hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
+    tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
+    spec = found.spec if args.workers == 1 else _for_workers(found.spec, args.workers)
+    bound, address = _bound(args, bool(tokens))
+    found.announce(output, address)
+    output.flush()
+    key = key or os.urandom(32)
+    admitted = guard.Guard(hosts, args.allow_origin or [], tokens)
+
+    def work() -> None:
+        asgi.serve(Runtime(spec, found.provider, output, key), admitted, bound)
+
+    if args.workers == 1:
+        work()
+        return 0
+    from tmkb.transport import workers
+
+    return workers.run(args.workers, work)
+
+
+def _for_workers(spec: Spec, workers: int) -> Spec:
+    """``spec`` without what one process would have to know of another: sessions, tasks, subscriptions."""
+    if workers < 1 or not hasattr(os, "fork"):
+        raise SpecError([Problem("bad_workers", "--workers", count=workers)])
+    names = [name for name in spec["server"]["revisions"] if "sender" in spec["revisions"][name]]
+    if not names:
+        raise SpecError([Problem("workers_need_stateless", "--workers", server=spec["server"]["name"])])
+    tasks = {spec["revisions"][name].get("tasks", "") for name in names}
+    server: Any = copy.deepcopy(spec["server"])
+    for capability in server["capabilities"].values():
+        for key in ("listChanged", "subscribe", *tasks):
+            capability.pop(key, None)
+    server["capabilities"] = {
+        name: each for name, each in server["capabilities"].items() if name != "extensions" or each
+    }
+    alone: Any = {**spec, "server": {**server, "revisions": names}}
+    return alone  # type: ignore[no-any-return] # a Spec with less in it
+
+
+def _bound(args: argparse.Namespace, guarded: bool) -> tuple[socket.socket, str]:
+    """A socket that listens, and its address for people."""
+    try:
+        if args.uds:
+            return _unix(args.uds), f"{args.uds}:/mcp"
+        host, port = _address(args.http or "")
+        if not _is_loopback(host) and not (args.allow_remote and guarded):
+            raise SpecError([Problem("remote_not_allowed", "--http", host=host)])
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        bound = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        where = args.uds or args.http
+        reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
+        raise SpecError([Problem("cannot_listen", where, reason=reason)]) from error
+    shown = f"[{host}]" if ":" in host else host
+    return bound, f"http://{shown}:{bound.getsockname()[1]}/mcp"
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise SpecError([Problem("bad_address", "--http", text=text)])
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _unix(path: str) -> socket.socket:
+    """A socket at ``path`` that only its owner may use. One that was left behind is replaced, one in use is not."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+            raise OSError(None, "something is listening there already")
+        except ConnectionRefusedError:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+    bound = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        bound.bind(path)
+    finally:
+        os.umask(before)
+    bound.listen(_BACKLOG)
+    return bound
+
+
+def _tokens(file: str) -> list[str]:
+    """The digests of ``file``; lines that begin with # are for people. Raises SpecError."""
+    try:
+        with open(file, encoding="utf-8") as lines:
+            found = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise SpecError([Problem("unreadable", file, reason=reason)]) from error
+    said = [(number, line.lower()) for number, line in found if line and not line.startswith("#")]
+    wrong = [Problem("not_a_digest", file, number, 1) for number, line in said if not _DIGEST.fullmatch(line)]
+    if wrong or not said:
+        raise SpecError(wrong or [Problem("empty", file)])
+    if os.name == "posix" and os.stat(file).st_mode & 0o022:
+        sys.stderr.write(f"{file}: Others may write to this file, and let themselves in.\n")
+    return [line for _, line in said]

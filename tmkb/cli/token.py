@@ -1,0 +1,23 @@
+"""``tmkb token``: a new bearer token for a server over HTTP, and the line that makes the server know it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import secrets
+
+from tmkb.cli import output
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    output.configure(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print both; neither is kept anywhere."""
+    token = secrets.token_urlsafe(32)
+    digest = hashlib.sha256(token.encode("ascii")).hexdigest()
+    text = f"{token}\n\nThe client sends:       Authorization: Bearer {token}\nInto --auth-tokens FILE:  {digest}"
+    output.write(args, {"token": token, "digest": digest}, text)
+    return 0

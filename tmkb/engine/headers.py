@@ -1,0 +1,118 @@
+"""What an HTTP request says beside its body: the same as the body, or it is refused.
+
+Specification: Basic / Transports / Streamable HTTP, Standard Request Headers and Custom Headers from Tool Parameters.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+
+from tmkb.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from tmkb.engine.message import Request
+    from tmkb.spec.model import Revision, Spec
+    from tmkb.values import JsonObject, JsonValue
+
+_OPENING, _CLOSING = "=?base64?", "?="
+
+
+def revision(spec: Spec, headers: Mapping[str, str]) -> Revision | None:
+    """The revision of those that requests name which ``headers`` name; None where they name none of them."""
+    for name in spec["server"]["revisions"]:
+        each = spec["revisions"][name]
+        if "sender" in each and headers.get(each["http"]["version"].lower(), "").strip() == name:
+            return each
+    return None
+
+
+def agree(spec: Spec, headers: Mapping[str, str], meta: JsonObject) -> None:
+    """Raises ProtocolError where ``meta`` names a revision and ``headers`` do not name the same."""
+    for name in spec["server"]["revisions"]:
+        each = spec["revisions"][name]
+        if "sender" in each and isinstance(named := meta.get(each["sender"]["revision"]), str):
+            _expect(headers, each["http"]["version"], named)
+            return
+
+
+def check(spec: Spec, governing: Revision, headers: Mapping[str, str], request: Request) -> None:
+    """Raises ProtocolError where a header that ``request`` has to have is missing, malformed or differs from it."""
+    for name, value, encoded in _repeated(spec, governing, request):
+        _expect(headers, name, value, encoded)
+
+
+def written(spec: Spec, governing: Revision, request: Request) -> dict[str, str]:
+    """The headers that a client sends with ``request``: the revision, and what they repeat of it."""
+    said = {governing["http"]["version"]: governing["revision"]}
+    for name, value, encoded in _repeated(spec, governing, request):
+        text = value if isinstance(value, str) else json.dumps(value)
+        said[name] = _encoded(text) if encoded else text
+    return said
+
+
+def _repeated(spec: Spec, governing: Revision, request: Request) -> Iterator[tuple[str, JsonValue, bool]]:
+    """Each header that repeats a part of ``request``: its name, that part, and whether it may be encoded."""
+    rules = governing["http"]
+    if "method" in rules:
+        yield rules["method"], request.method, False
+    method: Any = governing["methods"].get(request.method, {})
+    if "name" in rules and isinstance(named := request.params.get(method.get("named_by", "")), str):
+        yield rules["name"], named, True
+    if "params" in rules and "tools" in method.get("capability", ""):
+        tool = spec["tools"].get(str(request.params.get("name")))
+        schema = tool["input"] if tool is not None else {}
+        for name, value in _marked(schema, request.params.get("arguments"), rules["marked"]):
+            yield rules["params"] + name, value, True
+
+
+def _marked(schema: Any, arguments: Any, mark: str) -> Iterator[tuple[str, JsonValue]]:
+    """The name under which ``schema`` marks each of ``arguments`` that is also sent as a header, and its value."""
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    for key, inner in properties.items() if isinstance(arguments, dict) else ():
+        value = arguments.get(key)
+        if isinstance(inner, dict) and mark in inner and value is not None:
+            yield inner[mark], value
+        yield from _marked(inner, value, mark)
+
+
+def _expect(headers: Mapping[str, str], name: str, value: JsonValue, decode: bool = False) -> None:
+    given = headers.get(name.lower())
+    try:
+        said = _decoded(given.strip(" \t")) if given is not None and decode else given and given.strip(" \t")
+    except ValueError:
+        said = None
+    if said is None or not _same(said, value):
+        raise ProtocolError("header_mismatch", header=name)
+
+
+def _same(said: str, value: JsonValue) -> bool:
+    if isinstance(value, bool):
+        return said == ("true" if value else "false")
+    if isinstance(value, int | float):
+        try:
+            return float(said) == value
+        except ValueError:
+            return False
+    return said == value
+
+
+def _encoded(text: str) -> str:
+    """``text`` as a header can carry it."""
+    plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith(_OPENING)
+    return text if plain else f"{_OPENING}{base64.b64encode(text.encode()).decode()}{_CLOSING}"
+
+
+def _decoded(text: str) -> str:
+    """The text that a header stands for. Raises ValueError where it claims to be base64 and is not."""
+    if not (text.startswith(_OPENING) and text.endswith(_CLOSING) and len(text) >= len(_OPENING) + len(_CLOSING)):
+        return text
+    try:
+        return base64.b64decode(text[len(_OPENING) : -len(_CLOSING)], validate=True).decode("utf-8")
+    except binascii.Error as error:
+        raise ValueError(text) from error

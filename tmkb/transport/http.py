@@ -1,0 +1,348 @@
+"""Streamable HTTP without a socket: requests in, answers out. What a session is, is known here and nowhere else.
+
+A client that shakes hands has a session with one connection; a request that describes itself has a connection of its
+own.
+Specification: Basic / Transports / Streamable HTTP.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tmkb.engine import message, negotiation, refusal
+from tmkb.engine.connection import Connection
+from tmkb.engine.effects import Drop, Release, Send
+from tmkb.engine.message import Id
+from tmkb.errors import ProtocolError
+from tmkb.runtime import Runtime, Sent
+from tmkb.transport.guard import Guard
+from tmkb.transport.streams import JSON, Answer, Stream
+from tmkb.values import JsonValue
+
+PATH = "/mcp"
+HEALTH = "/healthz"
+_KEPT = 32  # streams of a session that can be gone on with
+
+
+class Call(NamedTuple):
+    """An HTTP request: the names of ``headers`` in lower case; ``body`` None where it was longer than we read."""
+
+    verb: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+class Session:
+    """A client that has shaken hands: its connection, whose it is, and its streams by their numbers.
+
+    The stream 0 is for what belongs to no request.
+    """
+
+    def __init__(self, connection: Connection, owner: str, most: int) -> None:
+        assert connection.negotiated is not None
+        self.id = secrets.token_urlsafe(24)
+        self.connection = connection
+        self.owner = owner
+        self.rules = connection.negotiated["http"]
+        self.most = most
+        self.seen = time.monotonic()
+        self.next = 0
+        self.streams: dict[int, Stream] = {}
+        self.general = self.open()
+
+    def open(self) -> Stream:
+        """A new stream. Of those that have ended only the newest are kept."""
+        ended = [number for number, stream in self.streams.items() if stream.ended]
+        for number in ended[: max(0, len(self.streams) - _KEPT)]:
+            del self.streams[number]
+        stream = Stream(self.next, self.rules.get("resumes", False), self.rules.get("primes", False), self.most)
+        self.streams[self.next] = stream
+        self.next += 1
+        return stream
+
+    @property
+    def idle(self) -> bool:
+        """Whether no response is being sent."""
+        return all(stream.answer is None or stream.answer.ended for stream in self.streams.values())
+
+
+class Endpoint:
+    """A server at one address, for any number of clients."""
+
+    def __init__(self, runtime: Runtime, guard: Guard) -> None:
+        self.runtime = runtime
+        self.guard = guard
+        self.limits = runtime.spec["server"]["limits"]
+        self.sessions: dict[str, Session] = {}
+        self.talking: dict[Connection, Session] = {}  # the same sessions
+        self.waiting: dict[tuple[Connection, Id], Stream] = {}  # where the answer to a request goes
+        self.keys: dict[Stream, list[tuple[Connection, Id]]] = {}  # of `waiting`
+        self.open: dict[Stream, Connection] = {}  # responses of clients without a session that go on
+
+    def receive(self, call: Call, wake: Callable[[], None]) -> Answer:
+        """The answer to ``call``, complete or not; ``wake`` is called whenever there is more of it."""
+        answer = Answer(wake, self.limits["stream_bytes"], {})
+        try:
+            self._receive(call, answer)
+        except ProtocolError as error:
+            self._refuse(answer, error)
+        return answer
+
+    def too_slow(self, wake: Callable[[], None]) -> Answer:
+        """The answer to a request that does not come to its end."""
+        answer = Answer(wake, self.limits["stream_bytes"], {"connection": "close"})
+        self._refuse(answer, ProtocolError("request_too_slow"))
+        return answer
+
+    def gone(self, answer: Answer) -> None:
+        """The client has closed its side before the end. Without a session that cancels what it has asked for."""
+        stream = answer.stream
+        if stream is None or stream.answer is not answer:
+            return
+        stream.detach()
+        if stream in self.open:
+            self._close(stream)
+
+    def quiet(self, answer: Answer) -> None:
+        """Nothing has been sent for a while."""
+        if answer.stream is not None and not answer.ended:
+            answer.stream.still_there()
+
+    def due(self) -> float | None:
+        """In how many seconds there is something to do for operations that run; None where none does."""
+        return self.runtime.due()
+
+    def work(self) -> None:
+        """Go on with the operations whose time has come."""
+        self._route(self.runtime.work())
+
+    def end(self) -> None:
+        """Tell all who listen that we end. What else runs may go on."""
+        for connection in [*self.open.values(), *(session.connection for session in self.sessions.values())]:
+            self._route(self.runtime.end(connection))
+        for session in self.sessions.values():
+            session.general.end()
+
+    def _receive(self, call: Call, answer: Answer) -> None:
+        if call.path == HEALTH and call.verb in ("GET", "HEAD"):
+            answer.complete(200, {"content-type": "text/plain"}, b"ok\n" if call.verb == "GET" else b"")
+            return
+        owner = self.guard.admit(call.headers)
+        if call.path != PATH:
+            raise ProtocolError("no_such_path", path=call.path, endpoint=PATH)
+        if call.verb == "POST":
+            self._post(call, owner, answer)
+        elif call.verb in ("GET", "DELETE") and (session := self._session(call, owner)) is not None:
+            self._listen(call, session, answer) if call.verb == "GET" else self._delete(session, answer)
+        else:
+            raise ProtocolError("no_such_verb", verb=call.verb, permitted="POST")
+
+    def _post(self, call: Call, owner: str, answer: Answer) -> None:
+        _acceptable(call.headers)
+        if call.body is None:
+            raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
+        session = self._session(call, owner)
+        try:
+            value = message.decode(call.body)
+        except ProtocolError as error:
+            self._refuse(answer, error, session)
+            return
+        if negotiation.describes_itself(self.runtime.spec, value, call.headers):
+            self._alone(self.runtime.connect(call.headers), value, answer)
+        elif session is not None:
+            self._continue(session, value, answer)
+        else:
+            self._begin(value, owner, answer)
+
+    def _alone(self, connection: Connection, value: JsonValue, answer: Answer) -> None:
+        """A request that describes itself; with its response the connection ends."""
+        stream = Stream(0, False, False, self.limits["stream_bytes"])
+        stream.attach(answer)
+        self.open[stream] = connection
+        self._exchange(connection, value, stream)
+        if stream not in self.keys:
+            self._close(stream)
+        elif self._crowded(connection):
+            self._close(stream)
+            raise ProtocolError("too_many_streams", limit=self.limits["streams"])
+
+    def _crowded(self, connection: Connection) -> bool:
+        """Whether there are too many streams; those that listen do not take the place of those that are worked on."""
+        listens = bool(connection.listening)
+        return sum(bool(each.listening) == listens for each in self.open.values()) > self.limits["streams"]
+
+    def _begin(self, value: JsonValue, owner: str, answer: Answer) -> None:
+        """A client without a session: it shakes hands, or is told that it has to."""
+        connection = self.runtime.connect()
+        stream = Stream(0, False, False, self.limits["stream_bytes"])
+        stream.attach(answer)
+        self._exchange(connection, value, stream)
+        if connection.negotiated is None or "session" not in connection.negotiated["http"]:
+            self._settle(stream)
+            self.runtime.abandon(connection)
+            return
+        self._make_room()
+        session = Session(connection, owner, self.limits["stream_bytes"])
+        self.sessions[session.id] = self.talking[connection] = session
+        answer.headers[session.rules["session"].lower()] = session.id
+
+    def _continue(self, session: Session, value: JsonValue, answer: Answer) -> None:
+        if any((session.connection, id_) in self.waiting for id_ in _ids(value)):
+            raise ProtocolError("id_in_use")
+        stream = session.open()
+        stream.attach(answer)
+        self._exchange(session.connection, value, stream)
+        if not _ids(value):
+            stream.end()
+
+    def _exchange(self, connection: Connection, value: JsonValue, stream: Stream) -> None:
+        """Hand ``value`` in, and what is said of it to where it belongs."""
+        self.keys[stream] = [(connection, id_) for id_ in _ids(value)]
+        self.waiting.update(dict.fromkeys(self.keys[stream], stream))
+        self._route(self.runtime.handle_value(connection, value), stream)
+        if not self.keys.get(stream):
+            self._settle(stream)
+        if not _ids(value) and stream.answer is not None and not stream.answer.begun:
+            stream.answer.complete(202)
+
+    def _route(self, sent: list[Sent], current: Stream | None = None) -> None:
+        for each in sent:
+            stream = self.waiting.get((each.connection, each.about)) if each.about is not None else None
+            if isinstance(each, Release):
+                if stream is not None:
+                    stream.release(self.limits["retry_milliseconds"])
+            elif isinstance(each, Drop):
+                if stream is not None:
+                    stream.end()
+                    self._settle(stream)
+            elif each.answers and (stream := stream or current) is not None:
+                stream.respond(each.message, _status(each))
+                self._settle(stream)
+                if stream in self.open and stream is not current:
+                    self._close(stream)
+            elif (stream := stream or self._general(each.connection)) is not None:
+                stream.add(each.message)
+
+    def _general(self, connection: Connection) -> Stream | None:
+        return self.talking[connection].general if connection in self.talking else None
+
+    def _settle(self, stream: Stream) -> None:
+        """No request waits for ``stream`` any more."""
+        for key in self.keys.pop(stream, ()):
+            self.waiting.pop(key, None)
+
+    def _close(self, stream: Stream) -> None:
+        """A client without a session is done, or has gone."""
+        self._settle(stream)
+        self.runtime.abandon(self.open.pop(stream))
+
+    def _listen(self, call: Call, session: Session, answer: Answer) -> None:
+        """Hear what belongs to no request, or the rest of a stream."""
+        if not _permits(call.headers.get("accept", "*/*"), "text/event-stream"):
+            raise ProtocolError("not_acceptable", wanted="text/event-stream")
+        event = call.headers.get("last-event-id")
+        if event is None or not session.rules.get("resumes"):
+            answer.begin_stream()
+            session.general.attach(answer)
+            return
+        number, _, count = event.partition("-")
+        stream = session.streams.get(int(number)) if number.isdecimal() else None
+        if stream is None or not count.isdecimal():
+            raise ProtocolError("no_such_event", event=event)
+        stream.attach(answer, int(count))
+
+    def _delete(self, session: Session, answer: Answer) -> None:
+        self._drop(session)
+        answer.complete(204)
+
+    def _session(self, call: Call, owner: str) -> Session | None:
+        """The session that ``call`` names; None where it names none. Raises ProtocolError where that is not there."""
+        for name in {each["http"]["session"].lower() for each in self._handshakes() if "session" in each["http"]}:
+            if (id_ := call.headers.get(name)) is None:
+                continue
+            self._expire()
+            session = self.sessions.get(id_)
+            if session is None or session.owner != owner:
+                raise ProtocolError("no_such_session")
+            session.seen = time.monotonic()
+            self._check_version(session, call.headers)
+            return session
+        return None
+
+    def _handshakes(self) -> list[Any]:
+        revisions = self.runtime.spec["revisions"]
+        return [revisions[name] for name in self.runtime.spec["server"]["revisions"]]
+
+    def _check_version(self, session: Session, headers: Mapping[str, str]) -> None:
+        header = session.rules.get("version")
+        said = headers.get(header.lower()) if header else None
+        if header and said is not None and said.strip() not in self.runtime.spec["revisions"]:
+            supported: Any = negotiation.versions(self.runtime.spec)
+            raise ProtocolError("bad_revision_header", header=header, requested=said, supported=supported)
+
+    def _expire(self) -> None:
+        oldest = time.monotonic() - self.limits["session_seconds"]
+        for session in [session for session in self.sessions.values() if session.seen < oldest and session.idle]:
+            self._drop(session)
+
+    def _make_room(self) -> None:
+        """Where there are too many sessions, the one that has been idle for longest goes."""
+        self._expire()
+        while len(self.sessions) >= self.limits["sessions"]:
+            self._drop(min(self.sessions.values(), key=lambda session: (not session.idle, session.seen)))
+
+    def _drop(self, session: Session) -> None:
+        del self.sessions[session.id], self.talking[session.connection]
+        self.runtime.abandon(session.connection)
+        for stream in session.streams.values():
+            self._settle(stream)
+            stream.end()
+
+    def _refuse(self, answer: Answer, error: ProtocolError, session: Session | None = None) -> None:
+        """What is wrong with the request itself, whose id has not been read."""
+        revision = negotiation.preferred(self.runtime.spec)
+        if session is not None:
+            revision = session.connection.revision
+        errors, omit_id = revision["errors"], session is None or revision["message"]["unread_id"] == "absent"
+        headers = {**JSON}
+        if error.error == "unauthorized":
+            headers["www-authenticate"] = "Bearer"
+        if error.error == "no_such_verb":
+            headers["allow"] = str(error.fields["permitted"])
+        body = message.error_response(None, refusal.wire_error(error, errors), omit_id)
+        answer.complete(errors[error.error].get("status", 400), headers, body)
+
+
+def _ids(value: JsonValue) -> list[Id]:
+    """The ids of the requests in a message or a batch of them."""
+    found: list[Id] = []
+    for each in value if isinstance(value, list) else [value]:
+        id_ = message.readable_id(each)
+        if id_ is not None and isinstance(each, dict) and "method" in each:
+            found.append(id_)
+    return found
+
+
+def _status(sent: Send) -> int:
+    """200 for results. A client that should have a session and has none is refused with 400."""
+    connection: Connection = sent.connection
+    homeless = connection.negotiated is None and connection.headers is None
+    return 400 if homeless and sent.status == 200 else sent.status or 200
+
+
+def _acceptable(headers: Mapping[str, str]) -> None:
+    """Raises ProtocolError where the body is no JSON, or the client does not take both kinds of answers."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise ProtocolError("wrong_media_type", wanted="application/json")
+    accept = headers.get("accept", "*/*")
+    if not (_permits(accept, "application/json") and _permits(accept, "text/event-stream")):
+        raise ProtocolError("not_acceptable", wanted="application/json and text/event-stream")
+
+
+def _permits(accept: str, kind: str) -> bool:
+    permitted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    return not permitted.isdisjoint({kind, kind.partition("/")[0] + "/*", "*/*"})

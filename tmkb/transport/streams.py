@@ -1,0 +1,164 @@
+"""Responses as they grow: one JSON document, or a stream of events that a client may come back to.
+
+Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+
+JSON = {"content-type": "application/json"}
+EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+
+
+class Answer:
+    """One HTTP response. Its head is fixed when it has `begun`; its body comes in pieces until it has `ended`."""
+
+    def __init__(self, wake: Callable[[], None], most: int, headers: Mapping[str, str]) -> None:
+        """``wake`` is called whenever there is more; ``most``: bytes that may wait; ``headers`` that it has anyway."""
+        self.wake = wake
+        self.most = most
+        self.status = 202
+        self.own = self.headers = dict(headers)
+        self.begun = self.ended = self.cut = False
+        self.pieces: list[bytes] = []
+        self.waiting = 0
+        self.stream: Stream | None = None
+
+    def complete(self, status: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> None:
+        """All of it at once, instead of anything that has not been sent."""
+        self.take()
+        self.ended = False
+        self._begin(status, {**(headers or {}), "content-length": str(len(body))})
+        self.put(body)
+        self.end()
+
+    def begin_stream(self) -> None:
+        """What follows are events."""
+        self._begin(200, EVENTS)
+
+    def put(self, piece: bytes) -> None:
+        """More of the body. A client that does not read what it has is cut off."""
+        if self.waiting and self.waiting + len(piece) > self.most:
+            self.cut = True
+            self.pieces.clear()
+            self.end()
+        if piece and not self.ended:
+            self.pieces.append(piece)
+            self.waiting += len(piece)
+            self.wake()
+
+    def take(self) -> bytes:
+        """What there is of the body since the last time."""
+        taken = b"".join(self.pieces)
+        self.pieces.clear()
+        self.waiting = 0
+        return taken
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.ended = True
+        self.wake()
+
+    def _begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.status, self.begun = status, True
+        self.headers = {**self.own, **headers}
+        self.wake()
+
+
+class Stream:
+    """Messages to one client in their order; what one response could not carry, a later one can.
+
+    ``number`` and a count make the ids of events, where the client's revision knows them.
+    """
+
+    def __init__(self, number: int, resumes: bool, primes: bool, most: int) -> None:
+        self.number = number
+        self.resumes = resumes
+        self.primes = resumes and primes
+        self.most = most  # bytes that are kept
+        self.kept: deque[tuple[int, bytes]] = deque()
+        self.size = 0
+        self.last = 0  # the count of the newest event
+        self.handed = 0  # of the newest that a response has
+        self.ended = False
+        self.answer: Answer | None = None
+
+    def attach(self, answer: Answer, after: int | None = None) -> None:
+        """Go on in ``answer`` with what came after the event ``after``, or with what no response has yet."""
+        if self.answer is not None:
+            self.answer.end()
+        self.answer, answer.stream = answer, self
+        if after is not None or self.kept:
+            self._begin(answer)
+        start = self.handed if after is None else after
+        for count, event in [*self.kept]:
+            if count > start:
+                self._hand(answer, count, event)
+        if self.ended:
+            answer.end()
+
+    def detach(self) -> None:
+        """The response has gone."""
+        self.answer = None
+
+    def add(self, message: bytes) -> None:
+        """One more event."""
+        self.last += 1
+        event = self._event(message)
+        self.kept.append((self.last, event))
+        self.size += len(event)
+        while self.size > self.most and len(self.kept) > 1:
+            self.size -= len(self.kept.popleft()[1])
+        if self.answer is not None:
+            self._begin(self.answer)
+            self._hand(self.answer, self.last, event)
+        if not self.resumes and self.answer is not None:
+            self.kept.clear()
+            self.size = 0
+
+    def respond(self, message: bytes, status: int) -> None:
+        """The last message; where nothing came before it, it is the whole response."""
+        if self.answer is not None and not self.answer.begun:
+            self.answer.complete(status, JSON, message)
+        else:
+            self.add(message)
+        self.end()
+
+    def release(self, milliseconds: int) -> None:
+        """Let the client go, if it knows how to come back, which it does after so many milliseconds."""
+        if self.answer is not None and self.primes:
+            self._begin(self.answer)
+            self.answer.put(b"retry: %d\n\n" % milliseconds)
+            self.answer.end()
+            self.detach()
+
+    def still_there(self) -> None:
+        """A sign of life, for all that stand between the client and us."""
+        if self.answer is not None:
+            self._begin(self.answer)
+            self.answer.put(b":\n\n")
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.ended = True
+        if self.answer is not None:
+            self._begin(self.answer)
+            self.answer.end()
+
+    def _begin(self, answer: Answer) -> None:
+        if answer.begun:
+            return
+        answer.begin_stream()
+        if self.primes and not self.last:
+            self.last = self.handed = 1
+            answer.put(self._event(b""))
+
+    def _hand(self, answer: Answer, count: int, event: bytes) -> None:
+        self.handed = count
+        answer.put(event)
+
+    def _event(self, message: bytes) -> bytes:
+        id_ = b"id: %d-%d\n" % (self.number, self.last) if self.resumes else b""
+        return b"%bdata: %b\n\n" % (id_, message)
