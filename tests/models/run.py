@@ -63,8 +63,11 @@ class Model:
         self.definitions["EmptyResult"] = {**self.definitions["Result"], "additionalProperties": False}
         self.schema = {**schema, self.place: self.definitions}
         properties = {name: each.get("properties", {}) for name, each in self.definitions.items()}
-        self.methods = {  # method → the definition of its message
-            each["method"]["const"]: name for name, each in properties.items() if "const" in each.get("method", {})
+        self.from_server = self.named("ServerRequest") | self.named("ServerNotification")
+        self.methods = {  # method → the definition of its message: a union of one has the same const, and comes before
+            each["method"]["const"]: name
+            for name, each in sorted(properties.items(), key=lambda item: item[0] in self.from_server)
+            if "const" in each.get("method", {})
         }
         self.results = {  # method → the definition of its result
             method: self.result(name) for method, name in self.methods.items() if name in self.named("ClientRequest")
@@ -80,7 +83,6 @@ class Model:
             for part in each.get("error", {}).get("allOf", [])
             if "properties" in part
         }
-        self.from_server = self.named("ServerRequest") | self.named("ServerNotification")
         self.validators = {}
 
     def named(self, name):
