@@ -8,7 +8,7 @@ import pytest
 from tests.test_house import ROOT, source
 from tmkb import document, problems
 from tmkb.cli import sources
-from tmkb.knowledge import library
+from tmkb.knowledge import library, vocabulary
 from tmkb.spec import load
 
 DOCUMENTS = [
@@ -40,7 +40,15 @@ def test_every_example_loads(tmp_path, name, number, text):
         folder = tmp_path / value["id"].lower().replace("-", "_")
         folder.mkdir()
         (folder / "pattern.yaml").write_text(text)
+        shown = re.findall(
+            rf"^```python\n# \S*{folder.name}/(\w+\.py)\n(.*?)^```$", source(os.path.join(ROOT, name)), re.M | re.S
+        )
+        for file, code in shown:
+            (folder / file).write_text(code)
         assert [problems.line(p) for p in library.load([str(tmp_path)]).problems] == []
+    elif value["kind"] == "vocabulary":
+        (tmp_path / vocabulary.FILE).write_text(text)
+        assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []
     else:
         path = tmp_path / (PLACES[value["kind"]].format(**value) + ".yaml")
         path.parent.mkdir(parents=True, exist_ok=True)

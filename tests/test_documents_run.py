@@ -26,13 +26,13 @@ def sections(name, wanted=""):
 
 
 def typed(text):
-    """(shell code, what it is shown to print or None) of each shell block; YAML with a path on top is saved first."""
+    """(shell code, what it is shown to print or None) of each shell block; files with a path on top are saved first."""
     found, code = [], ""
     blocks = list(FENCE.finditer(text))
     for block, following in zip(blocks, [*blocks[1:], None], strict=True):
         kind, body = block.groups()
-        if kind == "yaml" and (path := re.match(r"# (\S+\.yaml)\n", body)):
-            code += f"mkdir -p $(dirname {path[1]}); cat > {path[1]} <<'YAML'\n{body}YAML\n"
+        if kind in ("yaml", "python") and (path := re.match(r"# (\S+\.(yaml|py))\n", body)):
+            code += f"mkdir -p $(dirname {path[1]}); cat > {path[1]} <<'THE FILE'\n{body}THE FILE\n"
         if kind == "sh" and not CLIENTS.search(body) and NOT_HERE not in body:
             shown = following and following[1] == "text" and not text[block.end() : following.start()].strip()
             body = re.sub(r"^pip install .*$", "", body, flags=re.M)  # what the tests need is installed
@@ -57,9 +57,11 @@ def preamble(name):
     return re.sub(r"^(\. \.venv/bin/activate|CHECKOUT=.*)$", "", code, flags=re.M)
 
 
-SECTIONS = sections("mcp-integration.md", "Seven scenarios|The larger server|Your own patterns|Usage") + sections(
-    "howto.md"
-)
+SECTIONS = [
+    *sections("mcp-integration.md", "Seven scenarios|The larger server|Your own patterns|Usage"),
+    *sections("howto.md"),
+    *sections("pattern-guide.md"),
+]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")

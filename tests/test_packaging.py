@@ -80,6 +80,14 @@ def test_it_serves_and_replays(installed):
     assert done.stdout.endswith("conversations are as recorded.\n")
 
 
+def test_it_begins_a_pattern(installed):
+    words = ("--id", "ACME-AUTH-001", "--name", "Mine", "--category", "object-level", "--dir", "my-patterns")
+
+    assert installed("new", "pattern", *words).returncode == 0
+    assert installed("validate", "my-patterns").stdout == "1 pattern, no problems.\n"
+    assert "schema" not in (installed.folder / "my-patterns" / "acme_auth_001" / "pattern.yaml").read_text()
+
+
 def test_its_patterns_are_valid(installed):
     assert installed("validate").stdout.endswith("patterns, no problems.\n")
     assert installed("schema", "check").returncode == 0

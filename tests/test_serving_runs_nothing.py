@@ -27,6 +27,8 @@ def test_nothing_runs(trapped, capsys):
         server.end()
     for words in (["validate", folder], ["list", "--patterns", folder], ["get", "ACME-AUTH-026", "--patterns", folder]):
         assert main.main(words) == 0
+    assert main.main(["get", "ACME-AUTH-026", "--test", "--patterns", folder]) == 0
+    main.main(["validate", "--strict", folder])
     main.main(["query", "role claim", "--patterns", folder])
 
     assert answer["pattern_count"] == 1

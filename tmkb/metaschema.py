@@ -144,6 +144,11 @@ def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
             yield doc.key_problem("unwanted_key", (*path, key), key=key, place=_dotted(path))
 
 
+def _few(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    count, least = len(error.instance), error.validator_value
+    yield doc.key_problem("too_few_entries", path, place=_dotted(path), count=count, least=least)
+
+
 def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     said = error.schema.get("description", "")
     yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
@@ -156,6 +161,7 @@ _REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
     "dependentRequired": _dependent_keys,
     "enum": _choice,
     "lacks": _unwanted_keys,
+    "minItems": _few,
     "oneOf": _alternatives,
     "propertyNames": _key,
     "refersTo": _reference,

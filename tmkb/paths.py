@@ -15,6 +15,7 @@ ROOT = DATA if os.path.isdir(DATA) else os.path.dirname(_HERE)
 SCHEMAS = os.path.join(ROOT, "schemas")
 PATTERNS = os.path.join(ROOT, "patterns")
 CONFORMANCE = os.path.join(ROOT, "conformance")
+PROOF = os.path.join(_HERE, "proof")  # what proofs stand on; read as text by all but `tmkb prove`
 
 
 def shown(path: str) -> str:

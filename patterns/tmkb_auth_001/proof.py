@@ -7,7 +7,7 @@ from tmkb.proof import Example, Outcome, outcome
 from tmkb.proof.stage import Document, Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2  # the document of each organization
-BOB = 2
+ALICE, BOB = 1, 2
 
 
 def state(s: Stage, document_id: int) -> str:
@@ -73,3 +73,15 @@ def legitimate_job(example: Example) -> None:
         assert s.client("bob").post(f"/documents/{GLOBEX}/publish").status_code == 404
         assert s.work() == [None]
         assert state(s, ACME) == "published"
+
+
+def legitimate_queue(example: Example) -> None:
+    """Jobs of Bob and Mallory wait together while Alice leaves Acme; each publishes in its own organization."""
+    with stage(example) as s:
+        assert s.client("bob").post(f"/documents/{ACME}/publish").status_code == 202
+        assert s.client("mallory").post(f"/documents/{GLOBEX}/publish").status_code == 202
+        with s.app.app_context():
+            db.session.get(User, ALICE).organization_id = None
+            db.session.commit()
+        assert s.work() == [None, None]
+        assert (state(s, ACME), state(s, GLOBEX)) == ("published", "published")

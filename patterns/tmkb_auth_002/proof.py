@@ -75,3 +75,17 @@ def legitimate_reader(example: Example) -> None:
         for number in (1, 2):
             assert s.client("bob").get(f"/notes/{number}").json["text"] == SECRET
             assert s.client("mallory").get(f"/notes/{number}").status_code == 404
+
+
+def legitimate_author(example: Example) -> None:
+    """Alice keeps a long note to herself and then shares it; the list shows how it begins, its page the whole."""
+    text = SECRET + ", as they told us on the phone last week"
+    with stage(example) as s:
+        write(example, s, private=True, text=text)
+        assert (listed(s, "alice"), listed(s, "bob")) == ([1], [])
+        assert s.client("alice").get(NOTE).json["text"] == text
+        with s.app.app_context():
+            db.session.get(example.Note, 1).private = False
+            db.session.commit()
+        assert s.client("bob").get("/notes").json == [{"id": 1, "customer": "Initech", "text": text[:40]}]
+        assert s.client("bob").get(NOTE).json["text"] == text

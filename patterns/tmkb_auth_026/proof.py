@@ -4,12 +4,12 @@ from tmkb.proof import Example, Outcome, outcome
 from tmkb.proof.stage import Stage, db, stage
 
 KEY = "0123456789abcdef0123456789abcdef"
-ALICE, BOB = 1, 2
+ALICE, BOB, MALLORY = 1, 2, 3
 ACME, GLOBEX = 1, 2
 
 
 def hire(example: Example, s: Stage) -> None:
-    people = [(ALICE, "alice", "admin", ACME), (BOB, "bob", "member", ACME), (3, "mallory", "admin", GLOBEX)]
+    people = [(ALICE, "alice", "admin", ACME), (BOB, "bob", "member", ACME), (MALLORY, "mallory", "admin", GLOBEX)]
     with s.app.app_context():
         for id_, name, role, organization_id in people:
             db.session.add(example.Account(id=id_, name=name, role=role, organization_id=organization_id))
@@ -83,3 +83,14 @@ def legitimate_admin(example: Example) -> None:
         assert members(s, bearer(example, s, BOB)) == (200, ["alice", "bob"])
         assert members(s, {})[0] == 401
         assert members(s, {"Authorization": "Bearer x.y.z"})[0] == 401
+
+
+def legitimate_colleagues_move(example: Example) -> None:
+    """Bob moves to Globex; the tokens that the administrators had before still work and show who is there now."""
+    with stage(example, JWT_KEY=KEY) as s:
+        hire(example, s)
+        alice, mallory = bearer(example, s, ALICE), bearer(example, s, MALLORY)
+        assert members(s, mallory) == (200, ["mallory"])
+        change(example, s, BOB, "member", GLOBEX)
+        assert members(s, alice) == (200, ["alice"])
+        assert members(s, mallory) == (200, ["bob", "mallory"])

@@ -11,6 +11,7 @@ import pytest
 
 from tmkb import __version__, paths
 from tmkb.cli import main
+from tmkb.knowledge import pattern, provenance
 
 THREE = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
 
@@ -102,6 +103,8 @@ def test_get_prints_a_pattern_in_full(tmkb):
     assert status == 0
     assert out.startswith("TMKB-AUTH-001  high  Background Job Authorization Context Loss\n")
     assert "What happens" in out and "MIT-AUTH-001b  Sign what is enqueued" in out
+    assert "  - CWE-863  Incorrect Authorization\n  - API1:2023  Broken Object Level Authorization\n" in out
+    assert "Version 1.0, reviewed 2026-11-21, proven on these bytes" in out.splitlines()[-1]
     assert json.loads(tmkb("get", "TMKB-AUTH-001", "--json")[1])["id"] == "TMKB-AUTH-001"
 
 
@@ -109,9 +112,65 @@ def test_get_of_what_is_not_there_names_the_nearest(tmkb):
     assert tmkb("get", "TMKB-AUTH-02") == (
         1,
         "",
-        "tmkb: There is no pattern TMKB-AUTH-02. Did you mean TMKB-AUTH-026?\n",
+        "tmkb: There is no pattern TMKB-AUTH-02. Did you mean TMKB-AUTH-052?\n",
     )
     assert tmkb("get", "xyz") == (1, "", "tmkb: There is no pattern xyz.\n")
+
+
+def test_get_tells_where_a_pattern_comes_from(tmkb, patterns):
+    folder = str(patterns("acme_auth_026"))
+    _, out, err = tmkb("get", "ACME-AUTH-026", "--patterns", folder)
+    assert err == ""
+    assert out.endswith("\n  Version 1.0, reviewed 2026-11-21, not proven\n")
+    assert "  Sources\n  - https://" in out
+
+    path = os.path.join(folder, "acme_auth_026")
+    found = pattern.read(path).pattern
+    provenance.record({"ACME-AUTH-026": (path, provenance.digest(path, found))}, "2026-11-22", "1.2")
+    _, out, _ = tmkb("get", "ACME-AUTH-026", "--patterns", folder)
+    assert out.endswith("reviewed 2026-11-21, proven on these bytes (2026-11-22, tmkb 1.2)\n")
+    facts = json.loads(tmkb("get", "ACME-AUTH-026", "--patterns", folder, "--json")[1])["provenance"]
+    assert (facts["proof"], facts["proven"]) == ("proven", {"date": "2026-11-22", "tmkb": "1.2"})
+
+    with open(os.path.join(path, "proof.py"), "a", encoding="utf-8") as file:
+        file.write("# more\n")
+    _, out, _ = tmkb("get", "ACME-AUTH-026", "--patterns", folder)
+    assert out.endswith("changed since it was proven (2026-11-22, tmkb 1.2)\n")
+    (row,) = json.loads(tmkb("list", "--patterns", folder, "--json")[1])
+    assert (row["version"], row["reviewed"], row["proof"]) == ("1.0", "2026-11-21", "changed")
+    assert row["sources"] == found["references"]["sources"]
+
+
+def test_a_record_with_a_fault_is_told(tmkb, patterns):
+    folder = patterns("acme_auth_026")
+    (folder / "_proven.yaml").write_text("kind: proven\n")
+    status, out, err = tmkb("list", "--patterns", str(folder))
+
+    assert (status, err) == (0, f"{folder}/_proven.yaml:1:1: Key 'patterns' is missing in the file.\n")
+    assert "unproven" in out
+
+
+def test_get_test_prints_tests_that_can_be_saved(tmkb):
+    status, out, err = tmkb("get", "tmkb-auth-001", "--test")
+
+    assert (status, err) == (0, "")
+    assert out.startswith("# Tests for TMKB-AUTH-001: Background Job Authorization Context Loss\n")
+    compile(out, "test_it.py", "exec")
+    whole = json.loads(tmkb("get", "TMKB-AUTH-001", "--test", "--json")[1])
+    assert (whole["id"], whole["test"]) == ("TMKB-AUTH-001", out)
+
+
+def test_get_test_needs_a_proof(tmkb, patterns):
+    folder = patterns("acme_auth_024")
+    path = folder / "acme_auth_024" / "pattern.yaml"
+    text = path.read_text().replace("code: {vulnerable: vulnerable.py, proof: proof.py}\n", "")
+    path.write_text(text.replace("    example: secure.py\n", ""))
+
+    assert tmkb("get", "ACME-AUTH-024", "--test", "--patterns", str(folder)) == (
+        1,
+        "",
+        "tmkb: ACME-AUTH-024 has no code, so there is nothing to make tests of.\n",
+    )
 
 
 def test_list_prints_a_line_for_each(tmkb, ids):
@@ -287,6 +346,8 @@ def in_terminal(*words, **env):
 def test_a_terminal_gets_colours_unless_told_otherwise():
     assert "\x1b[31m" in in_terminal("query", "celery")
     assert "\x1b[3" not in in_terminal("query", "celery", NO_COLOR="1")
+    assert "reviewed" not in in_terminal("list", NO_COLOR="1")
+    assert "reviewed" in in_terminal("list", NO_COLOR="1", COLUMNS="200")
     assert max(map(len, re.sub(r"\x1b\[\d*m", "", in_terminal("list", NO_COLOR="1")).splitlines())) <= 100
 
 

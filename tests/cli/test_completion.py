@@ -41,6 +41,11 @@ def complete(tmp_path):
         (["serve", "--schemas", "sch"], ["schemas"]),
         (["schema", "c"], ["check"]),
         (["completion", "z"], ["zsh"]),
+        (["ne"], ["new"]),
+        (["new", "p"], ["pattern"]),
+        (["new", "pattern", "--cat"], ["--category"]),
+        (["new", "pattern", "--severity", "c"], ["critical"]),
+        (["new", "pattern", "--dir", "sch"], ["schemas"]),
     ],
 )
 def test_bash_offers(complete, words, offered):

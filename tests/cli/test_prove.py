@@ -1,10 +1,12 @@
 """`tmkb prove` as a person runs it."""
 
 import json
+import re
 
 import pytest
 
 from tmkb.cli import main, prove
+from tmkb.proof import runner
 
 pytest.importorskip("flask")
 
@@ -61,6 +63,54 @@ def test_what_is_not_proven_is_exit_status_1(command, patterns):
     assert "1✓ 2✗ 3✗" in out and "NOT PROVEN" in out
     assert "leg 2 exploit_demoted on secure: expected refused, was gained" in out
     assert out.endswith("0 of 1 proven\n")
+
+
+def test_what_is_proven_can_be_recorded(command, patterns):
+    folder = patterns("acme_auth_024", "acme_auth_026")
+    path = folder / "acme_auth_026" / "secure.py"
+    path.write_text(path.read_text().replace('user.role != "admin"', "False"))
+    status, out, err = command("--patterns", folder, "--record")
+    record = folder / "_proven.yaml"
+
+    assert status == 1 and out.endswith("1 of 2 proven\n")
+    assert err.endswith("_proven.yaml written\n")
+    assert re.fullmatch(
+        r"# yaml-language-server: .*\n# Written by .*\nkind: proven\npatterns:\n"
+        r'  ACME-AUTH-024: {sha256: "[0-9a-f]{64}", date: "20\d\d-\d\d-\d\d", tmkb: "\d.*"}\n',
+        record.read_text(),
+    )
+
+
+def test_what_changes_meanwhile_is_not_recorded(command, patterns, monkeypatch):
+    folder = patterns("acme_auth_026")
+
+    def changing(*given):
+        path = folder / "acme_auth_026" / "secure.py"
+        path.write_text(path.read_text() + "# more\n")
+        return runner.prove_all(*given)
+
+    monkeypatch.setattr(prove, "prove_all", changing)
+    status, _, err = command("--patterns", folder, "--record")
+
+    assert status == 0
+    assert "tmkb: ACME-AUTH-026 was changed while it was proven, and is not recorded.\n" in err
+    assert "patterns: {}" in (folder / "_proven.yaml").read_text()
+
+
+def test_a_run_that_is_not_complete_is_not_recorded(command, patterns):
+    with pytest.raises(SystemExit) as exit:
+        command("--patterns", patterns("acme_auth_026"), "--record", "--no-mutants")
+
+    assert exit.value.code == 2
+
+
+def test_a_record_that_cannot_be_written_is_told(command, patterns):
+    folder = patterns("acme_auth_024")
+    (folder / "_proven.yaml").mkdir()
+    status, _, err = command("--patterns", folder, "--record")
+
+    assert status == 2
+    assert f"tmkb: Cannot write {folder}/_proven.yaml: " in err
 
 
 def test_code_that_is_missing_is_no_failure_in_a_folder_of_ones_own(command, patterns):

@@ -130,3 +130,11 @@ def test_code_without_a_secure_example_is_told(folder):
     path.write_text(text.replace("    example: secure_signed.py\n    leaves: [removed_member, deleted_account]\n", ""))
 
     assert [p.rule for p in library.load([str(folder)]).problems] == ["no_secure_example"]
+
+
+def test_folders_that_begin_with_an_underscore_are_passed_over(folder):
+    shutil.copytree(folder / "acme_auth_001", folder / "_draft")
+
+    assert [p["id"] for p in library.load([str(folder)]).patterns] == ["ACME-AUTH-001"]
+    assert library.load([str(folder)]).problems == []
+    assert len(library.load([str(folder / "_draft")]).patterns) == 1

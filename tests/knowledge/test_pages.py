@@ -68,7 +68,7 @@ def texts(value):
         return [text for inner in value.values() for text in texts(inner)]
     if isinstance(value, list):
         return [text for inner in value for text in texts(inner)]
-    return [value]
+    return [value] if isinstance(value, str) else []
 
 
 def key_of_template(shown, text):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+from typing import Any
 
 from tmkb.cli import output, sources
+from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
 
-COLUMNS = ("id", "tier", "severity", "language", "framework", "category", "name")
+COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
+HISTORY = ("version", "reviewed", "sources")
+ROOM = 150  # columns of a terminal that has room for the history too
 FILTERS = ("tier", "severity", "category", "language", "framework")
 
 
@@ -21,13 +27,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. 1 where there is none."""
-    patterns = [p for p in sources.library(args.patterns).patterns if _passes(args, p)]
-    rows = [{column: str(pattern.get(column)) for column in COLUMNS} for pattern in patterns]
+    rows = [_row(*each) for each in sources.placed(args.patterns).values() if _passes(args, each[1])]
     if not rows and not args.json:
         output.fail("No pattern.")
         return 1
-    output.write(args, rows, output.table(COLUMNS, [list(row.values()) for row in rows]))
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM
+    columns = (*COLUMNS, *(() if narrow else HISTORY), "proof", "name")
+    output.write(args, rows, output.table(columns, [[_cell(row[column]) for column in columns] for row in rows]))
     return 0 if rows else 1
+
+
+def _row(folder: str, pattern: Pattern) -> dict[str, Any]:
+    return {
+        **{column: str(pattern.get(column)) for column in COLUMNS},
+        **provenance.facts(folder, pattern),
+        "name": pattern["name"],
+    }
+
+
+def _cell(value: Any) -> str:
+    """What stands in the table; of sources there is room for their number."""
+    return str(len(value)) if isinstance(value, list) else str(value)
 
 
 def _passes(args: argparse.Namespace, pattern: Pattern) -> bool:

@@ -17,6 +17,7 @@ COMMANDS = {
     "list": "list the patterns",
     "validate": "check patterns",
     "prove": "run the proofs of patterns",
+    "new": "begin a pattern of your own",
     "replay": "replay recorded conversations against a server",
     "schema": "check the schemas, or show one resolved",
     "cache": "show or clear what is kept for a faster start",

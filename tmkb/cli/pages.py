@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group
@@ -11,6 +11,11 @@ from rich.text import Text
 
 from tmkb.cli import output
 
+_PROOF = {
+    "proven": "proven on these bytes",
+    "changed": "changed since it was proven",
+    "unproven": "not proven",
+}
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -25,8 +30,8 @@ def answer(answered: dict[str, Any]) -> Group:
     return Group(*parts, Text(said, style="dim"))
 
 
-def page(pattern: dict[str, Any]) -> Group:
-    """One pattern with whatever keys it has, in full or in short."""
+def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> Group:
+    """One pattern with whatever keys it has, in full or in short; ``titles`` are those of its references."""
     title = Text.assemble(
         (pattern["id"], "bold"),
         "  ",
@@ -34,10 +39,10 @@ def page(pattern: dict[str, Any]) -> Group:
         "  ",
         pattern.get("name", ""),
     )
-    return Group(title, _indented(Group(*_body(pattern))))
+    return Group(title, _indented(Group(*_body(pattern, titles or {}))))
 
 
-def _body(pattern: dict[str, Any]) -> Iterator[Any]:
+def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Any]:
     for key in ("threat", "check", "fix"):
         yield Text.assemble((f"{key.capitalize():<7}", "bold"), pattern[key])
     if "description" in pattern:
@@ -49,7 +54,18 @@ def _body(pattern: dict[str, Any]) -> Iterator[Any]:
     if related := pattern.get("related_patterns"):
         yield from _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
     if references := pattern.get("references"):
-        yield from _list("References", [name for key in ("cwe", "owasp") for name in references.get(key, [])])
+        names = [name for key in ("cwe", "owasp") for name in references.get(key, [])]
+        yield from _list("References", [f"{name}  {titles.get(name, '')}".rstrip() for name in names])
+    if facts := pattern.get("provenance"):
+        yield from _provenance(facts)
+
+
+def _provenance(facts: dict[str, Any]) -> Iterator[Any]:
+    yield from _list("Sources", facts["sources"])
+    proven = facts["proven"]
+    when = f" ({proven['date']}, tmkb {proven['tmkb']})" if proven and facts["proof"] != "unproven" else ""
+    said = f"Version {facts['version']}, reviewed {facts['reviewed']}, {_PROOF[facts['proof']]}{when}"
+    yield from (Text(), Text(said))
 
 
 def _scenario(scenario: dict[str, Any]) -> Iterator[Any]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from tmkb import metaschema
+from tmkb import __version__, metaschema, paths
 from tmkb.cli import output, sources
-from tmkb.knowledge import library
+from tmkb.knowledge import library, provenance
+from tmkb.knowledge.pattern import Pattern
 from tmkb.proof.runner import Report, prove_all
 
 NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
@@ -27,7 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a folder of patterns whose Python is run (default: packaged)",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="patterns at a time")
-    parser.add_argument("--no-mutants", action="store_true", help="do not check that the proof would notice worse code")
+    whole = parser.add_mutually_exclusive_group()
+    whole.add_argument("--no-mutants", action="store_true", help="do not check that the proof would notice worse code")
+    whole.add_argument(
+        "--record",
+        action="store_true",
+        help=f"write what was proven into {provenance.NAME} beside the patterns, for CI",
+    )
     parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds that one function may take")
     parser.add_argument("--spawn", action="store_true", help="a fresh interpreter for each function, as on Windows")
     parser.add_argument("--verbose", action="store_true", help="show every function on every version")
@@ -50,18 +58,47 @@ def run(args: argparse.Namespace) -> int:
             near = metaschema.nearest(id_, patterns)
             output.fail(f"There is no pattern {id_}." + (f" Did you mean {near}?" if near else ""))
         return 2
+    chosen = {id_: patterns[id_] for id_ in ids}
+    before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
+    reports = _reports(args, list(chosen.values()))
+    if args.record and not _record(chosen, before, reports):
+        return 2
+    unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
+    proven = sum(report.proven for report in reports)
+    return 0 if proven + len(unproven_is_fine) == len(reports) and not found.problems else 1
+
+
+def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) -> list[Report]:
+    """Run the proofs and print what became of each."""
     reports = []
-    for report in prove_all([patterns[id_] for id_ in ids], args.jobs, not args.no_mutants, args.timeout, args.spawn):
+    for report in prove_all(chosen, args.jobs, not args.no_mutants, args.timeout, args.spawn):
         reports.append(report)
         if not args.json:
             print("\n".join(_lines(report, args.verbose)), flush=True)
-    proven = sum(report.proven for report in reports)
     if args.json:
         output.write(args, [_value(report) for report in reports], "")
     else:
-        print(f"{proven} of {len(reports)} proven")
-    unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
-    return 0 if proven + len(unproven_is_fine) == len(reports) and not found.problems else 1
+        print(f"{sum(report.proven for report in reports)} of {len(reports)} proven")
+    return reports
+
+
+def _record(chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, str], reports: Sequence[Report]) -> bool:
+    """Write down what is proven and is still as it was ``before`` the run; whether that could be written."""
+    runs: dict[str, tuple[str, str | None]] = {}
+    for report in reports:
+        same = before[report.id] == provenance.digest(*chosen[report.id])
+        runs[report.id] = (chosen[report.id][0], before[report.id] if report.proven and same else None)
+        if report.proven and not same:
+            output.fail(f"{report.id} was changed while it was proven, and is not recorded.")
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    try:
+        written = provenance.record(runs, today, __version__)
+    except OSError as error:
+        output.fail(f"Cannot write {paths.shown(str(error.filename))}: {error.strerror}.")
+        return False
+    for path in written:
+        sys.stderr.write(f"{paths.shown(path)} written\n")
+    return True
 
 
 def _lines(report: Report, verbose: bool) -> Iterator[str]:

@@ -7,6 +7,7 @@ import sys
 from tmkb import paths, problems
 from tmkb.engine import dispatch, reading, validation
 from tmkb.errors import Problem
+from tmkb.knowledge import provenance
 from tmkb.knowledge.library import PACKAGED, Library
 from tmkb.knowledge.library import load as load_library
 from tmkb.providers import registry
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from tmkb.knowledge.pattern import Pattern
     from tmkb.metaschema import Names
 
 
@@ -57,6 +59,16 @@ def library(flags: Sequence[str] | None) -> Library:
     for folder in found.missing + found.empty:
         sys.stderr.write(f"{problems.line(Problem('nothing_found', folder))}\n")
     return found
+
+
+def placed(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
+    """The same patterns by id, each with its folder; what is wrong with the records of proofs is said on stderr too."""
+    found = {
+        each.pattern["id"]: (each.folder, each.pattern) for each in library(flags).found if each.pattern is not None
+    }
+    for problem in provenance.problems(folder for folder, _ in found.values()):
+        sys.stderr.write(f"{problems.line(problem)}\n")
+    return dict(sorted(found.items()))
 
 
 def read_library(flags: Sequence[str] | None) -> Library:

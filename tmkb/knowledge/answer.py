@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tmkb.knowledge.pattern import Mitigation, Pattern
     from tmkb.values import JsonObject
 
+LANGUAGE = "python"  # that all code of patterns is written in, also of those that matter in any
 _ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _HEAD = '{"pattern_count":%d,"patterns_included":%d,"patterns":['
 _TAIL = 'token_count":%d,"token_limit_reached":%s}'
@@ -140,7 +141,7 @@ def _fragment(value: dict[str, Any], count: Callable[[str], int]) -> dict[str, A
 def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
     if "template" not in pattern:
         return None
-    shown = {"language": pattern["language"], "framework": pattern["framework"], "secure_template": pattern["template"]}
+    shown = {"language": LANGUAGE, "framework": pattern["framework"], "secure_template": pattern["template"]}
     text = _TEMPLATE % _ENCODE(shown)
     return {"text": text, "tokens": count(text)}
 

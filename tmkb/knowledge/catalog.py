@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb.knowledge.answer import filled, unwrapped
+from tmkb.knowledge.answer import LANGUAGE, filled, unwrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def _page(pattern: Mapping[str, Any]) -> Iterator[str]:
     yield from _list("The attack", scenario.get("steps"))
     impact = ", ".join(f"{what} {degree}" for what, degree in scenario["impact"].items())
     yield from ("", f"Impact: {impact}")
-    yield from _code("Vulnerable", pattern.get("vulnerable"), pattern["language"])
+    yield from _code("Vulnerable", pattern.get("vulnerable"))
     yield from ("", "## Mitigations")
     for mitigation in pattern["mitigations"]:
         yield from ("", f"### {mitigation['id']}: {mitigation['name']}", "", mitigation["description"], "")
         yield f"Effectiveness {mitigation['effectiveness']}, effort {mitigation['implementation_effort']}."
         yield from _items(mitigation.get("tradeoffs"))
-        yield from _block(mitigation.get("secure"), pattern["language"])
+        yield from _block(mitigation.get("secure"))
     yield from _list("Principles", pattern.get("principles"))
     yield from _list("Test that", pattern.get("testing"))
     yield from _list("Also in", pattern.get("generalizes_to"))
@@ -126,11 +126,11 @@ def _items(items: Sequence[str] | None) -> Iterator[str]:
         yield from ("", *(f"- {' '.join(item.split())}" for item in items))
 
 
-def _code(heading: str, text: str | None, language: str) -> Iterator[str]:
+def _code(heading: str, text: str | None) -> Iterator[str]:
     if text:
-        yield from ("", f"## {heading}", *_block(text, language))
+        yield from ("", f"## {heading}", *_block(text))
 
 
-def _block(text: str | None, language: str) -> Iterator[str]:
+def _block(text: str | None) -> Iterator[str]:
     if text:
-        yield from ("", f"```{language}", text.rstrip("\n"), "```")
+        yield from ("", f"```{LANGUAGE}", text.rstrip("\n"), "```")

@@ -63,11 +63,23 @@ def load(named: Sequence[str] | None) -> Library:
     return library
 
 
+def collections(library: Library) -> dict[str, list[Found]]:
+    """Folder → all that is found right below it, also what was not asked for, where something in it was."""
+    asked = {found.folder: found for found in library.found}
+    return {
+        parent: [asked.get(path) or pattern.read(path) for path in _below(parent)]
+        for parent in sorted({os.path.dirname(folder) for folder in asked})
+    }
+
+
 def _inside(folder: str) -> list[str]:
-    """The pattern folders of ``folder``: itself, or those right below it, sorted."""
-    if os.path.isfile(os.path.join(folder, "pattern.yaml")):
-        return [folder]
-    names = sorted(os.listdir(folder))
+    """The pattern folders of ``folder``: itself, or those right below it."""
+    return [folder] if os.path.isfile(os.path.join(folder, "pattern.yaml")) else _below(folder)
+
+
+def _below(folder: str) -> list[str]:
+    """The pattern folders right below ``folder``, sorted; names that begin with _ are passed over."""
+    names = sorted(name for name in os.listdir(folder) if not name.startswith("_"))
     return [os.path.join(folder, n) for n in names if os.path.isfile(os.path.join(folder, n, "pattern.yaml"))]
 
 

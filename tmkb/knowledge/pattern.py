@@ -52,7 +52,7 @@ class Pattern(TypedDict):
     mitigations: list[Mitigation]
     principles: NotRequired[list[str]]
     testing: NotRequired[list[str]]
-    related_patterns: NotRequired[list[dict[str, str]]]
+    related_patterns: NotRequired[list[dict[str, Any]]]
     references: dict[str, list[str]]
     code: NotRequired[dict[str, str]]
     vulnerable: NotRequired[str]

@@ -2,6 +2,7 @@
 
 Three legs: 1, each exploit succeeds on the vulnerable version; 2, each is refused by every mitigation's example, unless
 that says it leaves it; 3, legitimate use works on all of them. Then the code is weakened, and the proof has to notice.
+A version is told to nobody: what is run is called the same whichever it is, so only its code can make the difference.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import queue
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from tmkb import paths
 from tmkb.knowledge import examples
 from tmkb.knowledge.pattern import Pattern
 from tmkb.proof import mutants
+from tmkb.proof.worker import EXAMPLE
 
 LEGS = (1, 2, 3)
 
@@ -120,14 +122,15 @@ class Proof:
         functions = [node.name for node in ast.parse(self.source).body if isinstance(node, ast.FunctionDef)]
         self.exploits = [name for name in functions if name.startswith("exploit_")]
         self.uses = [name for name in functions if name.startswith("legitimate_")]
+        self.functions = [*self.exploits, *self.uses]
 
-    def run(self, worker: Worker, sources: dict[str, str], exploits: bool = True) -> Iterator[Cell]:
-        """Each function on each of ``sources`` (variant → text), one after the other."""
-        for variant, source in sources.items():
-            for function in (*(self.exploits if exploits else ()), *self.uses):
-                leg, expected = self._expected(function, variant)
-                answer = worker.ask(self._request(source, variant, function))
-                yield Cell(leg, function, variant, expected, answer["status"], answer["detail"], answer["seconds"])
+    def run(self, worker: Worker, variant: str, source: str, functions: Iterable[str]) -> Iterator[Cell]:
+        """Each of ``functions`` on ``source``, which stands for ``variant``, one after the other."""
+        for function in functions:
+            leg, expected = self._expected(function, variant)
+            answer = worker.ask(self._request(source, function))
+            detail = answer["detail"].replace(EXAMPLE, self.files[variant])
+            yield Cell(leg, function, variant, expected, answer["status"], detail, answer["seconds"])
 
     def _expected(self, function: str, variant: str) -> tuple[int, str]:
         if function in self.uses:
@@ -136,10 +139,9 @@ class Proof:
             return 1, "gained"
         return 2, "gained" if function.removeprefix("exploit_") in self.leaves[variant] else "refused"
 
-    def _request(self, source: str, variant: str, function: str) -> dict[str, Any]:
+    def _request(self, source: str, function: str) -> dict[str, Any]:
         return {
             "source": source,
-            "file": os.path.join(self.folder, self.files[variant]),
             "proof_source": self.source,
             "proof_file": os.path.join(self.folder, self.file),
             "function": function,
@@ -151,6 +153,48 @@ class Proof:
         return found.text
 
 
+class Weakening:
+    """Makes the secure versions of one proof worse, and tells what of that it does not notice."""
+
+    def __init__(self, proof: Proof, worker: Worker, report: Report) -> None:
+        self.proof = proof
+        self.worker = worker
+        self.report = report
+        self.noticed: dict[str, str] = {}  # what was weakened → the function that noticed it in another version
+
+    def unnoticed(self, variant: str) -> Iterator[str]:
+        """The faults of ``variant``: uses that survive hollow functions, weakened code that nothing notices."""
+        proof, secure = self.proof, self.proof.sources[variant]
+        self.report.mutants += 1
+        for cell in self._run(variant, mutants.hollow(secure), proof.uses):
+            if cell.ok:
+                yield f"{cell.function} is served by {variant} even when every function in it refuses"
+        stale = set(proof.unproven[variant])
+        for mutant in mutants.mutants(proof.sources["vulnerable"], secure):
+            self.report.mutants += 1
+            if not self._notices(variant, mutant):
+                if mutant.text not in stale:
+                    yield f"{proof.files[variant]}: not proven: {mutant}"
+                stale.discard(mutant.text)
+        for text in sorted(stale):
+            yield f"{proof.files[variant]}: listed as unproven, but it is proven or gone: {text}"
+
+    def _notices(self, variant: str, mutant: mutants.Mutant) -> bool:
+        """Whether a function does; the first is enough, so the likeliest is asked first."""
+        likely = self.noticed.get(mutant.text)
+        functions = sorted(self.proof.functions, key=lambda function: function != likely)
+        for cell in self._run(variant, mutant.source, functions):
+            if not cell.ok:
+                self.noticed[mutant.text] = cell.function
+                return True
+        return False
+
+    def _run(self, variant: str, source: str, functions: Iterable[str]) -> Iterator[Cell]:
+        for cell in self.proof.run(self.worker, variant, source, functions):
+            self.report.runs += 1
+            yield cell
+
+
 def prove(folder: str, pattern: Pattern, worker: Worker, mutate: bool = True) -> Report:
     """Run the proof of the pattern in ``folder``; with ``mutate``, also make sure that it would notice worse code."""
     report = Report(pattern["id"], has_code="code" in pattern)
@@ -160,11 +204,13 @@ def prove(folder: str, pattern: Pattern, worker: Worker, mutate: bool = True) ->
     proof = Proof(folder, pattern)
     if not proof.uses:
         report.faults.append(f"{proof.file} has no function legitimate_…")
-    report.cells = list(proof.run(worker, proof.sources))
+    for variant, source in proof.sources.items():
+        report.cells += proof.run(worker, variant, source, proof.functions)
     report.runs = len(report.cells)
     if mutate and report.proven:
+        weakening = Weakening(proof, worker, report)
         for variant in proof.leaves:
-            report.faults += _unnoticed(proof, variant, worker, report)
+            report.faults += weakening.unnoticed(variant)
     report.seconds = time.perf_counter() - began
     return report
 
@@ -191,31 +237,3 @@ def prove_all(
     finally:
         for worker in workers:
             worker.close()
-
-
-def _unnoticed(proof: Proof, variant: str, worker: Worker, report: Report) -> Iterator[str]:
-    """What the proof does not notice about ``variant``: exchanged files, hollow functions, weakened code."""
-    vulnerable, secure = proof.sources["vulnerable"], proof.sources[variant]
-    for cell in _counted(report, proof.run(worker, {variant: vulnerable, "vulnerable": secure})):
-        left = cell.function.removeprefix("exploit_") in proof.leaves[variant]
-        if cell.leg != 3 and cell.ok and not left:
-            yield f"swap: {cell}: the proof does not tell the versions apart"
-    report.mutants += 1
-    for cell in _counted(report, proof.run(worker, {variant: mutants.hollow(secure)}, exploits=False)):
-        if cell.ok:
-            yield f"{cell.function} is served by {variant} even when every function in it refuses"
-    stale = set(proof.unproven[variant])
-    for mutant in mutants.mutants(vulnerable, secure):
-        report.mutants += 1
-        if all(cell.ok for cell in _counted(report, proof.run(worker, {variant: mutant.source}))):
-            if mutant.text not in stale:
-                yield f"{proof.files[variant]}: not proven: {mutant}"
-            stale.discard(mutant.text)
-    for text in sorted(stale):
-        yield f"{proof.files[variant]}: listed as unproven, but it is proven or gone: {text}"
-
-
-def _counted(report: Report, cells: Iterator[Cell]) -> Iterator[Cell]:
-    for cell in cells:
-        report.runs += 1
-        yield cell

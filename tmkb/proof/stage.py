@@ -11,13 +11,14 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from celery import Celery
-from flask import Flask
+from flask import Blueprint, Flask, abort, jsonify
 from flask.testing import FlaskClient
-from flask_login import LoginManager, UserMixin
+from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event
 
@@ -108,18 +109,36 @@ class Stage:
             raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
 
 
+@dataclass(slots=True)
+class _Rehearsal:
+    """An application and a database as every stage begins, made before the example is known."""
+
+    app: Flask
+    tables: dict[Any, tuple[int, ...]]  # those of this module, and how much belongs to each
+    contents: bytes
+    database: str = ""  # where the engine connects to
+
+    def fits(self, config: dict[str, Any]) -> bool:
+        """Whether an example left those tables alone, and its stage wants no other engine."""
+        altered = any(_extent(table) != extent for table, extent in self.tables.items())
+        return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
+
+
+_rehearsed: list[_Rehearsal] = []  # at most one, which the first stage of a forked process takes
+
+
 @contextmanager
-def stage(example: ModuleType | None = None, **config: Any) -> Iterator[Stage]:
+def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) -> Iterator[Stage]:
     """A fresh application and database in the current folder, which is a temporary one, with the example mounted.
 
     Of the example are used: ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache), and whatever models it defines.
     """
-    app = Flask("app")
     database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
-    db.init_app(app)
-    login = LoginManager(app)
-    login.request_loader(lambda request: db.session.query(User).filter_by(name=request.headers.get("X-User")).first())
+    rehearsal = _rehearsed.pop() if _rehearsed else None
+    if rehearsal is not None and not rehearsal.fits(config):
+        rehearsal = None
+    app = _application(database, config) if rehearsal is None else rehearsal.app
+    app.config.update(config)
     celery = Celery("app", broker="memory://", set_as_current=True)
     celery.set_default()
     if cache := getattr(example, "cache", None):
@@ -127,30 +146,117 @@ def stage(example: ModuleType | None = None, **config: Any) -> Iterator[Stage]:
     if blueprint := getattr(example, "bp", None):
         app.register_blueprint(blueprint)
     with app.app_context():
-        event.listen(db.engine, "connect", _tune)
-        db.create_all()
-        db.session.add_all(_people())
-        db.session.commit()
+        if rehearsal is None:
+            _furnish()
+        else:
+            _restore(rehearsal, database)
     try:
         yield Stage(app, celery)
     finally:
         with app.app_context():
-            db.session.remove()
-            db.engine.dispose()
+            _close()
 
 
 def warm() -> None:
-    """Set up once what a first stage sets up, so that forked children inherit it."""
+    """Do once what a first stage and a common example do, so that forked children inherit what it has loaded."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            with stage() as s:
-                s.client("bob").get("/nowhere")
-                with s.app.app_context():
-                    db.session.scalars(db.select(Document)).all()
+            _perform()
+            _rehearsed.append(_rehearse(f"{folder}/stage.db"))
         finally:
             os.chdir(before)
+
+
+def _application(database: str, config: dict[str, Any]) -> Flask:
+    app = Flask("app")
+    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
+    db.init_app(app)
+    login = LoginManager(app)
+    login.request_loader(lambda request: _named(request.headers.get("X-User")).first())
+    with app.app_context():
+        event.listen(db.engine, "connect", _tune)
+    return app
+
+
+def _named(name: str | None) -> Any:
+    return db.session.query(User).filter_by(name=name)
+
+
+def _furnish() -> None:
+    """Make all tables, and the people."""
+    db.create_all()
+    db.session.add_all(_people())
+    db.session.commit()
+
+
+def _close() -> None:
+    db.session.remove()
+    db.engine.dispose()
+
+
+def _restore(rehearsal: _Rehearsal, database: str) -> None:
+    """Put the rehearsed database where this process may write, and add the tables of the example."""
+    with open(database, "wb") as file:
+        file.write(rehearsal.contents)
+    rehearsal.database = database
+    added = [table for table in db.metadata.tables.values() if table not in rehearsal.tables]
+    if added:
+        db.metadata.create_all(db.engine, added, checkfirst=False)
+
+
+def _perform() -> None:
+    """A stage with requests and a task."""
+
+    def task() -> None:
+        """Does nothing."""
+
+    bp = Blueprint("warm", __name__)
+    bp.get("/<int:answer>", endpoint="get")(login_required(jsonify))
+    bp.post("/<int:code>", endpoint="post")(login_required(abort))
+    with stage(SimpleNamespace(bp=bp)) as s:
+        s.client("bob").get("/200")
+        s.client("bob").post("/403", json={})
+        s.celery.task(task).delay()
+        assert s.work() == [None]
+
+
+def _rehearse(database: str) -> _Rehearsal:
+    """An application on which no request was made, so that blueprints can still be registered."""
+    app = _application(database, {})
+    with app.app_context():
+        _furnish()
+        _close()
+        with open(database, "rb") as file:
+            contents = file.read()
+        _write_and_read()
+        _close()
+        tables = {table: _extent(table) for table in db.metadata.tables.values()}
+        rehearsal = _Rehearsal(app, tables, contents)
+        event.listen(
+            db.engine, "do_connect", lambda _dialect, _record, args, _: args.__setitem__(0, rehearsal.database)
+        )
+    return rehearsal
+
+
+def _write_and_read() -> None:
+    """The statements that most proofs need, which are compiled by it."""
+    assert _named("bob").first() is not None
+    for model in (Document, User, Organization):
+        assert db.session.get(model, 1) is not None
+        assert db.session.scalars(db.select(model)).all()
+    document = Document(title="Draft", owner_id=1, organization_id=1)
+    db.session.add(document)
+    db.session.commit()
+    document.title = "Final"
+    db.session.commit()
+    db.session.delete(document)
+    db.session.commit()
+
+
+def _extent(table: Any) -> tuple[int, ...]:
+    return len(table.columns), len(table.constraints), len(table.indexes)
 
 
 def _people() -> list[Any]:

@@ -1,7 +1,8 @@
 """``python -m tmkb.proof.worker``: executes. One JSON request a line in, one JSON result a line out.
 
-The parent imports the heavy libraries once; each request is a fork that executes proof and example anew, answers
-through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request gets a fresh interpreter.
+The parent imports the heavy libraries once and compiles, which runs nothing; each request is a fork that executes proof
+and example anew, answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request gets a
+fresh interpreter. A request does not say which version of the example it brings, so nothing that is run can tell by it.
 
 A fence stops accidents, not malice: no network, no processes, no writing outside a temporary folder. `tmkb prove` runs
 Python from the folders it is given, as pytest does.
@@ -10,6 +11,7 @@ Python from the folders it is given, as pytest does.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -22,10 +24,13 @@ import sys
 import tempfile
 import time
 import traceback
-from types import ModuleType
+import warnings
+from types import CodeType, ModuleType
 from typing import Any
 
-Request = dict[str, Any]  # source, file, proof_source, proof_file, function, timeout
+EXAMPLE = "example.py"  # what every version is called here; the runner puts the name of the file in its place
+
+Request = dict[str, Any]  # source, proof_source, proof_file, function, timeout
 Answer = dict[str, Any]  # status, detail, seconds
 
 _PRELOADED = ("tmkb.proof.stage", "flask_caching", "jwt", "graphql")
@@ -68,7 +73,7 @@ def execute(request: Request) -> Answer:
 
     crashes = _crashes(request)
     try:
-        example = _module("example", request["source"], request["file"])
+        example = _module("example", request["source"], EXAMPLE)
         proof = _module("proof", request["proof_source"], request["proof_file"])
         result = getattr(proof, request["function"])(example)
     except AssertionError as error:
@@ -98,13 +103,18 @@ def _crashes(request: Request) -> list[str]:
 def _module(name: str, source: str, filename: str) -> ModuleType:
     made = ModuleType(name)
     sys.modules[name] = made
-    exec(compile(source, filename, "exec"), made.__dict__)
+    exec(_compiled(source, filename), made.__dict__)
     return made
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(source: str, filename: str) -> CodeType:
+    return compile(source, filename, "exec")
 
 
 def _where(request: Request, exception: BaseException) -> str:
     """The innermost line of proof or example that the exception came through, with its text."""
-    texts = {request["proof_file"]: request["proof_source"], request["file"]: request["source"]}
+    texts = {request["proof_file"]: request["proof_source"], EXAMPLE: request["source"]}
     frames = [frame for frame in traceback.extract_tb(exception.__traceback__) if frame.filename in texts]
     if not frames:
         return "?"
@@ -131,10 +141,14 @@ def _child(request: Request, write: int) -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     _fence(os.getcwd())
+    gc.set_threshold(100_000)  # a run is over before collecting would pay
     os.write(write, json.dumps(execute(request)).encode())
 
 
 def _forked(request: Request) -> Answer:
+    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # what is wrong, the child will say
+        _compiled(request["source"], EXAMPLE)
+        _compiled(request["proof_source"], request["proof_file"])
     read, write = os.pipe()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=memory)

@@ -1,0 +1,71 @@
+"""Each operation names its permission in a decorator; the area itself asks for a login only."""
+
+from functools import wraps
+
+from flask import Blueprint, abort
+from flask_login import current_user, login_required
+
+from tmkb.proof.stage import db
+
+
+class Membership(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    user_id = db.Column(db.Integer, nullable=False)
+    organization_id = db.Column(db.Integer, nullable=False)
+    active = db.Column(db.Boolean, nullable=False, default=True)
+
+
+class AuditEntry(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    text = db.Column(db.String, nullable=False)
+    organization_id = db.Column(db.Integer, nullable=False)
+
+
+# region example
+bp = Blueprint("admin", __name__, url_prefix="/admin")
+
+PERMISSIONS = {
+    "admin": {"users.disable", "audit.read"},
+    "auditor": {"audit.read"},
+    "member": set(),
+}
+
+
+def requires(permission):
+    def guard(view):
+        @wraps(view)
+        def guarded(*args, **kwargs):
+            if permission not in PERMISSIONS.get(current_user.role, ()):
+                abort(403)
+            return view(*args, **kwargs)
+
+        return guarded
+
+    return guard
+
+
+@bp.before_request
+@login_required
+def enter():
+    """Everything here is for people who are signed in."""
+
+
+@bp.post("/users/<int:user_id>/disable")
+@requires("users.disable")
+def disable_user(user_id):
+    own = db.select(Membership).filter_by(organization_id=current_user.organization_id)
+    membership = db.first_or_404(own.filter_by(user_id=user_id))
+    membership.active = False
+    db.session.add(AuditEntry(text=f"{user_id} disabled", organization_id=current_user.organization_id))
+    db.session.commit()
+    return "", 204
+
+
+@bp.get("/audit")
+@requires("audit.read")
+def read_audit():
+    entries = db.session.scalars(db.select(AuditEntry).filter_by(organization_id=current_user.organization_id))
+    return [entry.text for entry in entries]
+
+
+# endregion

@@ -1,0 +1,44 @@
+"""A foreign project is refused in other words than an absent one, and names are unique across all tenants."""
+
+from flask import Blueprint, abort, request
+from flask_login import current_user, login_required
+
+from tmkb.proof.stage import db
+
+# region example
+bp = Blueprint("projects", __name__, url_prefix="/projects")
+
+
+class Project(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    slug = db.Column(db.String, nullable=False)
+    organization_id = db.Column(db.Integer, nullable=False)
+    __table_args__ = (db.UniqueConstraint("slug"),)
+
+
+@bp.post("")
+@login_required
+def create_project():
+    slug = request.get_json()["slug"]
+    if db.session.scalar(db.select(Project).filter_by(slug=slug)):
+        abort(409, "This name is taken.")
+    project = Project(slug=slug, organization_id=current_user.organization_id)
+    db.session.add(project)
+    db.session.commit()
+    return {"id": project.id}, 201
+
+
+@bp.delete("/<int:project_id>")
+@login_required
+def delete_project(project_id):
+    project = db.get_or_404(Project, project_id)
+    if project.organization_id != current_user.organization_id:
+        abort(403, "This project belongs to another organization.")
+    if current_user.role != "admin":
+        abort(403, "Only administrators delete projects.")
+    db.session.delete(project)
+    db.session.commit()
+    return "", 204
+
+
+# endregion

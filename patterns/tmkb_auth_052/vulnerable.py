@@ -1,0 +1,46 @@
+"""A header names the organization, and the role is the one of the account, whatever organization it was given in."""
+
+from flask import Blueprint, abort, g, request
+from flask_login import current_user, login_required
+
+from tmkb.proof.stage import db
+
+
+class Membership(db.Model):
+    user_id = db.Column(db.ForeignKey("user.id"), primary_key=True)
+    organization_id = db.Column(db.ForeignKey("organization.id"), primary_key=True)
+    role = db.Column(db.String, nullable=False)
+
+
+class Project(db.Model):
+    id = db.Column(db.Integer, primary_key=True)
+    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
+
+
+# region example
+bp = Blueprint("projects", __name__)
+
+
+@bp.before_request
+@login_required
+def choose_organization():
+    chosen = request.headers.get("X-Org-Id", current_user.organization_id, type=int)
+    g.organization_id = chosen
+
+
+@bp.get("/projects")
+def projects():
+    return {"projects": list(db.session.scalars(db.select(Project.id).filter_by(organization_id=g.organization_id)))}
+
+
+@bp.delete("/projects/<int:project_id>")
+def delete_project(project_id):
+    project = db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=g.organization_id))
+    if current_user.role != "admin":
+        abort(403)
+    db.session.delete(project)
+    db.session.commit()
+    return "", 204
+
+
+# endregion

@@ -1,0 +1,350 @@
+"""`tmkb validate --strict`: what is asked of packaged patterns, one wrong pattern for each rule."""
+
+import json
+import os
+import shutil
+import stat
+
+import pytest
+
+from tmkb import document, metaschema, paths
+from tmkb.cli import main
+from tmkb.knowledge import code, library, vocabulary
+
+
+@pytest.fixture
+def strict(capsys):
+    """What is said about a folder of patterns, a line for each problem, the folder itself left out."""
+
+    def run(folder, *words):
+        status = main.main(["validate", "--strict", str(folder), *words])
+        lines = [line.removeprefix(f"{folder}{os.sep}") for line in capsys.readouterr().out.splitlines()]
+        assert (status == 0) == lines[-1].endswith("no problems.")
+        return [] if status == 0 else lines
+
+    return run
+
+
+@pytest.fixture
+def changed(patterns):
+    """A folder with one pattern, in which ``old`` is ``new`` in one of its files."""
+
+    def change(name, file, old, new):
+        folder = patterns(name)
+        edit(folder / name / file, old, new)
+        return folder
+
+    return change
+
+
+def edit(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def cut(path, key):
+    """Take ``key`` and all that stands under it out of a file."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    begin = next(number for number, line in enumerate(lines) if line.startswith(f"{key}:"))
+    end = next(number for number in range(begin + 1, len(lines)) if lines[number][0] not in " \n")
+    path.write_text("".join(lines[:begin] + lines[end:]), encoding="utf-8")
+
+
+def test_the_packaged_patterns_stand_up_to_it(ids, capsys):
+    assert (main.main(["validate", "--strict"]), capsys.readouterr().out) == (0, f"{len(ids)} patterns, no problems.\n")
+
+
+def test_a_pattern_of_ones_own_can_stand_up_to_it(patterns, strict):
+    assert strict(patterns("acme_auth_024")) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2026-02-30"', "6:11: There is no day 2026-02-30. Write year, month and day, as in 2026-01-31."),
+        ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2999-01-01"', "6:11: 2999-01-01 has not come yet. Write the day on which the advice was last checked."),
+        ("pattern.yaml", "category: async-boundaries", "category: async-boundary", "8:11: The category 'async-boundary' does not stand in _vocabulary.yaml. Did you mean 'async-boundaries'? Or add it there."),
+        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: scheduled-wrok", "9:14: The part of async-boundaries 'scheduled-wrok' does not stand in _vocabulary.yaml. Did you mean 'scheduled-work'? Or add it there."),
+        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: zzz", "9:14: The part of async-boundaries 'zzz' does not stand in _vocabulary.yaml. Known: job-context, event-consumers, scheduled-work, inbound-webhooks. Or add it there."),
+        ("pattern.yaml", "cwe: [CWE-863,", "cwe: [CWE-836,", "71:9: CWE-836 has no title in _vocabulary.yaml. Did you mean CWE-863, Incorrect Authorization? Or add it there."),
+        ("pattern.yaml", '["API1:2023"]', '["ASVS4:2019"]', "72:11: ASVS4:2019 has no title in _vocabulary.yaml. Add it there."),
+        ("pattern.yaml", "[https://docs.celeryq", "[http://docs.celeryq", "73:13: 'http://docs.celeryq.dev/en/stable/userguide/periodic-tasks.html' is no address of a document on the web. Write it whole, from https:// on."),
+        ("pattern.yaml", "TMKB-AUTH-026,", "TMKB-AUTH-126,", "69:10: There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),
+        ("pattern.yaml", "variant, why: The same loss when a request starts the work.}", "variant, one_way: true}", "68:48: Key 'why' is missing in related_patterns[0]."),
+        ("proof.py", "def legitimate_report", "def _sees_report", "1:1: The proof has 0 of the functions legitimate_…; tier B asks for 1. Add one with a docstring for each further step or use."),
+        ("proof.py", "import Stage, User, db", "import Organization, Stage, User, db", "4:30: The import 'Organization' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("secure.py", "def send_mail(to, lines):", "def send_mail(to, lines, copies):", "19:26: The argument 'copies' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("secure.py", "    outbox.append((to, lines))", "    outbox.append((to, lines))\n    sent = True", "21:5: The name 'sent' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("secure.py", "outbox = []", "outbox = []\ninbox = []", "17:1: The name 'inbox' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("proof.py", "def monday(", "def tuesday():\n    return 2\n\n\ndef monday(", "15:1: The name 'tuesday' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("secure.py", "(to, lines))", "(to, lines, f''))", "20:31: ruff F541: f-string without any placeholders."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_at_its_place(changed, strict, file, old, new, said):
+    assert strict(changed("acme_auth_024", file, old, new)) == [f"acme_auth_024/{file}:{said}"]
+
+
+@pytest.mark.parametrize("key", ["blind_spots", "principles", "testing"])
+def test_tier_a_is_written_in_full(patterns, strict, key):
+    folder = patterns("acme_auth_001")
+    cut(folder / "acme_auth_001" / "pattern.yaml", key)
+
+    assert strict(folder) == [f"acme_auth_001/pattern.yaml:2:1: Key '{key}' is missing in the file."]
+
+
+def test_tier_a_has_two_mitigations_and_says_what_each_costs(changed, strict):
+    folder = changed("acme_auth_024", "pattern.yaml", "tier: B", "tier: A")
+    assert "acme_auth_024/pattern.yaml:53:1: mitigations needs 2 or more entries, and has 1." in strict(folder)
+    edit(
+        folder / "acme_auth_024" / "pattern.yaml",
+        "    tradeoffs: [A paused schedule needs a person to take it over.]\n",
+        "",
+    )
+    assert "acme_auth_024/pattern.yaml:54:5: Key 'tradeoffs' is missing in mitigations[0]." in strict(folder)
+
+
+def test_the_proof_of_tier_a_shows_three_exploits_and_two_legitimate_uses(patterns, strict):
+    said = "The proof has {} of the functions {}_…; tier A asks for {}. Add one with a docstring for each further step or use."
+
+    assert strict(patterns("acme_auth_026")) == [
+        "acme_auth_026/proof.py:26:1: " + said.format(2, "exploit", 3),
+        "acme_auth_026/proof.py:37:1: " + said.format(1, "legitimate", 2),
+    ]
+
+
+def test_a_packaged_pattern_shows_code(patterns, strict, monkeypatch):
+    folder = patterns("acme_auth_024")
+    shutil.copy(os.path.join(paths.PATTERNS, vocabulary.FILE), folder)
+    file = folder / "acme_auth_024" / "pattern.yaml"
+    cut(file, "code")
+    edit(file, "    example: secure.py\n", "")
+    edit(
+        file, "  - {id: TMKB-AUTH-001, relationship: variant, why: The same loss when a request starts the work.}\n", ""
+    )
+    edit(
+        file,
+        "related_patterns:\n  - {id: TMKB-AUTH-026, relationship: related, why: A decision of the past that is believed today.}\n",
+        "",
+    )
+    assert strict(folder) == []
+    monkeypatch.setattr(paths, "PATTERNS", str(folder))
+
+    assert strict(folder) == [
+        "acme_auth_024/pattern.yaml:3:5: A packaged pattern shows code and proves it. Add `code`, and the files that it names."
+    ]
+
+
+def related(folder, name, to, more=""):
+    """Let the pattern ``name`` be related to ``to`` alone."""
+    file = folder / name.lower().replace("-", "_") / "pattern.yaml"
+    cut(file, "related_patterns")
+    edit(
+        file, "references:", f"related_patterns:\n  - {{id: {to}, relationship: related, why: One.{more}}}\nreferences:"
+    )
+
+
+def ties(lines):
+    return [line for line in lines if "back." in line]
+
+
+def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    related(folder, "ACME-AUTH-024", "ACME-AUTH-001")
+    told = (
+        "acme_auth_024/pattern.yaml:68:10: ACME-AUTH-001 does not name ACME-AUTH-024 back. "
+        "Add ACME-AUTH-024 to its related_patterns, or here `one_way: true` with the `why`."
+    )
+
+    assert ties(strict(folder)) == [told]
+    assert ties(strict(folder / "acme_auth_001")) == []
+    assert ties(strict(folder / "acme_auth_024")) == [told.partition("/")[2]]
+    related(folder, "ACME-AUTH-024", "ACME-AUTH-001", ", one_way: true")
+    assert ties(strict(folder)) == []
+    related(folder, "ACME-AUTH-001", "ACME-AUTH-024")
+    assert ties(strict(folder)) == [
+        "acme_auth_024/pattern.yaml:68:59: ACME-AUTH-001 names ACME-AUTH-024 back. Take `one_way` away."
+    ]
+    related(folder, "ACME-AUTH-024", "ACME-AUTH-001")
+    assert ties(strict(folder)) == []
+
+
+def test_patterns_that_say_the_same_are_told(patterns, strict):
+    folder = patterns("acme_auth_024", "acme_auth_001")
+    shutil.copytree(folder / "acme_auth_024", folder / "acme_auth_025")
+    edit(folder / "acme_auth_025" / "pattern.yaml", "id: ACME-AUTH-024", "id: ACME-AUTH-025")
+    lines = [line for line in strict(folder) if "also said" in line]
+
+    said = "100 % of what {} says is also said by {}; 40 % is too much. Say what tells the two apart, or make them one pattern."
+    assert lines == [
+        f"acme_auth_02{one}/pattern.yaml:{place}: " + said.format(what, f"ACME-AUTH-02{other}")
+        for one, other in ((4, 5), (5, 4))
+        for place, what in (("17:3", "triggers.keywords"), ("36:1", "agent_summary"))
+    ]
+
+
+def test_a_keyword_is_not_that_of_many(patterns, strict):
+    folder = patterns("acme_auth_001", "acme_auth_024", "acme_auth_026")
+    shutil.copytree(folder / "acme_auth_024", folder / "acme_auth_025")
+    edit(folder / "acme_auth_025" / "pattern.yaml", "id: ACME-AUTH-024", "id: ACME-AUTH-025")
+    edit(folder / "acme_auth_026" / "pattern.yaml", "  keywords:\n", "  keywords:\n    - background jobs\n")
+    lines = [line for line in strict(folder) if "keyword of" in line]
+
+    assert [line.partition(": ")[0] for line in lines] == [
+        "acme_auth_001/pattern.yaml:23:7",
+        "acme_auth_024/pattern.yaml:23:7",
+        "acme_auth_025/pattern.yaml:23:7",
+        "acme_auth_026/pattern.yaml:22:7",
+    ]
+    assert lines[3].endswith(
+        ": 'background jobs' is also a keyword of ACME-AUTH-001, ACME-AUTH-024, ACME-AUTH-025; "
+        "more than 3 patterns cannot share one. Say what only this pattern is about."
+    )
+
+
+def test_neighbours_may_share_words(patterns, strict):
+    lines = strict(patterns("acme_auth_001", "acme_auth_024", "acme_auth_026"))
+
+    assert all("The proof has" in line for line in lines)
+
+
+# The code
+
+
+def test_what_the_secure_version_uses_may_stand_idle_in_the_vulnerable_one(patterns, strict):
+    folder = patterns("acme_auth_024")
+    for file, body in (
+        ("vulnerable.py", "    outbox.append((to, []))"),
+        ("secure.py", "    outbox.append((to, lines))"),
+    ):
+        edit(folder / "acme_auth_024" / file, "    outbox.append((to, lines))", body)
+
+    assert strict(folder) == []
+
+
+IDLE = """\
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict as _Ordered
+
+
+@functools.cache
+def prescribed(by_the_decorator):
+    return 1
+
+
+class Listener(dict):
+    def __getitem__(self, key):
+        return 1
+
+
+class Promise:
+    def kept(self, later):
+        raise NotImplementedError
+
+
+def count(values):
+    total = 0
+
+    def add():
+        nonlocal total
+        total = 1
+
+    with open("x") as file:
+        first, rest = 1, 2
+    return add, total, first, (lambda _number: Listener), Promise, "count"
+"""
+
+
+def test_what_others_prescribe_is_no_idle_name(patterns, strict):
+    folder = patterns("acme_auth_024")
+    extra = folder / "acme_auth_024" / "extra.py"
+    extra.write_text(IDLE, encoding="utf-8")
+
+    assert strict(folder) == [
+        "acme_auth_024/extra.py:22:11: The argument 'values' is never used. Take it away; where a caller prescribes an argument, begin its name with _.",
+        "acme_auth_024/extra.py:29:23: The name 'file' is never used. Take it away; where a caller prescribes an argument, begin its name with _.",
+    ]
+
+
+def test_an_exception_and_a_lambda_are_looked_at_too(patterns, strict):
+    folder = patterns("acme_auth_024")
+    extra = folder / "acme_auth_024" / "extra.py"
+    extra.write_text(
+        "def _tried():\n    try:\n        return lambda x: 1\n    except OSError as error:\n        return 2\n"
+    )
+
+    assert [line.partition(". ")[0] for line in strict(folder)] == [
+        "acme_auth_024/extra.py:3:23: The argument 'x' is never used",
+        "acme_auth_024/extra.py:4:5: The name 'error' is never used",
+    ]
+
+
+def test_code_that_no_key_names_is_read_too(patterns, strict, monkeypatch):
+    monkeypatch.setattr(code, "ruff", lambda: None)
+    folder = patterns("acme_auth_024")
+    (folder / "acme_auth_024" / "draft.py").write_text("def f(:\n", encoding="utf-8")
+
+    assert strict(folder) == ["acme_auth_024/draft.py:1:7: Not valid Python: invalid syntax."]
+
+
+def test_without_ruff_the_rest_is_checked_and_it_is_said(patterns, monkeypatch, capsys):
+    monkeypatch.setattr(code, "ruff", lambda: None)
+    status = main.main(["validate", "--strict", "--json", str(patterns("acme_auth_024"))])
+    captured = capsys.readouterr()
+
+    assert (status, json.loads(captured.out)) == (0, {"patterns": 1, "problems": []})
+    assert captured.err == (
+        "tmkb: The code was not held against ruff's rules: ruff is not installed. Install it with: pip install ruff\n"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script with a shebang")
+def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatch):
+    program = tmp_path / "ruff"
+    program.write_text("#!/bin/sh\necho 'no such option' >&2; exit 2\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(code, "ruff", lambda: str(program))
+
+    assert strict(patterns("acme_auth_024")) == [
+        f"{program}:1:1: The code was not held against ruff's rules: no such option. Install it with: pip install ruff"
+    ]
+
+
+# The vocabulary
+
+
+def test_the_packaged_vocabulary_is_valid_and_every_category_has_parts():
+    file = os.path.join(paths.PATTERNS, vocabulary.FILE)
+
+    assert metaschema.check(document.read(file), vocabulary.SCHEMA) == []
+    assert all(vocabulary.read([]).categories.values())
+
+
+def test_a_vocabulary_of_ones_own_adds_to_the_packaged_one(changed, strict):
+    folder = changed("acme_auth_024", "pattern.yaml", "cwe: [CWE-863,", "cwe: [CWE-863, CWE-9001,")
+    assert len(strict(folder)) == 1
+    own = folder / vocabulary.FILE
+    own.write_text("kind: vocabulary\ncwe: {CWE-9001: Made Up}\ncategories: {async-boundaries: [mail]}\n")
+    edit(folder / "acme_auth_024" / "pattern.yaml", "scheduled-work", "mail")
+
+    assert strict(folder) == []
+    assert strict(folder / "acme_auth_024") == []
+
+
+def test_a_wrong_vocabulary_is_told(patterns, strict):
+    folder = patterns("acme_auth_024")
+    (folder / vocabulary.FILE).write_text("kind: vocabulary\ncewe: {}\n")
+    assert strict(folder) == [
+        "_vocabulary.yaml:2:1: Unknown key 'cewe' in the file. Did you mean 'cwe'?",
+    ]
+    (folder / vocabulary.FILE).write_text("kind: [\n")
+    assert strict(folder)[0].startswith("_vocabulary.yaml:2:1: Not valid YAML or JSON:")
+
+
+def test_names_with_an_underscore_are_no_patterns(patterns):
+    folder = patterns("acme_auth_024")
+    shutil.copytree(folder / "acme_auth_024", folder / "_draft")
+
+    assert [os.path.basename(found.folder) for found in library.load([str(folder)]).found] == ["acme_auth_024"]
