@@ -113,4 +113,4 @@ def test_the_default_server_loads_and_keeps_nothing_of_it(found):
     assert "tmkb.providers.knowledge" in loaded
     assert not {"tmkb.providers.catalog", "tmkb.providers.usage", "tmkb.knowledge.catalog", "yaml"} & set(loaded)
     parts = {line for line in found.entry.lines if not line.startswith("revisions/")}
-    assert parts == {"knowledge/index", "knowledge/agent", "knowledge/human"}
+    assert parts == {"knowledge/index", "knowledge/names", "knowledge/spelling", "knowledge/agent", "knowledge/human"}

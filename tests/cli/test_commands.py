@@ -356,3 +356,53 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_query_explains_an_answer(tmkb):
+    status, out, _ = tmkb("query", "nightly digest for somebody who left the team", "--explain")
+
+    assert status == 0
+    assert out.startswith("Answered: ")
+    assert re.search(r"^TMKB-AUTH-024 .*\n(  .*\n)*  \+2  SCHEDULE \+ GONE$", out, re.M)
+
+
+def test_query_explains_silence(tmkb):
+    status, out, _ = tmkb("query", "hash the pasword with bcrypt", "--explain")
+
+    assert status == 0
+    assert out.startswith("Not answered: ")
+    assert "Against: cryptography (" in out
+    assert json.loads(tmkb("query", "bcrypt", "--explain", "--json")[1])["answered"] is False
+
+
+QUESTIONS = (
+    '{"id": "1", "context": "celery task", "kind": "task", "relevant": {"TMKB-AUTH-001": 3}}\n'
+    '{"id": "2", "context": "celery task", "kind": "task", "relevant": {"TMKB-AUTH-052": 3}}\n'
+    '{"id": "3", "context": "bcrypt", "relevant": {}}\n'
+)
+
+
+@pytest.mark.parametrize("more", [[], ["--server", f"{sys.executable} -m tmkb serve"], ["--bm25"]])
+def test_eval(tmkb, tmp_path, more):
+    (tmp_path / "q.jsonl").write_text(QUESTIONS)
+    status, out, _ = tmkb("eval", str(tmp_path / "q.jsonl"), *more)
+
+    assert status == 0
+    assert re.search(r"^all +2 +0.500 ", out, re.M)
+    assert "nothing to say: 0.000 of 1" in out
+    assert re.search(r"^2  0.00  wants TMKB-AUTH-052=3, got TMKB-AUTH-001", out, re.M)
+
+
+def test_eval_of_what_is_no_question(tmkb, tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"id": 1}\n')
+
+    assert tmkb("eval", str(tmp_path / "q.jsonl"))[0] == 2
+    assert tmkb("eval", str(tmp_path / "none.jsonl"))[0] == 2
+
+
+def test_eval_of_a_server_that_is_none(tmkb, tmp_path):
+    (tmp_path / "q.jsonl").write_text(QUESTIONS)
+    status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{sys.executable} -c pass")
+
+    assert status == 2
+    assert "does not answer as tmkb_query does" in err

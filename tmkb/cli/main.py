@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "serve": "serve a client over stdio, or many over HTTP",
     "query": "ask which patterns matter for what you are about to write",
+    "eval": "measure the answers to judged questions",
     "get": "show one pattern in full",
     "list": "list the patterns",
     "validate": "check patterns",

@@ -30,6 +30,24 @@ def answer(answered: dict[str, Any]) -> Group:
     return Group(*parts, Text(said, style="dim"))
 
 
+def explanation(told: dict[str, Any]) -> Group:
+    """Why an answer is what it is, as `tmkb.knowledge.index` tells it."""
+    speaks, needed = told["for"], told["needed"]
+    verdict = "Answered" if told["answered"] else "Not answered"
+    lines = [Text(f"{verdict}: {speaks['cues']} from cues and {speaks['people']} from people, {needed} needed.")]
+    lines += [Text(f"Against: {topic} ({', '.join(terms)})") for topic, terms in told["against"].items()]
+    lines += [Text(f"Read {word} as {meant}") for word, meant in told["mended"].items()]
+    if nearest := told.get("nearest"):
+        lines.append(Text("Nearest, below the line:", style="dim"))
+    for pattern in told.get("patterns", nearest or []):
+        lines.append(Text.assemble((pattern["id"], "bold"), f"  {pattern['score']}"))
+        if pattern["related"]:
+            lines.append(Text("  related to one above"))
+        lines += [Text(f"  {cue['weight']:+g}  {cue['cue']}") for cue in pattern["cues"]]
+        lines.append(Text(f"  {pattern['text']:+g}  its text"))
+    return Group(*lines)
+
+
 def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> Group:
     """One pattern with whatever keys it has, in full or in short; ``titles`` are those of its references."""
     title = Text.assemble(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tmkb import template
@@ -23,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=int, choices=range(1, MOST + 1), metavar="N", help=f"most patterns, 1 to {MOST}"
     )
+    parser.add_argument("--explain", action="store_true", help="say why these patterns, or why none")
     sources.configure_patterns(parser)
     sources.configure_schemas(parser)
     output.configure(parser)
@@ -41,7 +43,19 @@ def run(args: argparse.Namespace) -> int:
         return 2
     for line, fields in found.warnings:
         output.fail(template.fill(spec["server"]["log"][line]["message"], fields))
-    query: Any = found.provider("knowledge").operation("query", {})
+    provider: Any = found.provider("knowledge")
+    if args.explain:
+        return _explain(args, provider, arguments)
+    query = provider.operation("query", {})
     answer = json.loads(query(**arguments, limit=args.limit).content[0]["text"])
     output.write(args, answer, pages.answer(answer))
+    return 0
+
+
+def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:
+    """Print why the answer is what it is."""
+    most = args.limit or provider.settings["agent"]["patterns"]
+    filters = (arguments.get("language"), arguments.get("framework"))
+    told = provider.explain(arguments["context"], *filters, most)
+    output.write(args, told, pages.explanation(told))
     return 0

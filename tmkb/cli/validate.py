@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 
+from tmkb import paths
 from tmkb import problems as words
 from tmkb.cli import output, sources
 from tmkb.errors import Problem
-from tmkb.knowledge import code, gates, library, quality, vocabulary
+from tmkb.knowledge import code, gates, lexicon, library, quality, vocabulary
 from tmkb.knowledge.library import Library
 
 
@@ -30,6 +31,11 @@ def run(args: argparse.Namespace) -> int:
     for each in found.found:
         problems += [*each.problems, *quality.review(each, known)]
     problems += _strict(found) if args.strict else []
+    for folder in library.folders(
+        [_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS")
+    ):
+        if os.path.isdir(beside := os.path.join(folder, lexicon.FOLDER)):
+            problems += lexicon.review(beside)
     count = len(found.patterns)
     said = f"{count} patterns" if count != 1 else "1 pattern"
     text = output.problem_lines(problems) or f"{said}, no problems."

@@ -17,7 +17,7 @@ from tmkb import metaschema, paths
 from tmkb.document import Document
 from tmkb.errors import Problem
 from tmkb.knowledge import examples, provenance
-from tmkb.knowledge.index import stems
+from tmkb.knowledge.bm25 import stems
 from tmkb.knowledge.pattern import Found, Pattern
 from tmkb.knowledge.vocabulary import Vocabulary
 

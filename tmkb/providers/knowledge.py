@@ -27,9 +27,9 @@ FOLDERS = True
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
     """The folders that `prepare` reads."""
-    from tmkb.knowledge import library
+    from tmkb.knowledge import lexicon, library
 
-    return library.folders(settings.get("folders"))
+    return list(dict.fromkeys([*library.folders(settings.get("folders")), lexicon.packaged()]))
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
@@ -42,7 +42,7 @@ def prepare(settings: Mapping[str, Any]) -> Prepared:
     warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
     warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
     warnings += [] if found.patterns else [["no_patterns", {}]]
-    parts = {"index": index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
+    parts = {**index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
     if settings.get("catalog"):
         from tmkb.knowledge import catalog
 
@@ -59,7 +59,7 @@ class Knowledge:
         self.settings = settings
         self.part = part
         self.catalog: Catalog | None = None
-        self.index = index.Index(part("index"))
+        self.index = index.Index(part)
         self.renderer = answer.Renderer(part)
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
@@ -73,6 +73,10 @@ class Knowledge:
 
             self.catalog = catalog.Catalog(self.part, self.query)
         return self.catalog.operation(name, definition)
+
+    def explain(self, context: str, language: str | None, framework: str | None, limit: int) -> JsonObject:
+        """Why `query` gives what it gives."""
+        return self.index.explain(context, self.index.search(context, language, framework)[:limit])
 
     def query(
         self,

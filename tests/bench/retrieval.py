@@ -1,0 +1,129 @@
+"""What each part of search is worth, and how long search takes. ``python tests/bench/retrieval.py [ablation|times|scale]``
+
+Prints Markdown for docs/retrieval.md. Give it the machine for itself.
+"""
+
+import json
+import os
+import random
+import sys
+import time
+
+from tmkb import paths
+from tmkb.knowledge import bm25, library, measures, words
+from tmkb.knowledge.index import EVERY, Index, build
+
+DATA = os.path.join(paths.ROOT, "tests", "data")
+SETS = ("queries", "queries_own", "queries_held", "queries_third", "queries_last")
+SIZES = (100, 1_000, 10_000)
+LENGTHS = (1, 10, 100, 1_000, 10_000)
+STEPS = [
+    ("BM25 and keywords of the patterns", ("text", "keywords")),
+    ("+ cues of one concept or term", ("text", "keywords", "cues")),
+    ("+ cues of several (pairs)", ("text", "keywords", "cues", "pairs")),
+    ("+ code read by marks and shapes", ("text", "keywords", "cues", "pairs", "code")),
+    ("+ spelling", ("text", "keywords", "cues", "pairs", "code", "spelling")),
+    ("+ the gate", ("text", "keywords", "cues", "pairs", "code", "spelling", "gate")),
+    ("all, with relations", EVERY),
+    *((f"all without {part}", EVERY - {part}) for part in ("text", "keywords", "cues", "pairs", "code")),
+]
+
+
+def questions(name):
+    with open(os.path.join(DATA, f"{name}.jsonl"), encoding="utf-8") as file:
+        return measures.read(file)
+
+
+def ablation():
+    patterns = library.load(None).patterns
+    built = json.loads(json.dumps(build(patterns)))
+    sets = [questions(name) for name in SETS]
+    print("| | " + " | ".join(SETS) + " |")
+    print("|---" * (len(SETS) + 1) + "|")
+    made = bm25.postings(patterns)
+
+    def plain(question):
+        scores = bm25.scores(made.get, dict.fromkeys(w for w in words.words(question["context"]) if w not in bm25.STOP))
+        return [patterns[n]["id"] for n in sorted(scores, key=lambda n: (-scores[n], n))]
+
+    row("plain BM25", sets, plain)
+    for name, use in STEPS:
+        index = Index(built.__getitem__, use)
+
+        def answer(question, index=index):
+            found = index.search(question["context"], question.get("language"), question.get("framework"))
+            return [index.patterns[number]["id"] for number in found]
+
+        row(name, sets, answer)
+
+
+def row(name, sets, answer):
+    found = [measures.judge(asked, answer) for asked in sets]
+    print(
+        f"| {name} | " + " | ".join(f"{f['all']['ndcg']:.3f}, {f['negatives']['answered']:.2f}" for f in found) + " |"
+    )
+
+
+def times():
+    index = Index(json.loads(json.dumps(build(library.load(None).patterns))).__getitem__)
+    contexts = [question["context"] for name in SETS for question in questions(name)]
+    tell("sentences and snippets", index, contexts)
+    tell("100 lines", index, [lines(100)] * 20)
+    for length in LENGTHS:
+        tell(f"{length} words", index, [" ".join((" ".join(contexts).split() * 10)[:length])] * 5)
+
+
+def scale():
+    real = library.load(None).patterns
+    contexts = [question["context"] for name in SETS for question in questions(name)]
+    for size in SIZES:
+        started = time.perf_counter()
+        built = json.loads(json.dumps(build(list(generated(real, size)))))
+        print(f"{size} patterns: built in {time.perf_counter() - started:.1f} s")
+        tell(f"{size} patterns", Index(built.__getitem__, EVERY - {"gate"}), contexts)
+
+
+def generated(real, size):
+    """``size`` patterns of sentences and keywords of the real ones, and the real ones among them."""
+    draw = random.Random(1)
+    yield from real
+    for number in range(size - len(real)):
+        of = [draw.choice(real) for _ in range(6)]
+        keywords = [draw.choice(pattern["triggers"]["keywords"]) for pattern in of]
+        yield {
+            **of[0],
+            "id": f"GEN-{number:05}-001",
+            "description": of[1]["description"],
+            "agent_summary": of[2]["agent_summary"],
+            "steps": of[3]["steps"],
+            "triggers": {"keywords": list(dict.fromkeys(keywords)), "actions": of[4]["triggers"].get("actions", [])},
+            "related_patterns": [],
+        }
+
+
+def lines(count):
+    found = []
+    for name in sorted(os.listdir(paths.PATTERNS)):
+        path = os.path.join(paths.PATTERNS, name, "vulnerable.py")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                found += file.read().splitlines()
+    return "\n".join(found[:count])
+
+
+def tell(name, index, contexts):
+    for context in contexts:
+        index.search(context)
+    taken = []
+    for _ in range(5):
+        for context in contexts:
+            started = time.perf_counter()
+            index.search(context)
+            taken.append((time.perf_counter() - started) * 1e6)
+    taken.sort()
+    print(f"{name}: median {taken[len(taken) // 2]:.0f} µs, p99 {taken[int(len(taken) * 0.99)]:.0f} µs")
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or ["ablation", "times", "scale"]:
+        {"ablation": ablation, "times": times, "scale": scale}[chosen]()

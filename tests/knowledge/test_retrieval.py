@@ -1,0 +1,73 @@
+"""How good search is: floors on judged questions, beside plain BM25 in the same run. How it is built, is docs/retrieval.md."""
+
+import json
+import os
+
+import pytest
+
+from tmkb.knowledge import bm25, library, measures, words
+from tmkb.knowledge.index import Index, build
+
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
+SETS = ["queries.jsonl", "queries_own.jsonl", "queries_held.jsonl", "queries_third.jsonl", "queries_last.jsonl"]
+
+
+@pytest.fixture(scope="module")
+def patterns():
+    return library.load(None).patterns
+
+
+@pytest.fixture(scope="module")
+def index(patterns):
+    return Index(build(patterns).__getitem__)
+
+
+def questions(name):
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return measures.read(file)
+
+
+def plain(patterns):
+    made = bm25.postings(patterns)
+
+    def answer(question):
+        scores = bm25.scores(made.get, dict.fromkeys(w for w in words.words(question["context"]) if w not in bm25.STOP))
+        return [patterns[n]["id"] for n in sorted(scores, key=lambda n: (-scores[n], n))]
+
+    return answer
+
+
+def searched(index):
+    def answer(question):
+        found = index.search(question["context"], question.get("language"), question.get("framework"))
+        return [index.patterns[number]["id"] for number in found]
+
+    return answer
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_it_beats_bm25(index, patterns, name):
+    asked = questions(name)
+    ours, theirs = measures.judge(asked, searched(index)), measures.judge(asked, plain(patterns))
+
+    assert ours["all"]["ndcg"] >= 1.1 * theirs["all"]["ndcg"]
+    assert ours["negatives"]["answered"] <= 0.25 * theirs["negatives"]["answered"]
+
+
+def test_the_floors_of_the_dev_set(index):
+    found = measures.judge(questions("queries.jsonl"), searched(index))
+
+    assert found["all"]["ndcg"] >= 0.90
+    assert found["all"]["recall"] >= 0.92
+    assert found["negatives"]["answered"] <= 0.07
+
+
+def test_measures():
+    assert measures.score({"A": 3, "B": 2}, ["A", "B"]) == {"ndcg": 1.0, "recall": 1.0, "mrr": 1.0, "first": 1.0}
+    assert measures.score({"A": 3}, ["B", "A"])["mrr"] == 0.5
+    assert measures.score({"A": 1}, [])["recall"] == 0.0
+    low, high = measures.interval([0.0, 1.0] * 20)
+    assert 0.3 < low < 0.5 < high < 0.7
+    assert measures.interval([]) == [0.0, 0.0]
+    with pytest.raises(ValueError, match="question 1 lacks"):
+        measures.read([json.dumps({"id": "x"})])

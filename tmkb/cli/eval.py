@@ -1,0 +1,123 @@
+"""``tmkb eval``: how good the answers to judged questions are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from tmkb.cli import output, service, sources
+from tmkb.conformance import replay, transcript
+from tmkb.errors import Problem, SpecError
+from tmkb.knowledge import bm25, measures, words
+
+TOOL, CALL = "tmkb_query", "call_tool"
+COLUMNS = ("kind", "n", "nDCG@3", "95 %", "recall@3", "MRR", "P@1")
+MISSES = 10
+MOST = 10
+
+_Answer = Callable[[Mapping[str, Any]], list[str]]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("queries", metavar="QUERIES", help="judged questions, a line of JSON each")
+    parser.add_argument("--server", metavar="COMMAND", help="ask this MCP server over stdio, not the search in here")
+    parser.add_argument("--bm25", action="store_true", help="ask plain BM25 over the patterns' text, to compare")
+    parser.add_argument("--misses", type=int, default=MISSES, metavar="N", help=f"most misses shown ({MISSES})")
+    sources.configure_patterns(parser)
+    output.configure(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the measures. 2 where the questions cannot be read."""
+    try:
+        with open(args.queries, encoding="utf-8") as file:
+            questions = measures.read(file)
+    except (OSError, ValueError) as error:
+        output.fail(f"cannot read {args.queries}: {error}")
+        return 2
+    if args.server:
+        found = _served(args.server, questions)
+    else:
+        answer = _plain(args) if args.bm25 else _search(args)
+        found = measures.judge(questions, answer)
+    output.write(args, found, _report(found, args.misses))
+    return 0
+
+
+def _search(args: argparse.Namespace) -> _Answer:
+    provider: Any = service.service(patterns=args.patterns).provider("knowledge")
+    index = provider.index
+    return lambda question: [
+        index.patterns[number]["id"]
+        for number in index.search(question["context"], question.get("language"), question.get("framework"))[:MOST]
+    ]
+
+
+def _plain(args: argparse.Namespace) -> _Answer:
+    patterns = sources.library(args.patterns).patterns
+    made = bm25.postings(patterns)
+
+    def answer(question: Mapping[str, Any]) -> list[str]:
+        asked = [stem for stem in dict.fromkeys(words.words(question["context"])) if stem not in bm25.STOP]
+        scores = bm25.scores(made.get, asked)
+        return [patterns[number]["id"] for number in sorted(scores, key=lambda n: (-scores[n], patterns[n]["id"]))]
+
+    return answer
+
+
+def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """The measures of a server that is started with ``command``."""
+    spec = service.service().spec
+    revision = spec["server"]["revisions"][0]
+    method = next(name for name, each in spec["revisions"][revision]["methods"].items() if each.get("handler") == CALL)
+    target = replay.Command(shlex.split(command))
+
+    def answer(question: Mapping[str, Any]) -> list[str]:
+        given = {name: question[name] for name in ("context", "language", "framework") if question.get(name)}
+        asked = {"jsonrpc": "2.0", "id": question["id"], "method": method, "params": {"name": TOOL, "arguments": given}}
+        said: Any = target.exchange(json.dumps(asked).encode(), 1)
+        answered = json.loads(said[0]["result"]["content"][0]["text"])
+        return [pattern["id"] for pattern in answered["patterns"]]
+
+    try:
+        for exchange in transcript.shared("handshake", revision):
+            target.exchange(exchange.line, len(exchange.expect))
+        return measures.judge(questions, answer)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise SpecError([Problem("no_answer", command, reason=str(error))]) from error
+    finally:
+        target.close()
+
+
+def _report(found: dict[str, Any], most: int) -> Group:
+    rows = [(kind, row) for kind, row in [*found["kinds"].items(), ("all", found["all"])]]
+    table = output.table(COLUMNS, [_cells(kind, row) for kind, row in rows])
+    none = found["negatives"]
+    low, high = none["interval"]
+    said = f"Answered though there is nothing to say: {none['answered']:.3f} of {none['n']} ({low:.2f} to {high:.2f})"
+    lines = [
+        Text(
+            f"{miss['id']}  {miss['ndcg']:.2f}  wants {_grades(miss['relevant'])}, "
+            f"got {', '.join(miss['got']) or 'none'}: {' '.join(miss['context'].split())[:80]}"
+        )
+        for miss in found["misses"][:most]
+    ]
+    return Group(table, Text(said), *lines)
+
+
+def _cells(kind: str, row: dict[str, Any]) -> list[str]:
+    low, high = row["interval"]
+    return [kind, str(row["n"]), f"{row['ndcg']:.3f}", f"{low:.2f} to {high:.2f}"] + [
+        f"{row[name]:.3f}" for name in measures.NAMES[1:]
+    ]
+
+
+def _grades(relevant: dict[str, int]) -> str:
+    return ", ".join(f"{id_}={grade}" for id_, grade in relevant.items()) or "none"
