@@ -116,10 +116,14 @@ def parse(text: str, file: str) -> Document:
         raise DocumentError([Problem("syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
     # Positions come from the YAML parser, of which JSON is a part but for two things: tabs between tokens (never inside
     # a string) and escaped surrogates, which stand in the private use area meanwhile. Columns stay what they are.
-    like_yaml = _ESCAPE.sub(_private, text.replace("\t", " "))
-    document = _Builder(file).build(like_yaml)
+    document = _Builder(file).build(like_yaml(text))
     document.value = value
     return document
+
+
+def like_yaml(text: str) -> str:
+    """``text``, which is JSON, as a parser of YAML takes it; each character stays where it is."""
+    return _ESCAPE.sub(_private, text.replace("\t", " "))
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

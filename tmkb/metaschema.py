@@ -1,7 +1,8 @@
 """Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
 
-Meta-schemas describe the resolved form of a file. Two keywords are ours. ``refersTo: KIND``: the string is one of the
+Meta-schemas describe the resolved form of a file. Three keywords are ours. ``refersTo: KIND``: the string is one of the
 names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
+``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``.
 """
 
 from __future__ import annotations
@@ -149,6 +150,13 @@ def _few(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     yield doc.key_problem("too_few_entries", path, place=_dotted(path), count=count, least=least)
 
 
+def _form(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    if "remedy" not in error.schema:
+        yield from _any(doc, path, error)
+        return
+    yield doc.problem("wrong_form", path, place=_dotted(path), value=error.instance, remedy=error.schema["remedy"])
+
+
 def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     said = error.schema.get("description", "")
     yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
@@ -163,6 +171,7 @@ _REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
     "lacks": _unwanted_keys,
     "minItems": _few,
     "oneOf": _alternatives,
+    "pattern": _form,
     "propertyNames": _key,
     "refersTo": _reference,
     "required": _missing_keys,

@@ -20,9 +20,15 @@ def rules() -> dict[str, JsonObject]:
 
 def sentence(problem: Problem) -> str:
     """What is wrong and what to do about it, in one or two sentences."""
+    said = template.fill(str(rules()[problem.rule]["message"]), _cut(problem.fields))
+    return " ".join(text for text in (said, remedy(problem)) if text)
+
+
+def remedy(problem: Problem) -> str | None:
+    """What to do about it, in a sentence; None where what is wrong says so itself."""
     rule = rules()[problem.rule]
-    said = [rule["message"], rule.get("nearest") if problem.fields.get("nearest") else rule.get("otherwise")]
-    return " ".join(template.fill(str(text), _cut(problem.fields)) for text in said if text)
+    said = rule.get("nearest") if problem.fields.get("nearest") else rule.get("otherwise")
+    return template.fill(str(said), _cut(problem.fields)) if said else None
 
 
 def line(problem: Problem) -> str:

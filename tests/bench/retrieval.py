@@ -1,4 +1,6 @@
-"""What each part of search is worth, and how long search takes. ``python tests/bench/retrieval.py [ablation|times|scale]``
+"""What each part of search is worth, and how long search takes, also beside a library of BM25.
+
+    python -m tests.bench.retrieval [ablation|times|scale|peer]
 
 Prints Markdown for docs/retrieval.md. Give it the machine for itself.
 """
@@ -9,6 +11,7 @@ import random
 import sys
 import time
 
+from tests import packages
 from tmkb import paths
 from tmkb.knowledge import bm25, library, measures, words
 from tmkb.knowledge.index import EVERY, Index, build
@@ -83,6 +86,37 @@ def scale():
         tell(f"{size} patterns", Index(built.__getitem__, EVERY - {"gate"}), contexts)
 
 
+def peer():
+    """Ours and rank-bm25 in turns, over the same texts and questions; both cut questions into the same stems."""
+    sys.path.insert(0, packages.for_python("bm25", "rank-bm25==0.2.2"))
+    from rank_bm25 import BM25Okapi
+
+    real = library.load(None).patterns
+    contexts = [question["context"] for name in SETS for question in questions(name)]
+    for size in (len(real), SIZES[-1]):
+        patterns = list(generated(real, size))
+        ours = Index(
+            json.loads(json.dumps(build(patterns))).__getitem__, EVERY if size == len(real) else EVERY - {"gate"}
+        )
+        theirs = BM25Okapi([bm25.stems(bm25._text(pattern)) for pattern in patterns])
+        asked = contexts if size == len(real) else contexts[:50]
+
+        def theirs_best(text, theirs=theirs):
+            return theirs.get_scores(bm25.stems(text)).argsort()[-3:]
+
+        taken = {"ours": [], "rank-bm25": []}
+        for context in asked * 3:
+            for name, search in (("ours", ours.search), ("rank-bm25", theirs_best)):
+                started = time.perf_counter()
+                search(context)
+                taken[name].append((time.perf_counter() - started) * 1e6)
+        medians = {name: sorted(each)[len(each) // 2] for name, each in taken.items()}
+        ratio = medians["rank-bm25"] / medians["ours"]
+        print(
+            f"{size} patterns: ours {medians['ours']:.0f} µs, rank-bm25 {medians['rank-bm25']:.0f} µs, {ratio:.1f} times"
+        )
+
+
 def generated(real, size):
     """``size`` patterns of sentences and keywords of the real ones, and the real ones among them."""
     draw = random.Random(1)
@@ -125,5 +159,5 @@ def tell(name, index, contexts):
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or ["ablation", "times", "scale"]:
-        {"ablation": ablation, "times": times, "scale": scale}[chosen]()
+    for chosen in sys.argv[1:] or ["ablation", "times", "scale", "peer"]:
+        {"ablation": ablation, "times": times, "scale": scale, "peer": peer}[chosen]()

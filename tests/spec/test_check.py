@@ -201,6 +201,7 @@ def test_error_of_the_wrong_surface(complaints):
 
     assert said == [
         "servers/tmkb/tools/tmkb_query.yaml:3:25: 'parse_error' is said as protocol; here it would be said as tool."
+        " Name an error that says so in `surface`."
     ]
 
 

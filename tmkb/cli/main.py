@@ -20,7 +20,7 @@ COMMANDS = {
     "prove": "run the proofs of patterns",
     "new": "begin a pattern of your own",
     "replay": "replay recorded conversations against a server",
-    "schema": "check the schemas, or show one resolved",
+    "schema": "check the schemas, show one resolved, or change one",
     "cache": "show or clear what is kept for a faster start",
     "completion": "print a shell's completion of these commands",
     "token": "make a token for a server over HTTP",

@@ -69,7 +69,14 @@ def fail(message: str) -> None:
 def problem_values(found: Iterable[Problem]) -> list[dict[str, object]]:
     """Problems as programs read them."""
     return [
-        {"file": p.file, "line": p.line, "column": p.column, "rule": p.rule, "sentence": problems.sentence(p)}
+        {
+            "file": p.file,
+            "line": p.line,
+            "column": p.column,
+            "rule": p.rule,
+            "sentence": problems.sentence(p),
+            "remedy": problems.remedy(p),
+        }
         for p in found
     ]
 

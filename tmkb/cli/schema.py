@@ -1,4 +1,4 @@
-"""``tmkb schema``: check the schemas, show one resolved with the file that each line comes from, compare two."""
+"""``tmkb schema``: check the schemas, show one resolved with the file of each line, compare two, change one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 
 from tmkb import metaschema, paths
-from tmkb.cli import output, sources
+from tmkb.cli import edits, output, sources
 from tmkb.document import Document, Path
 from tmkb.spec import difference, load, schemas
 from tmkb.spec.schemas import Schemas
@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for action in (check, show, diff):
         sources.configure_schemas(action)
         output.configure(action)
+    edits.configure(actions, _place)
 
 
 def run(args: argparse.Namespace) -> int:

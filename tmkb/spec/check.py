@@ -13,7 +13,7 @@ from tmkb import document, metaschema, paths, template
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
 from tmkb.metaschema import Names
-from tmkb.spec import schemas
+from tmkb.spec import answers, schemas
 from tmkb.spec.schemas import Schemas
 
 
@@ -28,6 +28,7 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
         known = {**names, **_names(found, place, doc)}
         problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
         yield from problems or _MEANING[kind](found, place, doc, known)
+    yield from _cases(found)
 
 
 def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
@@ -87,6 +88,8 @@ def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
         fields = error.get("fields", [])
         yield from _template(doc, ("errors", name, "message"), error["message"], fields)
         yield from _fields(doc, ("errors", name, "data"), error.get("data", []), fields)
+        if place != "errors" and schemas.kind(place) == "errors" and "keyword" not in error:
+            yield from _unused(doc, name, error, known)
         if "keyword" in error:
             yield from _fields(doc, ("errors", name, "fields"), fields, known.get("violation field", fields))
 
@@ -120,6 +123,8 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
             )
     yield from _bindings(found, place, doc, ("errors",), known)
     yield from _marks(found, doc)
+    yield from answers.check(doc)
+    yield from _same_but_case(doc, ("input", "properties"), arguments)
     log = _map(doc, "log")
     facts = ["tool", *known.get(f"facts of {tool['provider']}", ())]
     yield from _fields(doc, ("log", "fields"), log.get("fields", []), facts)
@@ -161,12 +166,16 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110
 def _prompt(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
     yield from _named(doc, place, "name")
     arguments = _map(doc, "arguments")
+    yield from _described(doc)
+    yield from answers.check(doc)
+    yield from _same_but_case(doc, ("arguments",), arguments)
     for name, argument in arguments.items():
         yield from _completion(doc, ("arguments", name, "complete"), argument.get("complete"), arguments)
 
 
 def _resource(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
     yield from _named(doc, place, "name")
+    yield from _described(doc)
     uri = str(doc.mapping().get("uriTemplate", ""))
     yield from _braces(doc, ("uriTemplate",), uri)
     variables = [part.partition("}")[0] for part in uri.split("{")[1:]]
@@ -210,6 +219,41 @@ def _named(doc: Document, place: str, key: str) -> Iterator[Problem]:
     problem = doc.problem("name_differs", (key,), key=key, found=found, expected=expected)
     # What has only been inherited is not wrong where it stands.
     yield problem if problem.file == doc.file else Problem("name_differs", doc.file, **problem.fields)
+
+
+def _described(doc: Document) -> Iterator[Problem]:
+    if "description" not in doc.mapping():
+        yield doc.problem("no_description", ("name",), name=doc.mapping()["name"])
+
+
+def _cases(found: Schemas) -> Iterator[Problem]:
+    """Files of one place but for case. The one at fault is the one that is not packaged, else the later."""
+    seen: dict[str, str] = {}
+    for place in sorted(found.documents):
+        other = seen.setdefault(place.lower(), place)
+        if other != place:
+            packaged = os.path.exists(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
+            mine, theirs = (other, place) if packaged else (place, other)
+            doc = found.documents[mine]
+            yield doc.problem("only_case", ("name",), name=schemas.name(mine), other=schemas.name(theirs))
+
+
+def _same_but_case(doc: Document, path: Path, names: Collection[str]) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            yield doc.key_problem("only_case", (*path, name), name=name, other=other)
+
+
+def _unused(doc: Document, name: str, error: dict[str, Any], known: Names) -> Iterator[Problem]:
+    """Fields that nobody is told. Those of the general table and of violations are the contract of the code."""
+    try:
+        said = {*template.holes(error["message"]), *error.get("data", []), *known.get("violation field", ())}
+    except ValueError:
+        return
+    for index, field in enumerate(error.get("fields", [])):
+        if field not in said and name not in _packaged("errors", "errors"):
+            yield doc.problem("unused_field", ("errors", name, "fields", index), name=field)
 
 
 def _lines(doc: Document, key: str) -> Iterator[Problem]:

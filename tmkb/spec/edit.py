@@ -1,4 +1,8 @@
-"""Changes one value in a YAML file and nothing else: comments, order and layout stay (ruamel.yaml)."""
+"""Changes one value in a YAML or JSON file and nothing else: every byte stays that was not meant (ruamel.yaml).
+
+ruamel.yaml says where each part of a text begins and ends; only the part in question is written anew. `replace` is for
+files that are laid out by us, and writes the whole.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +10,247 @@ import io
 import json
 import os
 import tempfile
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
+from tmkb import document
 from tmkb.document import Path
+from tmkb.spec import writing
 from tmkb.values import JsonValue
 
-_SHORT = 96  # characters of a value that stays on one line
-_UNFOLDED = 1 << 20  # strings are never folded: the fold is where they would be changed
+
+class _Entry(NamedTuple):
+    """A part of a map or list: where it begins with its key or dash, and where what it names begins and ends."""
+
+    step: str | int
+    start: int
+    value: int
+    end: int
+    node: Node
+
+
+class Text:
+    """The text of one file, and what is to be changed in it. A path has to be there, but for the last step of `add`."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.json = file.endswith(".json")
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        self._root: Any = None
+
+    def has(self, path: Path) -> bool:
+        """Whether there is something at ``path``."""
+        node = self._compose()
+        for step in path:
+            found = next((entry for entry in self._entries(node) if entry.step == step), None)
+            if found is None:
+                return False
+            node = found.node
+        return True
+
+    def set(self, path: Path, value: JsonValue) -> None:
+        """Put ``value`` in the place of what is there, in its style."""
+        self.set_all({path: value})
+
+    def set_all(self, values: Mapping[Path, JsonValue]) -> None:
+        """The same at several places, none of which is inside of another."""
+        doc = document.parse(self.text, self.file)
+        found = [(*self._at(path), value) for path, value in values.items() if not same(doc.part(path).value, value)]
+        for node, flow, value in sorted(found, key=lambda each: -each[0].start_mark.index):
+            self._set(node, flow, value)
+
+    def _set(self, node: Any, flow: bool, value: JsonValue) -> None:
+        start, end = node.start_mark.index, self._end(node)
+        if isinstance(node, ScalarNode):
+            self._splice(start, end, self._in_place_of(node, value, flow))
+        elif not flow and not node.flow_style and not (isinstance(value, dict | list) and value):
+            if self.text[self._line_start(start) : start].strip():  # it begins behind a dash
+                self._splice(start, end, writing.inline(value))
+                return
+            opened = self._opened(start)  # the lines go, a comment behind the key stays
+            self._splice(self._line_end(opened), end, "")
+            self._splice(opened, opened, " " + writing.inline(value))
+        else:
+            long = not flow and not node.flow_style and not self.json
+            self._splice(start, end, writing.lines(value, self._column(start)) if long else self._short(value, start))
+
+    def add(self, path: Path, value: JsonValue) -> None:
+        """Put ``value`` behind what is there: under a new key of a map, or as the last of the list at ``path``."""
+        node, flow = self._at(path[:-1])
+        entries = self._entries(node)
+        head = ""
+        if isinstance(node, MappingNode):
+            name = str(path[-1])
+            head = (writing.json_lines(name, 0) if self.json else writing.key(name)) + ": "
+        if flow or node.flow_style:
+            self._add_inside(node, entries, head, value)
+            return
+        column = self._column(entries[0].start)
+        written = self._beside(value, column + 2, len(path) == 1) if head else writing.inline(value)
+        at = self._line_end(entries[-1].end)
+        self._splice(at, at, f"\n{' ' * column}{head.rstrip() if written[0] == chr(10) else head or '- '}{written}")
+
+    def remove(self, path: Path) -> None:
+        """Take away what is there, with its key."""
+        node, flow = self._at(path[:-1])
+        entries = self._entries(node)
+        at = next(number for number, entry in enumerate(entries) if entry.step == path[-1])
+        before, entry = entries[at - 1] if at else None, entries[at]
+        after = entries[at + 1] if at + 1 < len(entries) else None
+        inside = flow or node.flow_style
+        if before is None and after is None and path[:-1] and not inside:
+            self.set(path[:-1], {} if isinstance(node, MappingNode) else [])
+        elif inside and after is None:
+            self._splice(before.end if before else entry.start, entry.end, "")
+        elif inside or self.text[self._line_start(entry.start) : entry.start].strip():
+            self._splice(entry.start, after.start if after else entry.end, "")
+        else:
+            start, end = self._line_start(entry.start), self._line_end(entry.end)
+            last = end == len(self.text)
+            self._splice(start - len(self.newline) * last, end + len(self.newline) * (not last), "")
+
+    def _compose(self) -> Any:
+        if self._root is None:
+            text = document.like_yaml(self.text) if self.json else self.text
+            self._root = YAML(typ="safe", pure=True).compose(text)
+        return self._root
+
+    def _splice(self, start: int, end: int, text: str) -> None:
+        self.text = self.text[:start] + text.replace("\n", self.newline) + self.text[end:]
+        self._root = None
+
+    def _at(self, path: Path) -> tuple[Any, bool]:
+        """The node at ``path``, and whether it stands in braces or brackets."""
+        node, flow = self._compose(), False
+        for step in path:
+            flow = flow or bool(node.flow_style)
+            node = next(entry.node for entry in self._entries(node) if entry.step == step)
+        return node, flow
+
+    def _entries(self, node: Any) -> list[_Entry]:
+        if isinstance(node, ScalarNode):
+            return []
+        pairs = node.value if isinstance(node, MappingNode) else enumerate(node.value)
+        found = []
+        for name, value in pairs:
+            step = name.value if isinstance(name, Node) else name
+            begin = name.start_mark.index if isinstance(name, Node) else value.start_mark.index
+            if not isinstance(name, Node) and not node.flow_style:
+                begin = self.text.rindex("-", 0, begin)
+            found.append(_Entry(step, begin, value.start_mark.index, self._end(value), value))
+        return found
+
+    def _end(self, node: Any) -> int:
+        """Where ``node`` ends; a block does so with its last line that says something."""
+        if not isinstance(node, ScalarNode):
+            last: int = self._entries(node)[-1].end if node.value and not node.flow_style else node.end_mark.index
+            return last
+        if node.style not in ("|", ">"):
+            return int(node.end_mark.index)
+        start: int = node.start_mark.index
+        return start + len(self.text[start : node.end_mark.index].rstrip())
+
+    def _in_place_of(self, node: Any, value: JsonValue, flow: bool) -> str:
+        start = node.start_mark.index
+        if self.json:
+            return writing.json_lines(value, self._indent(start))
+        if node.style in ("|", ">") and isinstance(value, str):
+            header, *before = self.text[start : self._end(node)].splitlines()
+            indent = next(len(line) - len(line.lstrip()) for line in before if line)
+            said = [line[indent:] for line in before]
+            if (written := writing.block(value, header.rstrip(), indent, said)) is not None:
+                return written
+            return writing.scalar(value, '"', flow)
+        if not isinstance(value, dict | list):
+            return writing.scalar(value, node.style, flow)
+        return writing.inline(value)
+
+    def _short(self, value: JsonValue, start: int) -> str:
+        return writing.json_lines(value, self._indent(start)) if self.json else writing.inline(value)
+
+    def _beside(self, value: JsonValue, indent: int, top: bool) -> str:
+        """``value`` as it stands behind a key: on the same line where it is short, unless it is a map at the top."""
+        text = writing.inline(value) if isinstance(value, dict | list) else writing.scalar(value, None, False)
+        fits = len(text) <= writing.SHORT and not (top and isinstance(value, dict))
+        if fits or not value or not isinstance(value, dict | list):
+            return text
+        return f"\n{' ' * indent}{writing.lines(value, indent)}"
+
+    def _add_inside(self, node: Any, entries: list[_Entry], head: str, value: JsonValue) -> None:
+        """Add to what stands in braces or brackets: on a line of its own where the last one has that."""
+        if not entries:
+            start = node.start_mark.index
+            self._splice(start + 1, node.end_mark.index - 1, head + self._short(value, start))
+            return
+        last = entries[-1]
+        before = self.text[self._line_start(last.start) : last.start]
+        between = ", " if before.strip() else ",\n" + before
+        self._splice(last.end, last.end, between + head + self._short(value, last.start))
+
+    def _opened(self, start: int) -> int:
+        """Behind the colon or dash on the line before a block that begins at ``start``."""
+        line = self._line_start(start)
+        while True:
+            line, end = self._line_start(line - 1), line - 1
+            code = self.text[line:end].split(" #")[0].rstrip()
+            if code.endswith((":", "-")):
+                return line + len(code)
+
+    def _line_start(self, at: int) -> int:
+        return self.text.rfind("\n", 0, max(at, 0)) + 1
+
+    def _line_end(self, at: int) -> int:
+        end = self.text.find("\n", at)
+        end = len(self.text) if end < 0 else end
+        return end - 1 if self.text[end - 1 : end + 1] == "\r\n" else end
+
+    def _column(self, at: int) -> int:
+        return at - self._line_start(at)
+
+    def _indent(self, at: int) -> int:
+        line = self.text[self._line_start(at) :]
+        return len(line) - len(line.lstrip(" "))
+
+
+def same(one: JsonValue, other: JsonValue) -> bool:
+    """Whether two values are written alike: 1 is neither true nor 1.0, and the order of keys counts."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def read(file: str) -> Text:
+    """The text of ``file``, with its own breaks of lines."""
+    with open(file, encoding="utf-8", newline="") as source:
+        return Text(source.read(), file)
 
 
 def replace(file: str, path: Path, value: JsonValue) -> None:
     """Put ``value`` at ``path``, which has to be there. The file is replaced at once or not at all."""
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = _UNFOLDED
-    yaml.brace_single_entry_mapping_in_flow_sequence = True
-    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml = writing.writer()
     with open(file, encoding="utf-8") as source:
         root: Any = yaml.load(source)
     parent: Any = root
     for part in path[:-1]:
         parent = parent[part]
-    parent[path[-1]] = _styled(value, block=True)
+    parent[path[-1]] = writing.styled(value, block=True)
     text = io.StringIO()
     yaml.dump(root, text)
-    _write(file, text.getvalue())
+    save(file, text.getvalue())
 
 
-def _styled(value: JsonValue, block: bool = False) -> Any:
-    """``value`` as ruamel writes it: on one line where it is short, else a line for each part."""
-    if isinstance(value, str):
-        return _string(value)
-    if not isinstance(value, dict | list):
-        return value
-    made: Any = (
-        CommentedMap({_string(key): _styled(inner) for key, inner in value.items()})
-        if isinstance(value, dict)
-        else CommentedSeq([_styled(inner) for inner in value])
-    )
-    if not value or not (block or len(json.dumps(value, ensure_ascii=False)) > _SHORT):
-        made.fa.set_flow_style()
-    return made
-
-
-def _string(text: str) -> Any:
-    """Bare words stay bare; all else is quoted, so that no reader takes it for something different."""
-    bare = text.replace("_", "").replace("/", "").replace("$", "")
-    if bare.isascii() and bare.isalpha() and text not in ("null", "true", "false"):
-        return text
-    return SingleQuotedScalarString(text) if '"' in text and text.isprintable() else DoubleQuotedScalarString(text)
-
-
-def _write(file: str, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(file) or ".", suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as target:
-        target.write(text)
-    os.chmod(temporary, os.stat(file).st_mode)
-    os.replace(temporary, file)
+def save(file: str, text: str) -> None:
+    """Make ``text`` the content of ``file``: at once or not at all."""
+    folder = os.path.dirname(file) or "."
+    os.makedirs(folder, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as target:
+            target.write(text)
+        os.chmod(temporary, os.stat(file).st_mode if os.path.exists(file) else 0o644)
+        os.replace(temporary, file)
+    except BaseException:
+        os.unlink(temporary)
+        raise

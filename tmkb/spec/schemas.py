@@ -148,7 +148,9 @@ def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[st
         for place, file in _files(folder, problems):
             if kind(place) is not None:
                 found.setdefault(place, []).append(file)
-            elif folder != paths.SCHEMAS:  # the packaged folder also holds meta-schemas and problems.yaml
+            elif not os.path.samefile(
+                folder, paths.SCHEMAS
+            ):  # the packaged folder also holds meta-schemas and problems.yaml
                 hint = metaschema.near(place, _places([])) | {"known": ", ".join(PLACES)}
                 problems.append(Problem("misplaced", paths.shown(file), path=place, **hint))
     return found

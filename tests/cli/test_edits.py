@@ -1,0 +1,217 @@
+"""`tmkb schema get`, `set`, `add`, `remove`, `new` and `eject`, as somebody types them."""
+
+import json
+import os
+
+import pytest
+
+from tmkb import paths
+from tmkb.cli import main
+from tmkb.spec import overlay as overlays
+
+
+@pytest.fixture
+def schema(capsys, monkeypatch, tmp_path):
+    """Run `tmkb schema` in an empty folder; gives exit status, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TMKB_SCHEMAS", raising=False)
+
+    def run(*words):
+        try:
+            status = main.main(["schema", *words])
+        except SystemExit as exit:
+            status = exit.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def mine(schema, tmp_path):
+    """The same with a folder of one's own."""
+    return lambda *words: schema(*words, "--schemas", "mine")
+
+
+def text(tmp_path, place):
+    return (tmp_path / "mine" / place).read_text(encoding="utf-8")
+
+
+def test_get_shows_the_value_and_where_it_comes_from(schema):
+    assert schema("get", "errors:errors.unknown_tool.message") == (0, "Unknown tool: {tool}\n", "")
+    shown = json.loads(schema("get", "2025-11-25:methods.tools/call.capability", "--json")[1])
+    assert (shown["place"], shown["value"]) == ("protocol/2025-11-25", "tools")
+    assert os.sep + os.path.join("protocol", "2024-11-05.yaml") in shown["origin"]
+
+
+def test_get_of_what_is_not_there(schema):
+    assert schema("get", "errors:errors.unknown_tol") == (
+        1,
+        "",
+        "tmkb: There is no 'unknown_tol' in errors. Did you mean 'unknown_tool'?\n",
+    )
+    assert schema("get", "erors:errors")[0] == 1
+
+
+def test_set_begins_an_overlay(mine, tmp_path):
+    diff = mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry", "--dry-run")[1]
+
+    assert diff.splitlines()[-1] == '+  unknown_tool: {message: "No {tool}: sorry"}'
+    assert not (tmp_path / "mine").exists()
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry") == (
+        0,
+        f"{os.path.join('mine', 'errors.yaml')}: written.\n",
+        "",
+    )
+    assert text(tmp_path, "errors.yaml") == (
+        'kind: errors\nextends: packaged\nerrors:\n  unknown_tool: {message: "No {tool}: sorry"}\n'
+    )
+    assert mine("get", "errors:errors.unknown_tool.message")[1] == "No {tool}: sorry\n"
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("as it was.\n")
+
+
+def test_what_would_not_be_valid_is_not_written(mine, tmp_path):
+    status, out, err = mine("set", "errors:errors.unknown_tool.message", "No {toll}")
+
+    assert (status, out) == (2, "")
+    assert err.endswith("The field 'toll' is not supplied here. Did you mean 'tool'?\n")
+    assert err.startswith(os.path.join("mine", "errors.yaml") + ":4:")
+    assert not (tmp_path / "mine").exists()
+
+
+def test_an_edit_keeps_all_else(mine, overlay, tmp_path):
+    (tmp_path / "mine" / "servers" / "tmkb").mkdir(parents=True)
+    file = tmp_path / "mine" / "servers" / "tmkb" / "server.yaml"
+    file.write_bytes(b"# mine\r\nkind:   server\r\nextends: packaged\r\nlimits: {page_size: 50}   # few\r\n")
+
+    assert mine("set", "tmkb:limits.page_size", "40")[0] == 0
+    assert mine("add", "tmkb:title", "5")[0] == 2  # a title is a text
+    assert mine("add", "tmkb:title", '"5"')[0] == 0
+    assert file.read_bytes() == (
+        b'# mine\r\nkind:   server\r\nextends: packaged\r\nlimits: {page_size: 40}   # few\r\ntitle: "5"\r\n'
+    )
+    assert mine("remove", "tmkb:title")[0] == 0
+    assert mine("set", "tmkb:limits.page_size", "50")[0] == 0
+    assert file.read_bytes().endswith(b"limits: {page_size: 50}   # few\r\n")
+
+
+def test_lists_are_replaced_whole(mine, tmp_path):
+    assert mine("remove", "tmkb:revisions.4")[0] == 0
+    assert mine("remove", "tmkb:revisions[0]")[0] == 0
+    assert mine("add", "tmkb:revisions", "2026-07-28")[0] == 0
+    assert mine("set", "tmkb:revisions.0", "2025-11-25")[0] == 0
+    assert text(tmp_path, "servers/tmkb/server.yaml").splitlines()[2] == (
+        'revisions: ["2025-11-25", "2025-03-26", "2024-11-05", "2026-07-28"]'
+    )
+
+
+def test_an_inherited_key_is_removed_by_null(mine, tmp_path):
+    assert mine("remove", "2025-11-25:methods.ping")[0] == 0
+    assert text(tmp_path, "protocol/2025-11-25.yaml").endswith("methods:\n  ping: null\n")
+    assert mine("get", "2025-11-25:methods.ping")[0] == 1
+    assert mine("remove", "2025-11-25:methods.ping")[0] == 1
+
+
+def test_json_files_are_edited_too(mine, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "errors.json").write_text('{\n  "kind": "errors",\n  "extends": "packaged"\n}\n')
+
+    assert mine("set", "errors:errors.unknown_tool.code", "-32001")[0] == 0
+    assert text(tmp_path, "errors.json") == (
+        '{\n  "kind": "errors",\n  "extends": "packaged",\n  "errors": {"unknown_tool": {"code": -32001}}\n}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["set", "errors:errors.unknown_tol.code", "5"], "There is no 'unknown_tol' in errors."),
+        (
+            ["set", "errors:errors.unknown_tool.cod", "5"],
+            "There is no 'cod' in errors.unknown_tool. Did you mean 'code'?",
+        ),
+        (["set", "errors", "5"], "errors names a whole file. Add a colon, and the keys joined by dots."),
+        (["add", "errors:errors.unknown_tool.code", "5"], "errors.unknown_tool.code is there already."),
+        (["remove", "errors:errors.unknown_tool.cod"], "Did you mean 'code'?"),
+        (["remove", "errrs:errors"], "There is no schema errrs. Did you mean errors?"),
+    ],
+)
+def test_a_path_that_leads_nowhere(mine, words, said):
+    status, out, err = mine(*words)
+
+    assert (status, out) == (1, "")
+    assert said in err
+
+
+def test_packaged_files_are_not_edited(schema):
+    status, _, err = schema("set", "tmkb:title", "x")
+
+    assert status == 2
+    assert "Packaged files stay as they are. Name a folder of your own with --schemas DIR" in err
+
+
+def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
+    status, out, _ = schema("set", "tmkb:cache.ttlMs", "5", "--schemas", paths.SCHEMAS, "--dry-run")
+
+    assert status == 0
+    assert [line for line in out.splitlines() if line.startswith(("+", "-"))][2:] == [
+        "-cache: {ttlMs: 300000, cacheScope: public}",
+        "+cache: {ttlMs: 5, cacheScope: public}",
+    ]
+
+
+@pytest.mark.parametrize("kind", overlays.BEGUN)
+def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
+    name = "2099-01-01" if kind == "revision" else "hello"
+    file = json.loads(mine("new", kind, name, "--json")[1])["file"]
+    begun = (tmp_path / file).read_text(encoding="utf-8")
+
+    assert name in begun and "NAME" not in begun and "#" in begun
+    assert mine("check")[0] == 0
+    status, _, err = mine("new", kind, name)
+    assert status == 2
+    assert "is there already" in err
+
+
+def test_what_is_begun_goes_to_its_server(mine, tmp_path):
+    assert mine("new", "server", "hello")[0] == 0
+    assert mine("new", "tool", "greet", "--server", "hello")[0] == 0
+    assert mine("new", "error", "one")[0] == 0
+    assert mine("new", "error", "two")[0] == 0
+    assert (tmp_path / "mine" / "servers" / "hello" / "tools" / "greet.yaml").exists()
+    assert text(tmp_path, "errors.yaml").endswith(
+        '  two: {surface: tool, fields: [what], message: "{what} did not work"}\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["../greet", "a b", ".greet", ""])
+def test_a_name_that_is_none(mine, tmp_path, name):
+    assert mine("new", "tool", name)[0] == 2
+    assert not (tmp_path / "mine").exists()
+
+
+def test_eject_copies_the_packaged_file(schema, tmp_path):
+    assert schema("eject", "2025-11-25", "mine")[0] == 0
+    with open(os.path.join(paths.SCHEMAS, "protocol", "2025-11-25.yaml"), encoding="utf-8") as source:
+        packaged = source.read()
+    assert text(tmp_path, "protocol/2025-11-25.yaml") == packaged.partition("\n")[2]
+    assert schema("check", "mine")[0] == 0
+
+    status, _, err = schema("eject", "2025-11-25", "mine")
+    assert status == 2
+    assert "is there already, and was not touched" in err
+    assert schema("eject", "2025-11-26", "mine")[0] == 1
+
+
+def test_eject_of_what_a_server_only_inherits(schema, tmp_path):
+    assert schema("eject", "servers/tmkb-full/tools/tmkb_query", "mine")[0] == 0
+    assert "name: tmkb_query\n" in text(tmp_path, "servers/tmkb-full/tools/tmkb_query.yaml")
+    assert schema("check", "mine")[0] == 0
+
+
+def test_in_a_checkout_files_point_editors_to_their_schema(mine, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "ROOT", str(tmp_path))
+    monkeypatch.setattr(paths, "SCHEMAS", str(tmp_path / "schemas"))
+    made = overlays._pointed("kind: tool\n", "tool", str(tmp_path / "mine" / "servers" / "x" / "tools" / "y.yaml"))
+
+    assert made == "# yaml-language-server: $schema=../../../../schemas/meta/tool.yaml\nkind: tool\n"

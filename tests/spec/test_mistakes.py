@@ -1,0 +1,43 @@
+"""Mistakes, one in each file of `tests/data/mistakes`: its first line says where it lies, its second what is told."""
+
+import glob
+import json
+import os
+import re
+
+import pytest
+
+from tmkb.cli import main
+
+FILES = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "..", "data", "mistakes", "*.yaml")))
+TOLD = re.compile(r"# (\d+):(\d+) (\w+): (.+)")
+
+
+def test_there_are_many():
+    assert len(FILES) >= 25
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.basename(file)[:-5])
+def test_a_mistake_is_told_at_its_place_with_its_remedy(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with open(file, encoding="utf-8") as source:
+        text = source.read()
+    first, second = text.splitlines()[:2]
+    place = tmp_path / "mine" / first.removeprefix("# ")
+    place.parent.mkdir(parents=True)
+    place.write_text(text, encoding="utf-8")
+    line, column, rule, sentence = TOLD.fullmatch(second).groups()
+
+    status = main.main(["schema", "check", "mine", "--json"])
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+
+    assert status == 2
+    assert problem == {
+        "file": os.path.join("mine", first.removeprefix("# ")),
+        "line": int(line),
+        "column": int(column),
+        "rule": rule,
+        "sentence": sentence,
+        "remedy": problem["remedy"],
+    }
+    assert sentence.endswith(problem["remedy"]) if problem["remedy"] else rule == "missing_key"
