@@ -157,17 +157,17 @@ class Runtime:
         self, connection: Connection, effect: Release | Drop | Announce | Cancel | Resume | Counted
     ) -> list[Sent]:
         """What concerns a response, other clients, or an operation that runs."""
-        if isinstance(effect, Release | Drop):
+        if isinstance(effect, Counted):  # the commonest: each question that was asked before
+            if self.usage is not None:
+                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
+            return []
+        if isinstance(effect, (Release, Drop)):
             effect.connection = connection
             return [effect]
         if isinstance(effect, Announce):
             from tmkb.engine import saying
 
             return [s for each in [*self.connections] for s in self._perform(each, saying.notify(each, effect.said))]
-        if isinstance(effect, Counted):
-            if self.usage is not None:
-                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
-            return []
         job = next((job for job in self.jobs if job.invoke is effect.invoke), None)
         if job is None:  # it has ended meanwhile
             return []

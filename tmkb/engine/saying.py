@@ -141,7 +141,7 @@ def _violation(connection: Connection, invoke: Invoke, question: Question, resul
         if not found and rule["schema"] in params and rule["when"].items() <= result.items():
             schema = {"required": [key], "properties": {key: params[rule["schema"]]}}
             found = validation.violations(schema, result, connection.spec["types"])
-    return validation.sentences(found[:1], "params", {}, invoke.revision["errors"])[0] if found else ""
+    return validation.sentence(found, invoke.revision["errors"]) if found else ""
 
 
 def forget(connection: Connection, invoke: Invoke) -> list[Effect]:

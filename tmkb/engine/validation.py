@@ -74,6 +74,13 @@ def sentences(
     return told
 
 
+def sentence(
+    found: list[Violation], errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None
+) -> str:
+    """What to tell a peer whose params are wrong: of the first violation, which there has to be."""
+    return sentences(found[:1], "params", bindings or {}, errors)[0]
+
+
 def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
     """True only if ``value`` is valid; False if it is not, or if the schema says more than is understood here."""
     for keyword, expected in schema.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb import template
+from tmkb.engine import validation
 from tmkb.engine.handlers.prompts import refuse
 from tmkb.errors import ProtocolError
 
@@ -62,12 +62,10 @@ def _listed(connection: Connection, revision: Revision, method: Any, params: Any
 def _arguments(connection: Connection, revision: Revision, method: Any, ref: Any) -> dict[str, Any]:
     """Argument → its values, of the prompt or the template that ``ref`` means. Raises ProtocolError."""
     reference = method["completes"][ref["type"]]
-    wanted = ref.get(reference["named_by"])
-    if wanted is None:
-        missing = template.fill(
-            revision["errors"]["param_required"]["message"], {"field": f"ref.{reference['named_by']}"}
-        )
-        raise ProtocolError("invalid_params", violation=missing)
+    named: JsonObject = {"properties": {"ref": {"required": [reference["named_by"]]}}}
+    if found := validation.violations(named, {"ref": ref}, connection.spec["types"]):
+        raise ProtocolError("invalid_params", violation=validation.sentence(found, revision["errors"]))
+    wanted = ref[reference["named_by"]]
     if reference["definitions"] == "prompts":
         prompt = connection.spec["prompts"].get(wanted)
         if prompt is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from tmkb.engine.connection import Connection
@@ -19,20 +19,20 @@ def answer(
     request: Request,
     key: str,
     kind: str,
-    listed: Sequence[Mapping[str, Any]],
+    listed: Callable[[], Iterable[Mapping[str, Any]]],
 ) -> list[Effect]:
-    """The page of ``listed`` that the request asks for, under ``key`` of a result ``kind``."""
+    """The page of what ``listed`` makes that the request asks for, under ``key`` of a result ``kind``."""
     size = connection.spec["server"]["limits"].get("page_size")
-    start, end, following = 0, len(listed), None
+    start, end, following = 0, None, None
     if size is not None or "cursor" in request.params:
         from tmkb.engine import paging
 
         cursor = request.params["cursor"] or "" if "cursor" in request.params else None
-        start, end, following = paging.page(request.method, len(listed), size, cursor)
+        start, end, following = paging.page(request.method, len([*listed()]), size, cursor)
     place = (request.method, revision["revision"], start)
     if place not in connection.once:
         rest = {} if following is None else {"nextCursor": following}
-        result = {**connection.spec["server"].get("cache", {}), key: listed[start:end], **rest}
+        result = {**connection.spec["server"].get("cache", {}), key: [*listed()][start:end], **rest}
         connection.once[place] = connection.encoded(revision, kind, result)
     return connection.respond(request.id, connection.once[place])
 

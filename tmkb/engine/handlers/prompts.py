@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def list_prompts(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The prompts, in the order of their names."""
-    listed = [_listed(prompt) for prompt in connection.spec["prompts"].values()]
-    return listing.answer(connection, revision, request, "prompts", "prompts_result", listed)
+    prompts = connection.spec["prompts"].values()
+    return listing.answer(connection, revision, request, "prompts", "prompts_result", lambda: map(_listed, prompts))
 
 
 def get_prompt(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
@@ -32,8 +32,7 @@ def get_prompt(connection: Connection, revision: Revision, request: Request) -> 
         raise ProtocolError("unknown_prompt", prompt=name)
     found = validation.violations(_schema(prompt), given, connection.spec["types"])
     if found:
-        told = validation.sentences(found[:1], "params", {}, revision["errors"])
-        raise ProtocolError("invalid_params", violation=told[0])
+        raise ProtocolError("invalid_params", violation=validation.sentence(found, revision["errors"]))
     return connection.invoke(request, revision, prompt, given, (_finish, refuse))
 
 

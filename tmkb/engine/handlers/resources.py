@@ -13,7 +13,7 @@ from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tmkb.engine.connection import Connection
@@ -28,14 +28,21 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 def list_resources(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The resources that have an address of their own, and those that templates name."""
     resources: Any = connection.spec["resources"].values()
-    listed = [listing.identity(each) for each in resources if "uri" in each]
-    listed += [entry for each in resources for entry in each.get("entries", [])]
+
+    def listed() -> Iterator[Mapping[str, Any]]:
+        yield from (listing.identity(each) for each in resources if "uri" in each)
+        yield from (entry for each in resources for entry in each.get("entries", []))
+
     return listing.answer(connection, revision, request, "resources", "resources_result", listed)
 
 
 def list_templates(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """The templates of addresses."""
-    listed = [listing.identity(each) for each in connection.spec["resources"].values() if "uriTemplate" in each]
+    resources = connection.spec["resources"].values()
+
+    def listed() -> Iterator[Mapping[str, Any]]:
+        yield from (listing.identity(each) for each in resources if "uriTemplate" in each)
+
     return listing.answer(connection, revision, request, "resourceTemplates", "templates_result", listed)
 
 

@@ -27,7 +27,7 @@ def list_tools(connection: Connection, revision: Revision, request: Request) -> 
     """The tools, in the order of their names."""
     tools = connection.spec["tools"]
     listed = listing.answer(
-        connection, revision, request, "tools", "tools_result", [_listed(tool) for tool in tools.values()]
+        connection, revision, request, "tools", "tools_result", lambda: map(_listed, tools.values())
     )
     return [*connection.trace("tools_discovered", request.id, {"count": len(tools), "tools": list(tools)}), *listed]
 
