@@ -41,10 +41,12 @@ class Server:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
+        self.process.wait()
+        for thread in self.threads:  # they read to the end, which has come
+            thread.join(TIMEOUT)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):
                 pipe.close()
-        self.process.wait()
 
     def start_reading(self):
         """Read stdout from now on."""

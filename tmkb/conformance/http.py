@@ -66,18 +66,12 @@ class Http:
         return connection
 
     def _headers(self, sent: Any) -> dict[str, str]:
-        meta = sent.params.get("_meta") if isinstance(sent, Request) else None
-        for name in self.spec["server"]["revisions"]:
-            revision = self.spec["revisions"][name]
-            if (
-                "sender" in revision
-                and isinstance(meta, dict)
-                and any(key in meta for key in revision["sender"].values())
-            ):
-                named = meta.get(revision["sender"]["revision"])
-                said = headers.written(self.spec, revision, sent)
-                return _ACCEPTED | said | ({revision["http"]["version"]: named} if isinstance(named, str) else {})
-        return _ACCEPTED | self.session
+        meta: Any = sent.params.get("_meta") if isinstance(sent, Request) else None
+        if (revision := negotiation.speaker(self.spec, meta)) is None:
+            return _ACCEPTED | self.session
+        named = meta.get(revision["sender"]["revision"])
+        said = headers.written(self.spec, revision, sent)
+        return _ACCEPTED | said | ({revision["http"]["version"]: named} if isinstance(named, str) else {})
 
     def _begin(self, response: _Response) -> None:
         """The handshake has been answered: name the session from now on, and hear what belongs to no request."""

@@ -18,33 +18,26 @@ if TYPE_CHECKING:
 
     from tmkb.engine.message import Request
     from tmkb.spec.model import Revision, Spec
-    from tmkb.values import JsonObject, JsonValue
+    from tmkb.values import JsonValue
 
 _OPENING, _CLOSING = "=?base64?", "?="
-
-
-def revision(spec: Spec, headers: Mapping[str, str]) -> Revision | None:
-    """The revision of those that requests name which ``headers`` name; None where they name none of them."""
-    for name in spec["server"]["revisions"]:
-        each = spec["revisions"][name]
-        if "sender" in each and headers.get(each["http"]["version"].lower(), "").strip() == name:
-            return each
-    return None
-
-
-def agree(spec: Spec, headers: Mapping[str, str], meta: JsonObject) -> None:
-    """Raises ProtocolError where ``meta`` names a revision and ``headers`` do not name the same."""
-    for name in spec["server"]["revisions"]:
-        each = spec["revisions"][name]
-        if "sender" in each and isinstance(named := meta.get(each["sender"]["revision"]), str):
-            _expect(headers, each["http"]["version"], named)
-            return
 
 
 def check(spec: Spec, governing: Revision, headers: Mapping[str, str], request: Request) -> None:
     """Raises ProtocolError where a header that ``request`` has to have is missing, malformed or differs from it."""
     for name, value, encoded in _repeated(spec, governing, request):
-        _expect(headers, name, value, encoded)
+        expect(headers, name, value, encoded)
+
+
+def expect(headers: Mapping[str, str], name: str, value: JsonValue, decode: bool = False) -> None:
+    """Raises ProtocolError where the header ``name`` does not say ``value``, or (``decode``) an encoding of it."""
+    given = headers.get(name.lower())
+    try:
+        said = _decoded(given.strip(" \t")) if given is not None and decode else given and given.strip(" \t")
+    except ValueError:
+        said = None
+    if said is None or not _same(said, value):
+        raise ProtocolError("header_mismatch", header=name)
 
 
 def written(spec: Spec, governing: Revision, request: Request) -> dict[str, str]:
@@ -79,16 +72,6 @@ def _marked(schema: Any, arguments: Any, mark: str) -> Iterator[tuple[str, JsonV
         if isinstance(inner, dict) and mark in inner and value is not None:
             yield inner[mark], value
         yield from _marked(inner, value, mark)
-
-
-def _expect(headers: Mapping[str, str], name: str, value: JsonValue, decode: bool = False) -> None:
-    given = headers.get(name.lower())
-    try:
-        said = _decoded(given.strip(" \t")) if given is not None and decode else given and given.strip(" \t")
-    except ValueError:
-        said = None
-    if said is None or not _same(said, value):
-        raise ProtocolError("header_mismatch", header=name)
 
 
 def _same(said: str, value: JsonValue) -> bool:

@@ -9,7 +9,7 @@ from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tmkb.engine.message import Notification, Request
@@ -35,15 +35,11 @@ def governing(
     where the message names one that is not on offer so, or none and the server knows no handshake.
     """
     meta = message.params.get("_meta")
-    by_header = None
     if said is not None:
-        from tmkb.engine import headers
-
-        headers.agree(spec, said, meta if isinstance(meta, dict) else {})
-        by_header = headers.revision(spec, said)
-    if meta is not None and (named := _named(spec, meta)) is not None:
-        return named
-    if by_header is not None:
+        _agree(spec, said, meta)
+    if (speaks := speaker(spec, meta)) is not None:
+        return _named(spec, speaks, meta)
+    if said is not None and (by_header := _headed(spec, said)) is not None:
         return by_header  # whose rules will refuse what does not name it
     found = negotiated or preferred(spec)
     if (param := asks_by(spec, message)) is not None:
@@ -66,14 +62,17 @@ def asks_by(spec: Spec, message: Request | Notification) -> str | None:
 
 def describes_itself(spec: Spec, value: JsonValue, said: Mapping[str, str]) -> bool:
     """Whether ``value``, which HTTP brings with the headers ``said``, is a message that is no part of a handshake."""
-    from tmkb.engine import headers
-
     params: Any = value.get("params") if isinstance(value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    spoken = (spec["revisions"][name] for name in spec["server"]["revisions"])
-    return headers.revision(spec, said) is not None or (
-        isinstance(meta, dict) and any(_speaks(revision, meta) for revision in spoken)
-    )
+    return _headed(spec, said) is not None or speaker(spec, meta) is not None
+
+
+def speaker(spec: Spec, meta: Any) -> Revision | None:
+    """The revision that describes requests as ``meta`` does, with any of its keys; None where there is none."""
+    if not isinstance(meta, dict):
+        return None
+    found = (each for each in _described(spec) if any(key in meta for key in each["sender"].values()))
+    return next(found, None)
 
 
 def unsupported(spec: Spec, requested: Any) -> ProtocolError:
@@ -87,21 +86,32 @@ def versions(spec: Spec) -> list[str]:
     return sorted(spec["server"]["revisions"], reverse=True)
 
 
-def _named(spec: Spec, meta: Any) -> Revision | None:
-    """The revision that the `_meta` of a request names; None where it names none."""
-    for name in spec["server"]["revisions"]:
-        revision = spec["revisions"][name]
-        key = revision["sender"]["revision"] if "sender" in revision else None
-        if key is not None and isinstance(meta, dict) and isinstance(meta.get(key), str):
-            named = spec["revisions"].get(meta[key])
-            if named is None or "sender" not in named:
-                raise unsupported(spec, meta[key])
-            return named
-        if key is not None and isinstance(meta, dict) and _speaks(revision, meta):
-            return revision  # whose rules will refuse it
-    return None
+def _described(spec: Spec) -> Iterator[Revision]:
+    """The revisions on offer whose requests describe themselves."""
+    offered = (spec["revisions"][name] for name in spec["server"]["revisions"])
+    return (revision for revision in offered if "sender" in revision)
 
 
-def _speaks(revision: Revision, meta: Any) -> bool:
-    """Whether ``meta`` has any of the keys by which this revision's requests describe themselves."""
-    return "sender" in revision and any(key in meta for key in revision["sender"].values())
+def _named(spec: Spec, speaks: Revision, meta: Any) -> Revision:
+    """The revision that the `_meta` of a request names; where it names none, that whose rules will refuse it."""
+    name = meta.get(speaks["sender"]["revision"])
+    if not isinstance(name, str):
+        return speaks
+    named = spec["revisions"].get(name)
+    if named is None or "sender" not in named:
+        raise unsupported(spec, name)
+    return named
+
+
+def _headed(spec: Spec, said: Mapping[str, str]) -> Revision | None:
+    """The revision that the headers ``said`` name, of those whose requests describe themselves."""
+    found = (r for r in _described(spec) if said.get(r["http"]["version"].lower(), "").strip() == r["revision"])
+    return next(found, None)
+
+
+def _agree(spec: Spec, said: Mapping[str, str], meta: Any) -> None:
+    """Raises ProtocolError where ``meta`` names a revision and the headers ``said`` do not name the same."""
+    from tmkb.engine import headers
+
+    if (speaks := speaker(spec, meta)) is not None and isinstance(named := meta.get(speaks["sender"]["revision"]), str):
+        headers.expect(said, speaks["http"]["version"], named)

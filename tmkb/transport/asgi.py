@@ -154,6 +154,7 @@ class _Protocol(H11Protocol):
     """One connection, which may not take for ever to say what it wants."""
 
     seconds = 30.0
+    patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -164,7 +165,9 @@ class _Protocol(H11Protocol):
         self._expect()
 
     def _expect(self) -> None:
-        self.loop.call_later(self.seconds, self._look, self.cycle)
+        if self.patience is not None:
+            self.patience.cancel()
+        self.patience = self.loop.call_later(self.seconds, self._look, self.cycle)
 
     def _look(self, before: Any) -> None:
         """Close it where no request has begun since."""

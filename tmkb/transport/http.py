@@ -77,6 +77,8 @@ class Endpoint:
         self.runtime = runtime
         self.guard = guard
         self.limits = runtime.spec["server"]["limits"]
+        offered: list[Any] = [runtime.spec["revisions"][name]["http"] for name in runtime.spec["server"]["revisions"]]
+        self.named_by = {rules["session"].lower() for rules in offered if "session" in rules}  # headers
         self.sessions: dict[str, Session] = {}
         self.talking: dict[Connection, Session] = {}  # the same sessions
         self.waiting: dict[tuple[Connection, Id], Stream] = {}  # where the answer to a request goes
@@ -196,18 +198,18 @@ class Endpoint:
         stream = session.open()
         stream.attach(answer)
         self._exchange(session.connection, value, stream)
-        if not _ids(value):
-            stream.end()
 
     def _exchange(self, connection: Connection, value: JsonValue, stream: Stream) -> None:
         """Hand ``value`` in, and what is said of it to where it belongs."""
-        self.keys[stream] = [(connection, id_) for id_ in _ids(value)]
-        self.waiting.update(dict.fromkeys(self.keys[stream], stream))
+        keys = [(connection, id_) for id_ in _ids(value)]
+        if keys:
+            self.keys[stream] = keys
+            self.waiting.update(dict.fromkeys(keys, stream))
         self._route(self.runtime.handle_value(connection, value), stream)
-        if not self.keys.get(stream):
-            self._settle(stream)
-        if not _ids(value) and stream.answer is not None and not stream.answer.begun:
-            stream.answer.complete(202)
+        if not keys:
+            if stream.answer is not None and not stream.answer.begun:
+                stream.answer.complete(202)
+            stream.end()
 
     def _route(self, sent: list[Sent], current: Stream | None = None) -> None:
         for each in sent:
@@ -261,21 +263,16 @@ class Endpoint:
 
     def _session(self, call: Call, owner: str) -> Session | None:
         """The session that ``call`` names; None where it names none. Raises ProtocolError where that is not there."""
-        for name in {each["http"]["session"].lower() for each in self._handshakes() if "session" in each["http"]}:
-            if (id_ := call.headers.get(name)) is None:
-                continue
-            self._expire()
-            session = self.sessions.get(id_)
-            if session is None or session.owner != owner:
-                raise ProtocolError("no_such_session")
-            session.seen = time.monotonic()
-            self._check_version(session, call.headers)
-            return session
-        return None
-
-    def _handshakes(self) -> list[Any]:
-        revisions = self.runtime.spec["revisions"]
-        return [revisions[name] for name in self.runtime.spec["server"]["revisions"]]
+        id_ = next((call.headers[name] for name in self.named_by if name in call.headers), None)
+        if id_ is None:
+            return None
+        self._expire()
+        session = self.sessions.get(id_)
+        if session is None or session.owner != owner:
+            raise ProtocolError("no_such_session")
+        session.seen = time.monotonic()
+        self._check_version(session, call.headers)
+        return session
 
     def _check_version(self, session: Session, headers: Mapping[str, str]) -> None:
         header = session.rules.get("version")
