@@ -30,6 +30,7 @@ class Job:
         "answers",
         "connection",
         "due",
+        "edition",
         "ended",
         "failure",
         "generator",
@@ -47,6 +48,7 @@ class Job:
             saying.start(connection, invoke)
         given: Any = invoke.params.get("inputResponses", {}) if invoke.revision["asks"] == "in_result" else {}
         self.connection = connection
+        self.edition = connection.edition  # that it began with
         self.invoke = invoke
         self.generator = generator
         self.due = 0.0

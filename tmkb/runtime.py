@@ -2,6 +2,8 @@
 
 An operation that is a generator runs one step at a time, between messages: `handle` starts it, `work` goes on with what
 is due, and `due` says when that is.
+
+`replace` is how something else is served from one message to the next; what runs ends with the edition it began with.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import time
 from types import GeneratorType
 
 from tmkb import log, template
+from tmkb.edition import Edition
 from tmkb.engine import message, reception
 from tmkb.engine.connection import Connection
 from tmkb.engine.effects import (
@@ -35,12 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tmkb.engine.connection import Kept, Once
     from tmkb.engine.effects import Effect, Outcome
     from tmkb.engine.message import Id
     from tmkb.job import Job
-    from tmkb.operation import Operation
-    from tmkb.spec.model import Definition, Spec
+    from tmkb.spec.model import Spec
     from tmkb.task import Tasks
     from tmkb.values import JsonObject, JsonValue
 
@@ -54,30 +55,63 @@ class Runtime:
         self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, key: bytes | None = None
     ) -> None:
         """``provider`` opens the provider of a name; ``key`` seals what clients keep for us."""
-        self.spec = spec
-        self.provider = provider
+        self.edition = Edition(spec, provider)
         self.log = output
         self.given_key = key
-        self.opened: dict[str, registry.Provider] = {}
-        self.operations: dict[tuple[str, str], Operation] = {}
-        self.kept: Kept = {}
-        self.once: Once = {}
         self.tasks: Tasks | None = None
-        if "extensions" in spec["server"]["capabilities"]:
-            from tmkb.task import Tasks
-
-            self.tasks = Tasks(spec["server"]["limits"])
         self.jobs: list[Job] = []
         self.connections: set[Connection] = set()
         self.usage: Any = None
-        if registry.USAGE in spec["server"].get("providers", {}):
-            self.usage = self._opened(registry.USAGE)
         self.begun: dict[Invoke, float] = {}  # when, where usage is counted
+        self._take_stock()
+
+    @property
+    def spec(self) -> Spec:
+        """What is served now."""
+        return self.edition.spec
+
+    @property
+    def provider(self) -> Callable[[str], registry.Provider]:
+        """What opens the provider of a name now."""
+        return self.edition.provider
+
+    def replace(self, spec: Spec, provider: Callable[[str], registry.Provider]) -> list[Sent]:
+        """From now on serve this; what is sent to clients that were promised to hear of it. Operations that run end
+        with what they began with, and so does a client whose revision or state is no longer there."""
+        from tmkb.engine import renewal, saying
+
+        self.edition = Edition(spec, provider)
+        self._take_stock()
+        self.log.lines = spec["server"]["log"]
+        sent: list[Sent] = []
+        for connection in [*self.connections]:
+            if not renewal.fits(connection, spec):
+                self.log.write("left_behind")
+                continue
+            for said in renewal.news(connection, spec):
+                sent += self._perform(connection, saying.notify(connection, said))
+            connection.adopt(self.edition)
+            connection.tasks = self.tasks
+        return sent
+
+    def _take_stock(self) -> None:
+        """What outlives an edition: the tasks, and the figures of usage."""
+        server = self.spec["server"]
+        if registry.USAGE in server.get("providers", {}):
+            if self.usage is not None:
+                self.edition.opened[registry.USAGE] = self.usage
+            self.usage = self.edition.open(registry.USAGE)
+        if self.tasks is not None:
+            self.tasks.limits = server["limits"]
+        elif "extensions" in server["capabilities"]:
+            from tmkb.task import Tasks
+
+            self.tasks = Tasks(server["limits"])
 
     def connect(self, headers: Mapping[str, str] | None = None) -> Connection:
         """A connection to a new peer. ``headers``: what HTTP says beside its one request, by names in lower case."""
-        connection = Connection(self.spec, self.once, self.tasks, traced=self.log.level == "debug")
-        connection.kept = self.kept
+        connection = Connection(self.spec, self.edition.once, self.tasks, traced=self.log.level == "debug")
+        connection.adopt(self.edition)
         connection.headers = headers
         self.connections.add(connection)
         return connection
@@ -86,7 +120,7 @@ class Runtime:
         """Open what the first call will need, at a moment when nobody waits."""
         for tool in self.spec["tools"].values():
             try:
-                self._operation(tool)
+                self.edition.operation(tool)
             except Exception:  # fails again when it is called, and is told then
                 continue
 
@@ -175,7 +209,7 @@ class Runtime:
 
     def _begin(self, connection: Connection, invoke: Invoke) -> list[Effect]:
         """Run an operation to its end, or, where it is a generator, to the first thing it says."""
-        if self.usage is not None:
+        if registry.USAGE in connection.edition.opened:
             self.begun[invoke] = time.perf_counter()
         begun: list[Effect] = []
         if invoke.detaches == "at_start":
@@ -186,7 +220,7 @@ class Runtime:
         return begun + self._run(connection, invoke)
 
     def _run(self, connection: Connection, invoke: Invoke) -> list[Effect]:
-        outcome: Any = self._outcome(invoke)
+        outcome: Any = self._outcome(connection, invoke)
         if isinstance(outcome, GeneratorType):
             from tmkb.job import Job
 
@@ -208,6 +242,21 @@ class Runtime:
 
     def _step(self, job: Job) -> list[Effect]:
         """What an operation says next, or its outcome at its end."""
+        return self._as_begun(job, self._next)
+
+    def _as_begun(self, job: Job, act: Callable[[Job], list[Effect]]) -> list[Effect]:
+        """What follows from ``act`` by the edition that the operation began with."""
+        connection = job.connection
+        now = connection.edition
+        if job.edition is now:
+            return act(job)
+        connection.adopt(job.edition)
+        try:
+            return act(job)
+        finally:
+            connection.adopt(now)
+
+    def _next(self, job: Job) -> list[Effect]:
         try:
             effects = job.step()
         except Exception as error:
@@ -217,7 +266,7 @@ class Runtime:
             return effects
         self.jobs.remove(job)
         if isinstance(job.outcome, InputRequired):
-            job.outcome.state = self._sealed(job.invoke, job.outcome.answers)
+            job.outcome.state = self._sealed(job, job.outcome.answers)
         return [*effects, *self._completed(job.connection, job.invoke, job.outcome)]
 
     def _answered(self, invoke: Invoke) -> JsonObject:
@@ -229,11 +278,11 @@ class Runtime:
 
         return sealing.unseal(self.key, str(sealed), _about(invoke), time.time())
 
-    def _sealed(self, invoke: Invoke, answers: JsonObject) -> str:
+    def _sealed(self, job: Job, answers: JsonObject) -> str:
         from tmkb import sealing
 
-        until = time.time() + self.spec["server"]["limits"]["answer_seconds"]
-        return sealing.seal(self.key, answers, _about(invoke), until)
+        until = time.time() + job.connection.spec["server"]["limits"]["answer_seconds"]
+        return sealing.seal(self.key, answers, _about(job.invoke), until)
 
     @property
     def key(self) -> bytes:
@@ -243,6 +292,9 @@ class Runtime:
         return self.given_key
 
     def _stop(self, job: Job) -> list[Effect]:
+        return self._as_begun(job, self._closed)
+
+    def _closed(self, job: Job) -> list[Effect]:
         self.jobs.remove(job)
         self.begun.pop(job.invoke, None)
         try:
@@ -256,25 +308,25 @@ class Runtime:
             effects = reception.complete(connection, invoke, outcome)
         except Exception as error:  # what the operation gave cannot be sent
             effects = [Fault(error, invoke.request_id), *reception.fail(connection, invoke)]
-        if self.usage is not None:
-            self._count(invoke, outcome, effects)
+        if invoke in self.begun:
+            self._count(connection, invoke, outcome, effects)
         return effects
 
-    def _count(self, invoke: Invoke, outcome: Outcome, effects: list[Effect]) -> None:
+    def _count(self, connection: Connection, invoke: Invoke, outcome: Outcome, effects: list[Effect]) -> None:
         """Tell the provider that counts of a call that has ended, well or not."""
         seconds = time.perf_counter() - self.begun.pop(invoke)
-        refused = self.spec["server"]["log"]["refused"]
+        refused = connection.spec["server"]["log"]["refused"]
         failed = any(isinstance(effect, Log) and effect.line is refused for effect in effects)
         if invoke.definition["kind"] == "tool":
             failed = failed or getattr(outcome, "is_error", False)
             self.usage.record(invoke.definition["name"], failed, seconds)
 
-    def _outcome(self, invoke: Invoke) -> Any:
+    def _outcome(self, connection: Connection, invoke: Invoke) -> Any:
         """What the operation gave. One that breaks down is logged, and told."""
         started = time.perf_counter()
         definition = invoke.definition
         try:
-            outcome: Any = self._operation(definition)(**invoke.arguments)
+            outcome: Any = connection.edition.operation(definition)(**invoke.arguments)
         except Exception as error:
             return self._told(invoke, error)
         finally:
@@ -290,20 +342,6 @@ class Runtime:
         if invoke.definition["kind"] != "tool":
             return ProtocolError("internal_error")
         return ToolError(invoke.definition.get("failure", "tool_failed"))
-
-    def _operation(self, definition: Definition) -> Operation:
-        called = definition["kind"], definition["name"]
-        operation = self.operations.get(called)
-        if operation is None:
-            provider, _, name = definition["provider"].partition(".")
-            operation = self._opened(provider).operation(name, definition)
-            self.operations[called] = operation
-        return operation
-
-    def _opened(self, provider: str) -> registry.Provider:
-        if provider not in self.opened:
-            self.opened[provider] = self.provider(provider)
-        return self.opened[provider]
 
     def _trace(self, kind: str, request_id: Id | None, value: JsonValue) -> None:
         if self.log.level == "debug":

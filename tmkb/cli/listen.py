@@ -9,13 +9,17 @@ import os
 import re
 import socket
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tmkb import log
 from tmkb.cli.service import Service
 from tmkb.errors import Problem, SpecError
 from tmkb.runtime import Runtime
 from tmkb.spec.model import Spec
+
+if TYPE_CHECKING:
+    from tmkb.cli.watch import News
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKLOG = 1024  # connections that wait to be accepted
@@ -44,13 +48,21 @@ def wanted(args: argparse.Namespace) -> bool:
     )
 
 
-def listen(args: argparse.Namespace, found: Service, output: log.Log, key: bytes | None) -> int:
-    """Serve until a signal comes. Raises SpecError where that cannot be done so."""
+def listen(
+    args: argparse.Namespace,
+    found: Service,
+    output: log.Log,
+    key: bytes | None,
+    hear: Callable[[Runtime], News | None] = lambda _: None,
+) -> int:
+    """Serve until a signal comes. ``hear`` gives what tells of changes on disk. Raises SpecError where it cannot be."""
     try:
         from tmkb.transport import asgi, guard
     except ImportError as error:
         raise SpecError([Problem("extra_missing", "--http", extra="http", module=error.name)]) from error
 
+    if args.watch and args.workers != 1:
+        raise SpecError([Problem("watch_alone", "--watch")])
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
     spec = found.spec if args.workers == 1 else _for_workers(found.spec, args.workers)
@@ -61,7 +73,13 @@ def listen(args: argparse.Namespace, found: Service, output: log.Log, key: bytes
     admitted = guard.Guard(hosts, args.allow_origin or [], tokens)
 
     def work() -> None:
-        asgi.serve(Runtime(spec, found.provider, output, key), admitted, bound)
+        runtime = Runtime(spec, found.provider, output, key)
+        news = hear(runtime)
+        try:
+            asgi.serve(runtime, admitted, bound, news)
+        finally:
+            if news is not None:
+                news.close()
 
     if args.workers == 1:
         work()

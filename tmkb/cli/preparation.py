@@ -18,7 +18,8 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
     asked: Any = request
     # What stands in a checkout is edited without a new version; then our own code is a source too.
     code = [] if paths.ROOT == paths.DATA else [f"{paths.ROOT}/tmkb"]
-    stamps = cache.stamps([*asked["schemas"], paths.SCHEMAS, *code])
+    read: list[Any] = [*asked["schemas"], paths.SCHEMAS]
+    stamps = cache.stamps([*read, *code])
     spec = load.load(asked["server"], asked["schemas"], sources.names())
     facts: JsonObject = {}
     warnings: list[list[Any]] = []
@@ -27,6 +28,7 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         # The folders of patterns that a user names are a setting of whoever reads such folders.
         if asked["patterns"] and registry.takes_folders(name):
             settings["folders"] = asked["patterns"]
+        read += registry.sources(name, settings)
         stamps += cache.stamps(registry.sources(name, settings))
         prepared = registry.prepare(name, settings)
         facts |= prepared["facts"]
@@ -35,7 +37,7 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
     _list_entries(spec, sections)
     revisions: Any = spec["revisions"]
     sections |= {f"revisions/{name}": revision for name, revision in revisions.items()}
-    head: Any = {"spec": {**spec, "revisions": {}}, "facts": facts, "warnings": warnings}
+    head: Any = {"spec": {**spec, "revisions": {}}, "facts": facts, "warnings": warnings, "sources": read}
     entry = cache.entry(head, sections)
     if caching:
         cache.write(request, stamps, entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from tmkb import log, template
 from tmkb.cli import service
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from tmkb.cli.watch import News
     from tmkb.spec.model import LogLine
 
     Options = dict[str, list[str]]
 
 FLAGS = ("--schemas", "--patterns", "--server", "--log-level")
-SWITCHES = ("--no-cache",)
+SWITCHES = ("--no-cache", "--watch")
 _SHORTEST_KEY = 32  # characters
 
 
@@ -57,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="least level logged to stderr (default: LOG_LEVEL, else info)",
     )
     parser.add_argument("--no-cache", action="store_true", help="read everything anew, and keep nothing")
+    parser.add_argument("--watch", action="store_true", help="serve changes of schemas and patterns without a restart")
     listen.configure(parser)
 
 
@@ -65,13 +68,15 @@ def run(args: argparse.Namespace) -> int:
     given = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--log-level": args.log_level}
     options: Options = {**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}}
-    return serve(options | ({"--no-cache": []} if args.no_cache else {}), args)
+    switches = {"--no-cache": args.no_cache, "--watch": args.watch}
+    return serve(options | {switch: [] for switch, on in switches.items() if on}, args)
 
 
 def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     """Serve until the client has gone; over HTTP, where ``args`` ask for it, until a signal comes."""
     server = options.get("--server", [service.DEFAULT_SERVER])[-1]
     folders = options.get("--schemas"), options.get("--patterns")
+    began = time.time()
     try:
         key = _key()
         found = service.service(server, *folders, caching="--no-cache" not in options, lasting=True)
@@ -80,15 +85,30 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
             from tmkb.cli import listen
 
             if listen.wanted(args):
-                return listen.listen(args, found, output, key)
+                return listen.listen(args, found, output, key, lambda runtime: _news(runtime, found, began, options))
+        runtime = Runtime(found.spec, found.provider, output, key)
+        news = _news(runtime, found, began, options)
     except SpecError as error:
         from tmkb import problems
 
         sys.stderr.write("".join(f"{problems.line(problem)}\n" for problem in error.problems))
         return 2
     found.announce(output, "stdio")
-    stdio.serve(Runtime(found.spec, found.provider, output, key))
+    try:
+        stdio.serve(runtime, news=news)
+    finally:
+        if news is not None:
+            news.close()
     return 0
+
+
+def _news(runtime: Runtime, found: service.Service, began: float, options: Options) -> News | None:
+    """What tells of changes on disk, if that is asked for. Raises SpecError where it cannot be had."""
+    if "--watch" not in options:
+        return None
+    from tmkb.cli import watch
+
+    return watch.News(runtime, found, began, "--no-cache" not in options)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:

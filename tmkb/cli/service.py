@@ -50,13 +50,16 @@ class _Revisions(Mapping[str, "Revision"]):
 class Service:
     """A server that can be started: its `spec`, and its providers, opened when they are asked for."""
 
-    def __init__(self, entry: cache.Entry) -> None:
+    def __init__(self, entry: cache.Entry, request: JsonObject) -> None:
+        """``request``: all that the entry depends on besides its files."""
         head: Any = entry.head
         self.entry = entry
+        self.request = request
         self.spec: Spec = head["spec"]
         self.spec["revisions"] = _Revisions(self.spec["server"]["revisions"], entry)
         self.facts: Mapping[str, object] = head["facts"]
         self.warnings: Sequence[tuple[str, Mapping[str, object]]] = head["warnings"]
+        self.sources: Sequence[str] = head["sources"]
 
     def provider(self, name: str) -> Provider:
         """The opened provider ``name``."""
@@ -88,7 +91,7 @@ def service(
     entry = cache.read(request) if caching else None
     if entry is None and lasting:
         entry = _made_apart(request, caching)
-    return Service(entry or _made(request, caching))
+    return Service(entry or made(request, caching), request)
 
 
 def _request(server: str, schemas: list[str], patterns: list[str]) -> JsonObject:
@@ -109,7 +112,7 @@ def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
         status = 1
         try:
             with open(inlet, "wb") as pipe:
-                pipe.write(_made(request, caching).packed())
+                pipe.write(made(request, caching).packed())
             status = 0
         finally:
             os._exit(status)  # without the ends of the process that it is a copy of
@@ -119,7 +122,8 @@ def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
     return cache.unpack(packed) if os.waitpid(child, 0)[1] == 0 else None
 
 
-def _made(request: JsonObject, caching: bool) -> cache.Entry:
+def made(request: JsonObject, caching: bool) -> cache.Entry:
+    """The entry for ``request``, made from its sources. Raises SpecError."""
     from tmkb.cli import preparation
 
     return preparation.prepare(request, caching)

@@ -28,6 +28,7 @@ class Connection:
     __slots__ = (
         "asked",
         "capabilities",
+        "edition",
         "headers",
         "kept",
         "listening",
@@ -35,6 +36,7 @@ class Connection:
         "negotiated",
         "next_id",
         "once",
+        "promised",
         "running",
         "spec",
         "state",
@@ -46,6 +48,7 @@ class Connection:
     def __init__(self, spec: Spec, once: Once, tasks: Any = None, traced: bool = False) -> None:
         """``once``: results that never change, encoded for all connections; ``tasks``: calls that go on after they were
         answered, whoever asks for them. ``traced``: whether to trace for a log."""
+        self.edition: Any = None  # what the two are parts of, for whoever connects
         self.spec = spec
         self.once = once
         self.tasks = tasks
@@ -55,6 +58,7 @@ class Connection:
         self.negotiated: Revision | None = None
         self.state = spec["lifecycles"][self.revision["lifecycle"]]["start"]
         self.capabilities: JsonObject = {}  # the client's
+        self.promised: JsonObject | None = None  # what it was told in the handshake that we can do
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
         self.running: dict[Id, Invoke] = {}  # by the id of the request
@@ -72,12 +76,22 @@ class Connection:
         events = self.spec["lifecycles"][self.revision["lifecycle"]].get("events", {})
         self.state = events.get("end_of_input", self.state)
 
+    def adopt(self, edition: Any) -> None:
+        """From now on go by another edition: a spec, and what was made of it. The client notices nothing of it."""
+        before = self.spec["lifecycles"][self.revision["lifecycle"]]["start"]
+        self.edition, self.spec, self.once, self.kept = edition, edition.spec, edition.once, edition.kept
+        if self.negotiated is not None:
+            self.negotiated = self.spec["revisions"].get(self.negotiated["revision"], self.negotiated)
+        elif self.state == before:
+            self.state = self.spec["lifecycles"][self.revision["lifecycle"]]["start"]
+
     def declares(self, capability: str) -> bool:
         """Whether the server declares ``capability``, or the flag inside one: ``resources.subscribe``."""
-        declared: JsonValue = self.spec["server"]["capabilities"]
-        for part in capability.split("."):
-            declared = declared.get(part, False) if isinstance(declared, dict) else False
-        return declared is not False
+        return _among(self.spec["server"]["capabilities"], capability)
+
+    def promises(self, capability: str) -> bool:
+        """The same for what this client knows of: what was declared in its handshake, if there was one."""
+        return self.declares(capability) if self.promised is None else _among(self.promised, capability)
 
     def extends(self, extension: str) -> bool:
         """Whether the server declares ``extension``."""
@@ -143,3 +157,9 @@ class Connection:
 
     def _told(self, request_id: Id | None, sentences: list[str]) -> list[Effect]:
         return [self.note("refused", request_id, sentence=sentence) for sentence in sentences]
+
+
+def _among(declared: JsonValue, capability: str) -> bool:
+    for part in capability.split("."):
+        declared = declared.get(part, False) if isinstance(declared, dict) else False
+    return declared is not False

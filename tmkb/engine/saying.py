@@ -159,7 +159,7 @@ def _notification(
     connection: Connection, revision: Revision, name: str, params: JsonObject | None, about: Id | None = None
 ) -> list[Effect]:
     method = revision["methods"].get(name)
-    if method is None or ("capability" in method and not connection.declares(method["capability"])):
+    if method is None or ("capability" in method and not connection.promises(method["capability"])):
         return []
     if "subscribed" in method and (params is None or params.get(method["subscribed"]) not in connection.subscribed):
         return []

@@ -61,6 +61,7 @@ Method = TypedDict(
         "sends": NotRequired[str],
         "subscribed": NotRequired[str],
         "listened": NotRequired[str],
+        "lists": NotRequired[list[str]],
         "extension": NotRequired[str],
         "needs": NotRequired[dict[str, dict[str, Literal["present"] | list[str | None]]]],
         "result": NotRequired[JsonObject],

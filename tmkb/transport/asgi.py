@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import threading
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -19,20 +21,24 @@ from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 from tmkb.transport.streams import Answer
 
+if TYPE_CHECKING:
+    from tmkb.transport.stdio import News
+
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
+_CHUNK = 65536
 _GRACE = 5  # seconds for what runs when the server ends
 
 
 class Application:
     """An endpoint, its operations going on between requests."""
 
-    def __init__(self, runtime: Runtime, guard: Guard) -> None:
+    def __init__(self, runtime: Runtime, guard: Guard, news: News | None = None) -> None:
         self.endpoint = Endpoint(runtime, guard)
         self.log = runtime.log
-        self.limits = runtime.spec["server"]["limits"]
+        self.news = news
         self.moved = asyncio.Event()  # something may be due earlier than it was
         self.working: asyncio.Task[None] | None = None
 
@@ -51,6 +57,8 @@ class Application:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         self.working = asyncio.create_task(self._work())
+        if self.news is not None:
+            threading.Thread(target=self._wait_for, args=(self.news, asyncio.get_running_loop()), daemon=True).start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.working.cancel()
@@ -66,11 +74,24 @@ class Application:
             self.log.flush()
             await asyncio.sleep(0)
 
+    def _wait_for(self, news: News, loop: asyncio.AbstractEventLoop) -> None:
+        """Read news in a thread of its own, which no loop of any system minds; it is heard in the loop."""
+        chunk = b"."
+        while chunk and not loop.is_closed():
+            chunk = os.read(news.fd, _CHUNK)
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._hear, news, chunk)
+
+    def _hear(self, news: News, chunk: bytes) -> None:
+        self.endpoint.say(news.feed(chunk))
+        self.log.flush()
+        self.moved.set()
+
     async def _serve(self, scope: Event, receive: Receive, send: Send) -> None:
         more = asyncio.Event()
         headers = _headers(scope)
         try:
-            body = await asyncio.wait_for(self._body(receive, headers), self.limits["request_seconds"])
+            body = await asyncio.wait_for(self._body(receive, headers), self.endpoint.limits["request_seconds"])
             answer = self.endpoint.receive(Call(scope["method"], scope["path"], headers, body), more.set)
         except TimeoutError:
             answer = self.endpoint.too_slow(more.set)
@@ -87,7 +108,7 @@ class Application:
 
     async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes | None:
         """The body; None where it is longer than a message may be. Raises ConnectionError where it does not come."""
-        limit, body = self.limits["message_bytes"], bytearray()
+        limit, body = self.endpoint.limits["message_bytes"], bytearray()
         with contextlib.suppress(ValueError):
             if int(headers.get("content-length", "0")) > limit:
                 return None
@@ -123,13 +144,13 @@ class Application:
 
     async def _wait(self, answer: Answer, more: asyncio.Event) -> None:
         try:
-            await asyncio.wait_for(more.wait(), self.limits["quiet_seconds"])
+            await asyncio.wait_for(more.wait(), self.endpoint.limits["quiet_seconds"])
         except TimeoutError:
             self.endpoint.quiet(answer)
 
     async def _send(self, send: Send, event: Event) -> None:
         """Hand ``event`` on; a client that reads nothing for long is given up."""
-        await asyncio.wait_for(send(event), self.limits["request_seconds"])
+        await asyncio.wait_for(send(event), self.endpoint.limits["request_seconds"])
 
 
 async def _disconnected(receive: Receive, answer: Answer, more: asyncio.Event) -> None:
@@ -189,11 +210,11 @@ class Server(uvicorn.Server):
         self._captured_signals.clear()  # a signal is how we are told to end: it has done its work
 
 
-def serve(runtime: Runtime, guard: Guard, bound: socket.socket) -> None:
+def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | None = None) -> None:
     """Serve on a socket that is bound and listens, until a signal comes."""
     limits = runtime.spec["server"]["limits"]
     protocol = type("Protocol", (_Protocol,), {"seconds": limits["request_seconds"]})
-    application = Application(runtime, guard)
+    application = Application(runtime, guard, news)
     config = uvicorn.Config(
         application,
         http=protocol,

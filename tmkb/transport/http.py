@@ -18,6 +18,7 @@ from tmkb.engine.effects import Drop, Release, Send
 from tmkb.engine.message import Id
 from tmkb.errors import ProtocolError
 from tmkb.runtime import Runtime, Sent
+from tmkb.spec.model import Limits
 from tmkb.transport.guard import Guard
 from tmkb.transport.streams import JSON, Answer, Stream
 from tmkb.values import JsonValue
@@ -76,14 +77,23 @@ class Endpoint:
     def __init__(self, runtime: Runtime, guard: Guard) -> None:
         self.runtime = runtime
         self.guard = guard
-        self.limits = runtime.spec["server"]["limits"]
-        offered: list[Any] = [runtime.spec["revisions"][name]["http"] for name in runtime.spec["server"]["revisions"]]
-        self.named_by = {rules["session"].lower() for rules in offered if "session" in rules}  # headers
         self.sessions: dict[str, Session] = {}
         self.talking: dict[Connection, Session] = {}  # the same sessions
         self.waiting: dict[tuple[Connection, Id], Stream] = {}  # where the answer to a request goes
         self.keys: dict[Stream, list[tuple[Connection, Id]]] = {}  # of `waiting`
         self.open: dict[Stream, Connection] = {}  # responses of clients without a session that go on
+
+    @property
+    def limits(self) -> Limits:
+        """Those of what is served now."""
+        return self.runtime.spec["server"]["limits"]
+
+    @property
+    def named_by(self) -> list[str]:
+        """The headers that name a session in what is served now."""
+        spec = self.runtime.spec
+        offered: list[Any] = [spec["revisions"][name]["http"] for name in spec["server"]["revisions"]]
+        return [rules["session"].lower() for rules in offered if "session" in rules]
 
     def receive(self, call: Call, wake: Callable[[], None]) -> Answer:
         """The answer to ``call``, complete or not; ``wake`` is called whenever there is more of it."""
@@ -121,6 +131,10 @@ class Endpoint:
     def work(self) -> None:
         """Go on with the operations whose time has come."""
         self._route(self.runtime.work())
+
+    def say(self, sent: list[Sent]) -> None:
+        """Bring what is sent for another reason to whom it concerns."""
+        self._route(sent)
 
     def end(self) -> None:
         """Tell all who listen that we end. What else runs may go on."""

@@ -20,20 +20,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
+    from typing import Protocol
 
     from tmkb.runtime import Runtime, Sent
+
+    class News(Protocol):
+        """Of something else to serve: what comes on the descriptor `fd`, and what is sent because of it."""
+
+        fd: int
+
+        def feed(self, chunk: bytes) -> list[Sent]:
+            """What is sent because of ``chunk``; empty where no more comes."""
+
 
 _CHUNK = 65536
 _ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
 _GRACE = 1.0  # seconds that a client has to read the rest after a signal
 _REST = 5.0  # seconds that operations have to end after the end of the input
+_MOMENT = 0.5  # seconds after which to see whether there is news, where descriptors cannot be polled
 _POLLED = hasattr(select, "poll")  # Windows has none, and could not poll a pipe
 
 
-def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POLLED) -> None:
+def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POLLED, news: News | None = None) -> None:
     """Serve one connection until the input ends, a signal comes, or nobody reads the output any more."""
     _occupy_standard_descriptors()
-    conversation = _Conversation(runtime)
+    conversation = _Conversation(runtime, news)
     if polled:
         with _Signals() as signals:
             _Polled(conversation, stdin, stdout, signals.fd).run()
@@ -54,9 +65,10 @@ def _occupy_standard_descriptors() -> None:
 class _Conversation:
     """Bytes in, bytes out: framing and runtime put together for one peer."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, news: News | None) -> None:
         limits = runtime.spec["server"]["limits"]
         self.runtime = runtime
+        self.news = news
         self.connection = runtime.connect()
         self.lines = framing.Lines(limits["message_bytes"])
         self.most_waiting = limits["backlog_bytes"]
@@ -75,6 +87,21 @@ class _Conversation:
                 sent += self.runtime.handle_too_large(self.connection)
         rest = b"" if chunk else self.end()
         return _lines(sent) + rest
+
+    def hear(self) -> bytes:
+        """Take what there is of the news, between two messages; what the client is told of it."""
+        assert self.news is not None
+        return self.take(os.read(self.news.fd, _CHUNK))
+
+    def take(self, chunk: bytes) -> bytes:
+        """The same for a chunk of the news that has been read."""
+        assert self.news is not None
+        told = _lines(self.news.feed(chunk))
+        if not chunk:
+            self.news = None
+        limits = self.runtime.spec["server"]["limits"]
+        self.lines.limit, self.most_waiting = limits["message_bytes"], limits["backlog_bytes"]
+        return told
 
     def end(self) -> bytes:
         """No more is read. Operations have a while to end; those that wait for the client's answer will not get it."""
@@ -138,6 +165,9 @@ class _Polled:
         self.poller = select.poll()
         self.poller.register(signals, select.POLLIN)
         self.poller.register(stdout, 0)
+        self.news = -1 if conversation.news is None else conversation.news.fd
+        if self.news >= 0:
+            self.poller.register(self.news, select.POLLIN)
         self.watched = (False, False)  # whether input, and room for output, are waited for
         self.output = select.poll()
         self.output.register(stdout, select.POLLOUT)
@@ -156,11 +186,19 @@ class _Polled:
                 return  # the client has gone, or does not read
             if self.reading and self.stdin in ready:
                 self._read()
+            if self.news in ready:
+                self._hear()
             if self._has_room() and self.conversation.due() == 0:
                 self._put(self.conversation.work())
             if not self._write():
                 return
             self.conversation.runtime.log.flush()
+
+    def _hear(self) -> None:
+        self._put(self.conversation.hear())
+        self.prepared = False
+        if self.conversation.news is None:
+            self.poller.unregister(self.news)
 
     def _note_signal(self) -> None:
         os.read(self.signals, 64)
@@ -224,18 +262,29 @@ class _Polled:
         return True
 
 
+def _patience(conversation: _Conversation) -> float | None:
+    """For how many seconds input may be waited for; news cannot be waited for at the same time."""
+    due = conversation.due()
+    if conversation.news is None:
+        return due
+    return _MOMENT if due is None else min(due, _MOMENT)
+
+
 def _threaded(conversation: _Conversation, stdin: int, stdout: int) -> None:
     """The same where pipes cannot be polled: reading waits in one thread, writing in another."""
     from tmkb.transport.threads import Reader, Writer
 
     reader, writer = Reader(stdin, _CHUNK), Writer(stdout, conversation.most_waiting)
+    news = None if conversation.news is None else Reader(conversation.news.fd, _CHUNK)
     reading = True
     try:
         while reading or conversation.due() is not None:
-            chunk = reader.get(conversation.due()) if reading else None
+            chunk = reader.get(_patience(conversation)) if reading else None
             if chunk is None and not reading:
                 time.sleep(conversation.due() or 0)
             answers = conversation.answer(chunk) if chunk is not None else conversation.work()
+            while news is not None and conversation.news is not None and (told := news.get(0)) is not None:
+                answers += conversation.take(told)
             reading = reading and chunk != b""
             if not writer.put(answers):
                 break

@@ -19,6 +19,7 @@ def initialize(connection: Connection, revision: Revision, request: Request) -> 
     declared = request.params.get("capabilities", {})
     connection.capabilities = declared if isinstance(declared, dict) else {}
     connection.negotiated = revision
+    connection.promised = server["capabilities"]
     return connection.give(request.id, revision, "initialize_result", result)
 
 

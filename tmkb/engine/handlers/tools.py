@@ -115,7 +115,7 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue)
     line = tool["log"]
     fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
     if invoke.question is not None:
-        kept = connection.kept.setdefault(tool["name"], {})
+        kept = connection.kept.setdefault(tool["name"], {})  # of the edition that the call began with
         kept[invoke.question] = (line, fields, encoded)
         if len(kept) > tool["keep"]:
             del kept[next(iter(kept))]

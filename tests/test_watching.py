@@ -1,0 +1,313 @@
+"""A server that runs takes what a person changes on disk, when it is good, and says so when it is not."""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from tests.process import SERVE, TIMEOUT, HttpServer, Server
+from tests.transport.test_asgi import alone, ask
+
+pytest.importorskip("watchfiles")
+
+MOTTO = """
+kind: tool
+name: motto
+description: Says our motto.
+provider: script.answer
+answer: Deny by default.
+input: {type: object}
+"""
+ERRORS = 'kind: errors\nextends: packaged\nerrors: {{unknown_tool: {{message: "{}"}}}}\n'
+PROMISING = "kind: server\nextends: packaged\ncapabilities: {tools: {listChanged: true}}\n"
+CHANGED = "notifications/tools/list_changed"
+PATIENCE = 30.0  # seconds
+
+
+class Folder:
+    """A folder of schemas that a person edits."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, place, text):
+        target = self.path / f"{place}.yaml"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(textwrap.dedent(text), encoding="utf-8")
+
+    def remove(self, place):
+        (self.path / f"{place}.yaml").unlink()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "edited"
+    path.mkdir()
+    return Folder(path)
+
+
+@pytest.fixture
+def watching(folder):
+    """A server of that folder; `until` waits for so many lines of its log that hold a text."""
+    with Server("--watch", "--schemas", str(folder.path)) as server:
+        yield server
+
+
+def until(server, text, count=1):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if sum(text in line for line in list(server.log)) >= count:
+            return
+        time.sleep(0.02)
+    raise AssertionError((text, server.log))
+
+
+def taken(server, count=1):
+    until(server, "is served from now on", count)
+
+
+def refused(server, name="nope"):
+    return server.ask("tools/call", name=name)["error"]["message"]
+
+
+def test_edits_take_effect_one_after_the_other(folder, watching):
+    watching.handshake()
+    assert refused(watching) == "Unknown tool: nope"
+
+    folder.write("errors", ERRORS.format("No tool is called {tool}."))
+    taken(watching)
+    assert refused(watching) == "No tool is called nope."
+
+    folder.write("servers/tmkb/tools/tmkb_query", "kind: tool\nextends: packaged\ndescription: Ask.\n")
+    taken(watching, 2)
+    assert [tool["description"] for tool in watching.ask("tools/list")["result"]["tools"]] == ["Ask."]
+
+    folder.write("servers/tmkb/tools/motto", MOTTO)
+    taken(watching, 3)
+    assert [tool["name"] for tool in watching.ask("tools/list")["result"]["tools"]] == ["motto", "tmkb_query"]
+    assert watching.ask("tools/call", name="motto")["result"]["content"][0]["text"] == "Deny by default."
+
+    folder.remove("servers/tmkb/tools/motto")
+    taken(watching, 4)
+    assert refused(watching, "motto") == "No tool is called motto."
+
+    assert watching.end() == ([], 0)
+
+
+def test_a_transition_and_a_limit(folder, watching):
+    folder.write(
+        "lifecycle/handshake",
+        "kind: lifecycle\nextends: packaged\nstates: {not_initialized: {accepts: {ping: null}}}\n",
+    )
+    taken(watching)
+    assert watching.ask("ping")["error"]["message"] == "Server not initialized. Send initialized notification first."
+
+    folder.write("limits", "kind: limits\nextends: packaged\nlimits: {message_bytes: 1000}\n")
+    taken(watching, 2)
+    assert "Limit: 1000 bytes" in watching.ask("ping", x="x" * 1000)["error"]["message"]
+
+
+def test_what_is_broken_is_told_once_and_the_old_is_served_until_it_is_mended(folder, watching):
+    watching.handshake()
+    folder.write("errors", ERRORS.format("First: {tool}"))
+    taken(watching)
+
+    folder.write("errors", ERRORS.format("Second: {name}"))
+    until(watching, "is not served")
+    assert refused(watching) == "First: nope"
+    folder.write("errors", ERRORS.format("Second: {name}"))  # the same mistake again
+    time.sleep(2)
+    told = [line for line in watching.log if "The field 'name' is not supplied here" in line]
+    assert len(told) == 1 and "edited/errors.yaml:3:34: " in told[0]
+
+    folder.write("errors", ERRORS.format("Third: {tool}"))
+    taken(watching, 2)
+    assert refused(watching) == "Third: nope"
+    assert sum("is not served" in line for line in watching.log) == 1
+
+
+def test_a_folder_that_goes_and_comes_back(folder, watching, tmp_path):
+    watching.handshake()
+    folder.path.rename(tmp_path / "elsewhere")
+    until(watching, "There is no folder")
+    assert refused(watching) == "Unknown tool: nope"
+
+    folder.write("errors", ERRORS.format("Back: {tool}"))
+    taken(watching)
+    assert refused(watching) == "Back: nope"
+
+
+def test_patterns_are_read_anew_and_one_that_is_broken_is_not_left_out(patterns, tmp_path):
+    source = patterns("acme_auth_026") / "acme_auth_026"
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    shutil.copytree(source, folder / source.name)
+    file = folder / source.name / "pattern.yaml"
+    text = file.read_text()
+    with Server("--watch", "--patterns", str(folder)) as server:
+        server.handshake()
+        question = {"context": "role claim in a jwt", "verbosity": "human"}
+        before = server.query(**question)
+        assert server.query(**question) == before  # kept
+
+        file.write_text(text.replace("name: ", "nam: ", 1))
+        until(server, "is not served")
+        assert server.query(**question) == before
+
+        file.write_text(text.replace("\nname: ", "\nname: Really ", 1))
+        taken(server)
+        assert "Really" in server.query(**question)["content"][0]["text"]
+
+
+def test_clients_that_were_promised_it_hear_that_a_list_has_changed(folder):
+    folder.write("servers/tmkb/server", PROMISING)
+    with Server("--watch", "--schemas", str(folder.path)) as server:
+        server.handshake()
+        folder.write("errors", ERRORS.format("No {tool}"))  # which is in no list
+        taken(server)
+        folder.write("servers/tmkb/tools/motto", MOTTO)
+
+        assert server.read() == {"jsonrpc": "2.0", "method": CHANGED}
+        assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == ["motto", "tmkb_query"]
+
+
+def test_clients_that_were_not_promised_it_do_not(folder, watching):
+    watching.handshake()
+    folder.write("servers/tmkb/server", PROMISING)
+    taken(watching)
+    folder.write("servers/tmkb/tools/motto", MOTTO)
+    taken(watching, 2)
+
+    assert watching.ask("ping")["result"] == {}
+
+
+def test_a_client_whose_revision_is_gone_keeps_all_it_had(folder, watching):
+    watching.handshake("2024-11-05")
+    folder.write("servers/tmkb/server", 'kind: server\nextends: packaged\nrevisions: ["2025-11-25"]\n')
+    folder.write("errors", ERRORS.format("Newer: {tool}"))
+    until(watching, "A client goes on with what was served when it connected")
+
+    assert refused(watching) == "Unknown tool: nope"
+    assert watching.query(context="celery task")["isError"] is False
+
+
+def test_an_operation_that_runs_ends_with_what_it_began_with(folder):
+    tool = """
+        kind: tool
+        name: slow
+        description: Takes its time.
+        provider: script.steps
+        steps:
+          - pause: 3
+          - answer: {text}
+        input: {{type: object}}
+        log: {{message: "{text} was said"}}
+        """
+    folder.write("servers/tmkb/tools/slow", tool.format(text="Old"))
+    with Server("--watch", "--schemas", str(folder.path)) as server:
+        server.handshake()
+        server.send({"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {"name": "slow"}})
+        folder.write("servers/tmkb/tools/slow", tool.format(text="New"))
+        taken(server)
+        assert server.ask("ping", "ping")["id"] == "ping"
+
+        assert server.read()["result"]["content"][0]["text"] == "Old"
+        until(server, "[req_id=slow] Old was said")
+        assert server.ask("tools/call", name="slow")["result"]["content"][0]["text"] == "New"
+
+
+def test_every_answer_is_whole_and_of_one_version_while_files_change(folder):
+    def version(number):
+        wrong = "{" if number % 3 == 2 else ""
+        folder.write("errors", ERRORS.format(f"Version {number}: {{tool}}") + wrong)
+
+    version(0)
+    written = 0
+    with Server("--watch", "--schemas", str(folder.path)) as server:
+        server.handshake()
+        done = threading.Event()
+
+        def edit():
+            nonlocal written
+            while not done.wait(1.2):
+                written += 1
+                version(written)
+
+        editor = threading.Thread(target=edit)
+        editor.start()
+        seen, count, deadline = [], 0, time.monotonic() + 8
+        while time.monotonic() < deadline:
+            ids = range(count, count := count + 50)
+            server.send(
+                *({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": str(id)}} for id in ids)
+            )
+            for id in ids:
+                answer = server.read()
+                text, _, name = answer["error"]["message"].partition(": ")
+                assert (answer["id"], name) == (id, str(id))
+                seen.append(int(text.removeprefix("Version ")))
+        done.set()
+        editor.join()
+
+    assert seen == sorted(seen)  # never an older one again
+    assert len(set(seen)) > 1 and not any(number % 3 == 2 for number in seen)
+
+
+def test_over_http_streams_hear_of_it(folder):
+    pytest.importorskip("uvicorn")
+    folder.write("servers/tmkb/server", PROMISING)
+    with HttpServer("--watch", "--schemas", str(folder.path)) as server:
+        body, headers = alone("subscriptions/listen", notifications={"toolsListChanged": True})
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as listener:
+            listener.request("POST", "/mcp", body, headers)
+            events = (json.loads(line[6:]) for line in listener.getresponse() if line.startswith(b"data: {"))
+            assert next(events)["method"] == "notifications/subscriptions/acknowledged"
+            folder.write("servers/tmkb/tools/motto", MOTTO)
+            assert next(events)["method"] == CHANGED
+            names = [tool["name"] for tool in ask(server, "tools/list")[1]["result"]["tools"]]
+        assert names == ["motto", "tmkb_query"]
+        assert server.end() == 0
+
+
+def test_it_watches_alone():
+    done = subprocess.run(
+        [*SERVE, "--http", "127.0.0.1:0", "--watch", "--workers", "2"],
+        capture_output=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert b"Changes on disk are noticed by one process" in done.stderr
+
+
+def test_without_watchfiles_it_says_what_to_install():
+    hidden = "import sys; sys.modules['watchfiles'] = None; from tmkb.cli import main; main.main(['serve', '--watch'])"
+    done = subprocess.run([sys.executable, "-c", hidden], input=b"", capture_output=True, timeout=TIMEOUT, check=False)
+
+    assert b"pip install 'tmkb[watch]'" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="children are looked up in /proc")
+def test_nobody_watches_when_the_server_has_gone(folder, watching):
+    watching.handshake()
+    with open(f"/proc/{watching.process.pid}/task/{watching.process.pid}/children") as file:
+        (child,) = file.read().split()
+    watching.process.kill()
+    watching.process.wait()
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and os.path.isdir(f"/proc/{child}"):
+        with open(f"/proc/{child}/stat") as file:
+            if ") Z " in file.read():
+                break
+        time.sleep(0.05)
+    else:
+        assert not os.path.isdir(f"/proc/{child}")

@@ -1,0 +1,211 @@
+"""``tmkb serve --watch``: a process beside the server looks at its files, checks what has changed, and hands it over.
+
+The server only reads what is handed over, between two messages: it never waits for a check, and loads nothing for it.
+Where the system cannot fork, a thread does the same.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tmkb import cache, paths
+from tmkb.cli import service
+from tmkb.cli.service import Service
+from tmkb.errors import Problem, SpecError
+from tmkb.runtime import Runtime, Sent
+
+_HEAD = struct.Struct(">?Q")  # whether it is good, and how many bytes follow
+_LOOK = 500  # milliseconds after which to see whether the server, and the folders, are still there
+_PAUSE = 200  # the longest, in milliseconds, that changes are gathered for
+_RACE = 0.1  # seconds by which a file's time may lag behind the clock
+
+
+class News:
+    """What a server hears from who watches: bytes that come on `fd` are for `feed`."""
+
+    def __init__(self, runtime: Runtime, found: Service, began: float, caching: bool) -> None:
+        """``began``: the time before ``found`` was read. Raises SpecError where there is nothing to watch with."""
+        if not _installed("watchfiles"):
+            raise SpecError([Problem("extra_missing", "--watch", extra="watch", module="watchfiles")])
+        self.runtime = runtime
+        self.waiting = bytearray()
+        self.fd, inlet = os.pipe()
+        self.child: int | None = None
+        watcher = Watcher(found, caching, inlet)
+        if hasattr(os, "fork"):
+            self.child = _forked(lambda: watcher.run(began), inlet)
+            os.close(inlet)
+        else:
+            threading.Thread(target=watcher.run, args=(began,), daemon=True).start()
+
+    def feed(self, chunk: bytes) -> list[Sent]:
+        """Take over what ``chunk`` completes; what is sent because of it. An empty chunk: nobody watches any more."""
+        if not chunk:
+            self.runtime.log.write("watch_ended")
+        self.waiting += chunk
+        return [sent for good, told in self._frames() for sent in (self._renew(told) if good else self._refuse(told))]
+
+    def close(self) -> None:
+        """No longer watch."""
+        if self.child is not None:
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+            self.child = None
+
+    def _frames(self) -> Iterator[tuple[bool, bytes]]:
+        while len(self.waiting) >= _HEAD.size:
+            good, size = _HEAD.unpack_from(self.waiting)
+            end = _HEAD.size + size
+            if len(self.waiting) < end:
+                return
+            told = bytes(self.waiting[_HEAD.size : end])
+            del self.waiting[:end]
+            yield good, told
+
+    def _renew(self, packed: bytes) -> list[Sent]:
+        found = Service(cache.unpack(packed), {})
+        sent = self.runtime.replace(found.spec, found.provider)
+        self.runtime.log.write("renewed")
+        return sent
+
+    def _refuse(self, told: bytes) -> list[Sent]:
+        self.runtime.log.write("not_renewed")
+        for line, fields in json.loads(told):
+            self.runtime.log.write(line, **fields)
+        return []
+
+
+class Watcher:
+    """Looks at the sources of a service, and writes to ``inlet`` what has become of them."""
+
+    def __init__(self, found: Service, caching: bool, inlet: int) -> None:
+        self.request = found.request
+        self.caching = caching
+        self.inlet = inlet
+        self.server = os.getpid()
+        self.sources = [*found.sources]
+        self.known: list[Any] = [[line, {**fields}] for line, fields in found.warnings]
+        self.said: tuple[bool, bytes] | None = None
+
+    def run(self, began: float) -> None:
+        """Until the server has gone. ``began``: the time from which on changes have not been seen."""
+        import watchfiles
+
+        due = False
+        while True:
+            present = self._present()
+            for changes in watchfiles.watch(
+                *present, debounce=_PAUSE, rust_timeout=_LOOK, yield_on_timeout=True, raise_interrupt=False
+            ):
+                if self._gone():
+                    return
+                if changes or due or self._newest() >= began:
+                    due, began = False, float("inf")
+                    self._check()
+                began = float("inf")
+                if self._present() != present:
+                    break
+            due = True  # other folders than before: what they hold has not been seen
+
+    def _gone(self) -> bool:
+        return os.getpid() != self.server and os.getppid() != self.server
+
+    def _present(self) -> dict[str, int]:
+        """The sources that there are, each with what tells it from another of its name."""
+        found = {}
+        for source in dict.fromkeys([*self.sources, paths.SCHEMAS]):
+            try:
+                found[source] = os.stat(source).st_ino
+            except OSError:
+                continue
+        return found
+
+    def _newest(self) -> float:
+        """When something was changed last."""
+        return max(int(stamp[-2]) for stamp in self._stamps() if len(stamp) > 1) / 1e9 + _RACE
+
+    def _stamps(self) -> list[Any]:
+        return cache.stamps(self.sources)
+
+    def _check(self) -> None:
+        """Make everything anew, from files that stay as they are meanwhile; hand over what is news."""
+        while True:
+            before = self._stamps()
+            good, told = _apart(self._made) if hasattr(os, "fork") else self._made()
+            if self._stamps() == before:
+                break
+        if good:
+            head = json.loads(told.partition(b"\n")[0])["head"]
+            self.sources = head["sources"]
+            more = [warning for warning in head["warnings"] if warning not in self.known]
+            if more:
+                good, told = False, json.dumps(more).encode()
+            else:
+                self.known = head["warnings"]
+        if (good, told) != self.said:
+            self.said = good, told
+            self._write(_HEAD.pack(good, len(told)) + told)
+
+    def _made(self) -> tuple[bool, bytes]:
+        """The entry, packed; or the lines of the log that say why there is none."""
+        from tmkb import problems
+
+        try:
+            return True, service.made(self.request, self.caching).packed()
+        except SpecError as error:
+            lines: list[Any] = [["problem", {"problem": problems.line(each)}] for each in error.problems]
+        except Exception as error:  # ours, and no reason to stop serving
+            lines = [["failed", {"line": f"{type(error).__name__}: {error}"}]]
+        return False, json.dumps(lines).encode()
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self.inlet, rest) :]
+
+
+def _forked(work: Callable[[], None], inlet: int) -> int:
+    """The id of a child process that does ``work``, and holds nothing of this one but ``inlet``."""
+    if child := os.fork():
+        return child
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to both
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for fd in range(3):
+            os.dup2(nothing, fd)
+        os.closerange(3, inlet)
+        os.closerange(inlet + 1, inlet + 256)
+        work()
+    finally:
+        os._exit(0)
+
+
+def _apart(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
+    """What ``work`` gives in a process of its own, with which goes whatever it has read."""
+    outlet, inlet = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            good, told = work()
+            with open(inlet, "wb") as pipe:
+                pipe.write(b"%d" % good + told)
+        finally:
+            os._exit(0)
+    os.close(inlet)
+    with open(outlet, "rb") as pipe:
+        packed = pipe.read()
+    os.waitpid(child, 0)
+    return packed[:1] == b"1", packed[1:] or b"[]"
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # it has been made impossible to import
+        return False
