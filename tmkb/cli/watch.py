@@ -12,6 +12,7 @@ import os
 import signal
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -93,26 +94,34 @@ class Watcher:
         self.sources = [*found.sources]
         self.known: list[Any] = [[line, {**fields}] for line, fields in found.warnings]
         self.said: tuple[bool, bytes] | None = None
+        self.present = self._present()
+        self.began = float("inf")  # from when on changes have not been seen
 
     def run(self, began: float) -> None:
-        """Until the server has gone. ``began``: the time from which on changes have not been seen."""
+        """Until the server has gone. ``began``: the time before the service was read."""
+        due, self.began = self._present() != self.present, began
+        while not self._gone():
+            self.present = self._present()
+            try:
+                self._look(due)
+            except FileNotFoundError:  # gone before it could be watched
+                time.sleep(_LOOK / 1000)
+            due = True  # other folders than before: what they hold has not been seen
+
+    def _look(self, due: bool) -> None:
+        """Check what changes, for as long as the same folders are there; ``due``: and once before that."""
         import watchfiles
 
-        due = False
-        while True:
-            present = self._present()
-            for changes in watchfiles.watch(
-                *present, debounce=_PAUSE, rust_timeout=_LOOK, yield_on_timeout=True, raise_interrupt=False
-            ):
-                if self._gone():
-                    return
-                if changes or due or self._newest() >= began:
-                    due, began = False, float("inf")
-                    self._check()
-                began = float("inf")
-                if self._present() != present:
-                    break
-            due = True  # other folders than before: what they hold has not been seen
+        for changes in watchfiles.watch(
+            *self.present, debounce=_PAUSE, rust_timeout=_LOOK, yield_on_timeout=True, raise_interrupt=False
+        ):
+            if self._gone():
+                return
+            if changes or due or self._newest() >= self.began:
+                self._check()
+            due, self.began = False, float("inf")
+            if self._present() != self.present:
+                return
 
     def _gone(self) -> bool:
         return os.getpid() != self.server and os.getppid() != self.server
