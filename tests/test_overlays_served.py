@@ -1,11 +1,13 @@
 """A folder of one file changes what the running server says, and no Python is touched."""
 
 import json
+import os
 import subprocess
 
 import pytest
 
 from tests.process import SERVE, TIMEOUT, Server
+from tmkb import paths
 
 
 def serving(folder, *more):
@@ -172,3 +174,20 @@ def test_a_folder_that_is_not_there_stops_the_start():
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().startswith("no/such:1:1: There is no folder no/such.")
+
+
+def test_the_german_example():
+    folder = os.path.join(paths.ROOT, "docs", "examples", "german")
+    with serving(folder) as server:
+        server.handshake()
+        (tool,) = server.ask("tools/list")["result"]["tools"]
+        unknown = server.ask("tools/call", name="x")["error"]
+        refused = server.query(language=5)
+
+    assert tool["description"].startswith("Fragt die Wissensbasis")
+    assert tool["inputSchema"]["properties"]["language"]["enum"] == ["python"]
+    assert tool["inputSchema"]["properties"]["verbosity"]["description"].startswith("Form der Antwort")
+    assert unknown == {"code": -32602, "message": "Unbekanntes Werkzeug: x"}
+    assert refused["content"][0]["text"] == (
+        "Der Parameter context fehlt\nlanguage ist ungültig: erwartet wird eine Zeichenkette, gekommen ist Ganzzahl"
+    )

@@ -1,15 +1,17 @@
-"""``tmkb schema``: check the schemas, show one resolved with the file of each line, compare two, change one."""
+"""``tmkb schema``: check the schemas, show one resolved with the file of each line, compare two, change one, export
+what editors check by."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
 
 from tmkb import metaschema, paths
 from tmkb.cli import edits, output, sources
 from tmkb.document import Document, Path
-from tmkb.spec import difference, load, schemas
+from tmkb.spec import difference, export, load, schemas
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
 
@@ -31,6 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     diff.add_argument("old", metavar="OLD", help="as in `show`")
     diff.add_argument("new", metavar="NEW", help="as in `show`")
     diff.set_defaults(act=_diff)
+    editors = actions.add_parser("export", help="write JSON Schemas of all kinds of files, for editors")
+    editors.add_argument("folder", metavar="DIR", help="where to; files of the same names are replaced")
+    editors.set_defaults(act=_export)
+    output.configure(editors)
     for action in (check, show, diff):
         sources.configure_schemas(action)
         output.configure(action)
@@ -80,6 +86,23 @@ def _diff(args: argparse.Namespace) -> int:
     lines = "\n".join(_sections(changed)) or "Nothing differs."
     values = [{"path": [*map(str, c.path)], "before": c.before, "after": c.after} for c in changed]
     output.write(args, {"old": places[0], "new": places[1], "changes": [*values]}, lines)
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    """Write the schemas. 1 where they cannot be written."""
+    written = []
+    try:
+        for name, text in export.texts(sources.names()):
+            target = os.path.join(args.folder, *name.split("/"))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "w", encoding="utf-8") as file:
+                file.write(text)
+            written.append(name)
+    except OSError as error:
+        output.fail(f"{args.folder}: {error.strerror}.")
+        return 1
+    output.write(args, {"files": [*written]}, f"{len(written)} files.")
     return 0
 
 
