@@ -1,0 +1,1 @@
+"""Sources of system data: event logs, files, registry hives. Knows nothing of MCP."""
