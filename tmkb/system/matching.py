@@ -60,6 +60,9 @@ MODES: dict[str, Callable[[str, bool], Match]] = {"glob": glob, "substring": sub
 
 def _matches(steps: Sequence[Match | None], parts: Sequence[str]) -> bool:
     """Whether names match one by one; only the last ``**`` that was met ever has to take one more."""
+    last = steps[-1]
+    if last is not None and not last(parts[-1]):  # soon told of most paths
+        return False
     step = part = 0
     retry: tuple[int, int] | None = None
     while part < len(parts):

@@ -10,6 +10,7 @@ import errno
 import heapq
 import os
 from itertools import islice
+from typing import NamedTuple
 
 from tmkb.system import beneath, content, names
 
@@ -31,12 +32,12 @@ class Entry:
 
     __slots__ = ("folder", "item", "name", "path")
 
-    def __init__(self, folder: int, item: os.DirEntry[str], name: str, path: str) -> None:
+    def __init__(self, folder: int, item: os.DirEntry[str], prefix: str) -> None:
         """``folder`` is the descriptor of what it lies in: as good as long as the walk does not go on."""
         self.folder = folder
         self.item = item
-        self.name = name
-        self.path = path
+        self.name = names.shown(item.name)
+        self.path = prefix + self.name
 
     def status(self) -> os.stat_result:
         """That of a link itself. Raises OSError."""
@@ -72,33 +73,43 @@ class Walk:
 
     def entries(self, after: Sequence[str] = ()) -> Iterator[Entry | None]:
         """What is found, after the path of these names; None where there is nothing yet, but time has passed."""
-        return self._below(self.fd, "", self.depth, after)
+        levels = [self._level(self.fd, "", after)]
+        try:
+            while levels:
+                level = levels[-1]
+                for item in level.items:
+                    entry = None if item is None else Entry(level.fd, item, level.prefix)
+                    is_passed = item is not None and item.name == level.first
+                    if not is_passed:
+                        yield entry
+                    inner = self._enter(entry) if entry is not None and len(levels) <= self.depth else None
+                    if entry is not None and inner is not None:
+                        levels.append(self._level(inner, entry.path + "/", level.after if is_passed else ()))
+                        break
+                else:
+                    levels.pop()
+                    if levels:
+                        os.close(level.fd)
+        finally:
+            for level in levels[1:]:
+                os.close(level.fd)
 
-    def _below(self, fd: int, prefix: str, depth: int, after: Sequence[str]) -> Iterator[Entry | None]:
-        for item in self._sorted(fd, names.order(after[0]) if after else ""):
-            if item is None:
-                yield None
-                continue
-            name = names.shown(item.name)
-            entry = Entry(fd, item, name, prefix + name)
-            is_passed = bool(after) and item.name == after[0]
-            if not is_passed:
-                yield entry
-            inner = self._enter(entry) if depth else None
-            if inner is not None:
-                try:
-                    yield from self._below(inner, entry.path + "/", depth - 1, after[1:] if is_passed else ())
-                finally:
-                    os.close(inner)
+    def _level(self, fd: int, prefix: str, after: Sequence[str]) -> _Level:
+        first = after[0] if after else ""
+        return _Level(fd, prefix, first, after[1:], self._sorted(fd, names.order(first)))
 
     def _sorted(self, fd: int, first: str) -> Iterator[os.DirEntry[str] | None]:
         """What lies in a folder, from the name ``first`` on; None after each part of it that was read."""
         runs: list[list[os.DirEntry[str]]] = []
         try:
             with os.scandir(fd) as found:
-                seen = (item for item in found if self.hidden or not item.name.startswith("."))
-                while run := list(islice(seen, _RUN)):
-                    runs.append(sorted((item for item in run if _order(item) >= first), key=_order))
+                while run := list(islice(found, _RUN)):
+                    if not self.hidden:
+                        run = [item for item in run if not item.name.startswith(".")]
+                    if first:
+                        run = [item for item in run if _order(item) >= first]
+                    run.sort(key=_order)
+                    runs.append(run)
                     yield None
         except OSError as error:
             self.skipped.count(error)
@@ -121,5 +132,16 @@ class Walk:
         return fd
 
 
+class _Level(NamedTuple):
+    """A folder that is being walked."""
+
+    fd: int
+    prefix: str
+    first: str  # the name that was looked at before, if any
+    after: Sequence[str]  # the path from there on
+    items: Iterator[os.DirEntry[str] | None]  # what is left
+
+
 def _order(item: os.DirEntry[str]) -> str:
-    return names.order(item.name)
+    name = item.name
+    return name if name.isascii() else names.order(name)

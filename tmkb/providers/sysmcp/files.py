@@ -76,17 +76,16 @@ class Files:
         is_complete = False
         with closing(self._entries(roots[roots.index(page.root or roots[0]) :], query, after, skipped)) as entries:
             for root, entry in entries:
+                if entry is not None:
+                    hit = criteria.hit(entry, skipped)
+                    if hit is not None and not page.take({**self._place(root, _joined(query, entry)), **hit}):
+                        break
+                    page.root, page.path = root, entry.path
                 if pace.is_due():
+                    if entry is not None and pace.is_over():
+                        break
                     yield Pause(0)
                     pace.go_on()
-                if entry is None:
-                    continue
-                hit = criteria.hit(entry, skipped)
-                if hit is not None and not page.take({**self._place(root, _joined(query, entry)), **hit}):
-                    break
-                page.root, page.path = root, entry.path
-                if pace.is_over():
-                    break
             else:
                 is_complete = True
         return {**page.answer(is_complete), "skipped": {**skipped.counts}}
