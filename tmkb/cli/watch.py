@@ -171,7 +171,7 @@ class Watcher:
         except SpecError as error:
             lines: list[Any] = [["problem", {"problem": problems.line(each)}] for each in error.problems]
         except Exception as error:  # ours, and no reason to stop serving
-            lines = [["failed", {"line": f"{type(error).__name__}: {error}"}]]
+            lines = [["failed", {"line": f"{type(error).__name__}: {error}", "ref": ""}]]
         return False, json.dumps(lines).encode()
 
     def _write(self, data: bytes) -> None:

@@ -87,7 +87,7 @@ def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     for name, error in _map(doc, "errors").items():
         fields = error.get("fields", [])
         yield from _template(doc, ("errors", name, "message"), error["message"], fields)
-        yield from _fields(doc, ("errors", name, "data"), error.get("data", []), fields)
+        yield from _data(doc, ("errors", name, "data"), error.get("data", []), fields)
         if place != "errors" and schemas.kind(place) == "errors" and "keyword" not in error:
             yield from _unused(doc, name, error, known)
         if "keyword" in error:
@@ -248,7 +248,9 @@ def _same_but_case(doc: Document, path: Path, names: Collection[str]) -> Iterato
 def _unused(doc: Document, name: str, error: dict[str, Any], known: Names) -> Iterator[Problem]:
     """Fields that nobody is told. Those of the general table and of violations are the contract of the code."""
     try:
-        said = {*template.holes(error["message"]), *error.get("data", []), *known.get("violation field", ())}
+        data = error.get("data", [])
+        sent = data if isinstance(data, list) else template.named(data)
+        said = {*template.holes(error["message"]), *sent, *known.get("violation field", ())}
     except ValueError:
         return
     for index, field in enumerate(error.get("fields", [])):
@@ -277,6 +279,22 @@ def _template(doc: Document, path: Path, text: str, fields: Collection[str]) -> 
     for name in names:
         if name not in fields:
             yield doc.problem("unknown_field", path, name=name, **metaschema.near(name, fields))
+
+
+def _data(doc: Document, path: Path, data: Any, offered: Collection[str]) -> Iterator[Problem]:
+    """The fields that are sent, by name or inside a tree."""
+    if isinstance(data, list):
+        yield from _fields(doc, path, data, offered)
+        return
+    for inner, part in data.items():
+        try:
+            names = template.named(part)
+        except ValueError as error:
+            yield doc.problem("bad_brace", (*path, inner), text=str(error))
+            continue
+        for name in names:
+            if name not in offered:
+                yield doc.problem("unknown_field", (*path, inner), name=name, **metaschema.near(name, offered))
 
 
 def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str]) -> Iterator[Problem]:
