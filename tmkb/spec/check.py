@@ -24,11 +24,16 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
         yield from lacking
         return
     for place, doc in found.documents.items():
-        kind = str(schemas.kind(place))
-        known = {**names, **_names(found, place, doc)}
-        problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
-        yield from problems or _MEANING[kind](found, place, doc, known)
+        yield from check_one(found, place, doc, names)
     yield from _cases(found)
+
+
+def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
+    """Every problem of ``doc``, which stands at ``place`` among the documents of ``found``."""
+    kind = str(schemas.kind(place))
+    known = {**names, **_names(found, place, doc)}
+    problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
+    yield from problems or _MEANING[kind](found, place, doc, known)
 
 
 def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
@@ -106,8 +111,16 @@ def _server(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     starting = _map(doc, "log")["starting"]
     yield from _fields(doc, ("log", "starting", "fields"), starting.get("fields", []), facts)
     for name in _map(doc, "providers"):
-        schema = os.path.join(paths.SCHEMAS, "meta", "providers", f"{name}.yaml")
-        yield from metaschema.check(doc.part(("providers", name)), schema)
+        yield from metaschema.check(doc.part(("providers", name)), metaschema.settings(name))
+
+
+def _service(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "id")
+    prefix = f"{schemas.name(place)}_"
+    tools: Any = doc.mapping()["tools"]
+    for index, tool in enumerate(tools):
+        if not tool["name"].startswith(prefix):
+            yield doc.problem("foreign_prefix", ("tools", index, "name"), name=tool["name"], prefix=prefix)
 
 
 def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
@@ -208,13 +221,14 @@ _MEANING: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]
     "resource": _resource,
     "revision": _revision,
     "server": _server,
+    "service": _service,
     "tool": _tool,
 }
 
 
 def _named(doc: Document, place: str, key: str) -> Iterator[Problem]:
     found, expected = doc.mapping()[key], schemas.name(place)
-    if found == expected:
+    if found == expected or (schemas.kind(place) == "server" and str(found).lower() == expected):
         return
     problem = doc.problem("name_differs", (key,), key=key, found=found, expected=expected)
     # What has only been inherited is not wrong where it stands.
