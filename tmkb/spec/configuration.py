@@ -10,10 +10,10 @@ from tmkb import document, metaschema, paths
 from tmkb.document import Document
 from tmkb.errors import DocumentError, Problem, SpecError
 from tmkb.metaschema import Names
-from tmkb.spec import check, derived, resolve
+from tmkb.spec import check, derived, resolve, schemas
 from tmkb.spec.schemas import Schemas
 
-_SETTINGS = ("providers", "limits")  # what of a server is set here
+_SETTINGS = ("capabilities", "limits", "providers")  # what of a server is set here
 
 
 class Config:
@@ -39,6 +39,21 @@ class Config:
             if place in found.documents and key in self.doc.mapping():
                 settings = self._placed(key)
                 found.documents[place] = resolve.merge(found.documents[place], settings, found.problems)
+
+        for index, name in enumerate(self._without()):
+            place = f"servers/{self.server}/services/{name}"
+            if place in found.documents:
+                found.documents[place].mapping()["enabled"] = False
+            else:
+                known = [schemas.name(place) for place in found.documents if schemas.kind(place) == "service"]
+                hint = metaschema.near(name, known)
+                found.problems.append(
+                    self.doc.problem("unknown_name", ("without", index), kind="service", name=name, **hint)
+                )
+
+    def _without(self) -> list[str]:
+        without: Any = self.doc.mapping().get("without", [])
+        return [str(name) for name in without]
 
     def _placed(self, key: str) -> Document:
         """The settings under ``key``, their paths as seen from the folder of the file."""
