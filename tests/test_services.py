@@ -273,7 +273,7 @@ def test_a_faulty_service_of_the_folder_leaves_the_others_standing(shop, tmp_pat
     found = service.service("shop", [shop()], config=file, caching=False)
 
     assert [*found.spec["tools"]] == ["zoo", "admin_wait", "cart_total", "cart_clear", "demo_hi", "demo_slow"]
-    told = " ".join(str(fields["problem"]) for _, fields in found.left_out)
+    told = " ".join(str(fields["problem"]) for _, fields in found.notes)
     assert [name for name in ("cart", "demo", "heir", "torn", "twin") if f"{name}.yaml" in told] == [
         "cart",
         "heir",
@@ -286,7 +286,7 @@ def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
     file = config(tmp_path, "kind: config\nservices: none\n")
     found = service.service("shop", [shop()], config=file, caching=False)
 
-    assert "Cannot look into" in found.left_out[0][1]["problem"]
+    assert "Cannot look into" in found.notes[0][1]["problem"]
 
 
 def test_services_come_and_go(shop, tmp_path):

@@ -23,7 +23,7 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
     read += [] if given is None else [file for file in (asked["config"], given.services) if file]
     stamps = cache.stamps([*read, *code])
     spec = load.load(asked["server"], asked["schemas"], sources.names(), given)
-    left_out: list[Any] = [["problem", {"problem": problems.line(p)}] for p in (given.left_out if given else ())]
+    notes: list[Any] = [["problem", {"problem": problems.line(p)}] for p in (given.left_out if given else ())]
     facts: JsonObject = {}
     warnings: list[list[Any]] = []
     sections: dict[str, JsonObject] = {}
@@ -36,6 +36,7 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         prepared = registry.prepare(name, settings)
         facts |= prepared["facts"]
         warnings += prepared["warnings"]
+        notes += prepared.get("notes", [])
         sections |= {f"{name}/{part}": made for part, made in prepared["parts"].items()}
     _list_entries(spec, sections)
     revisions: Any = spec["revisions"]
@@ -44,7 +45,7 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         "spec": {**spec, "revisions": {}},
         "facts": facts,
         "warnings": warnings,
-        "left_out": left_out,
+        "notes": notes,
         "sources": read,
     }
     entry = cache.entry(head, sections)

@@ -59,9 +59,7 @@ class Service:
         self.spec["revisions"] = _Revisions(self.spec["server"]["revisions"], entry)
         self.facts: Mapping[str, object] = head["facts"]
         self.warnings: Sequence[tuple[str, Mapping[str, object]]] = head["warnings"]
-        self.left_out: Sequence[tuple[str, Mapping[str, object]]] = [
-            (line, fields) for line, fields in head["left_out"]
-        ]
+        self.notes: Sequence[tuple[str, Mapping[str, object]]] = [(line, fields) for line, fields in head["notes"]]
         self.sources: Sequence[str] = head["sources"]
 
     def provider(self, name: str) -> Provider:
@@ -74,7 +72,7 @@ class Service:
     def announce(self, log: Log, transport: str) -> None:
         """The first lines of the log: what is served, and what is not as it was meant."""
         log.write("starting", **self.facts)
-        for line, fields in [*self.warnings, *self.left_out]:
+        for line, fields in [*self.warnings, *self.notes]:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 

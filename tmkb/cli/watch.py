@@ -36,7 +36,7 @@ class News:
         if not _installed("watchfiles"):
             raise SpecError([Problem("extra_missing", "--watch", extra="watch", module="watchfiles")])
         self.runtime = runtime
-        self.left_out = found.left_out
+        self.notes = found.notes
         self.waiting = bytearray()
         self.fd, inlet = os.pipe()
         self.child: int | None = None
@@ -75,10 +75,10 @@ class News:
         found = Service(cache.unpack(packed), {})
         sent = self.runtime.replace(found.spec, found.provider)
         self.runtime.log.write("renewed")
-        for line, fields in found.left_out:
-            if (line, fields) not in self.left_out:
+        for line, fields in found.notes:
+            if (line, fields) not in self.notes:
                 self.runtime.log.write(line, **fields)
-        self.left_out = found.left_out
+        self.notes = found.notes
         return sent
 
     def _refuse(self, told: bytes) -> list[Sent]:
