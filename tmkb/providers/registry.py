@@ -42,6 +42,7 @@ MODULES = {
     "knowledge": "tmkb.providers.knowledge",
     "script": "tmkb.providers.script",
     "usage": "tmkb.providers.usage",
+    "eventlog": "tmkb.providers.sysmcp.eventlog",
 }
 USAGE = "usage"  # the provider that is told of each call, if the server names it
 

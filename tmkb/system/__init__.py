@@ -1,0 +1,1 @@
+"""Sources of system data: event logs, files and registry hives. Knows nothing of MCP."""
