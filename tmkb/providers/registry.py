@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 MODULES = {
+    "files": "tmkb.providers.sysmcp.files",
     "knowledge": "tmkb.providers.knowledge",
     "script": "tmkb.providers.script",
     "usage": "tmkb.providers.usage",
