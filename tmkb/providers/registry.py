@@ -40,6 +40,7 @@ MODULES = {
     "knowledge": "tmkb.providers.knowledge",
     "script": "tmkb.providers.script",
     "usage": "tmkb.providers.usage",
+    "hives": "tmkb.providers.sysmcp.hives",
 }
 USAGE = "usage"  # the provider that is told of each call, if the server names it
 
