@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
 
 MODULES = {
-    "files": "tmkb.providers.sysmcp.files",
     "knowledge": "tmkb.providers.knowledge",
     "script": "tmkb.providers.script",
     "usage": "tmkb.providers.usage",
     "eventlog": "tmkb.providers.sysmcp.eventlog",
+    "files": "tmkb.providers.sysmcp.files",
+    "hives": "tmkb.providers.sysmcp.hives",
 }
 USAGE = "usage"  # the provider that is told of each call, if the server names it
 
