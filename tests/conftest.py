@@ -36,11 +36,11 @@ def spec(found):
 
 @pytest.fixture(scope="session")
 def runtimes(quiet):
-    """A runtime of the server of that name."""
+    """A runtime of the server of that name, with that configuration."""
 
     @functools.cache
-    def runtime(server):
-        found = service.service(server, patterns=["packaged"])
+    def runtime(server, config=None):
+        found = service.service(server, patterns=["packaged"], config=config)
         return Runtime(found.spec, found.provider, quiet(found.spec))
 
     return runtime

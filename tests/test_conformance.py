@@ -23,7 +23,8 @@ EXCHANGES = [
 
 @functools.cache
 def replayed(runtimes, name, revision):
-    target = Noted(replay.InProcess(runtimes(TRANSCRIPTS[name].value["server"])))
+    each = TRANSCRIPTS[name]
+    target = Noted(replay.InProcess(runtimes(each.value["server"], each.config)))
     results = replay.replay(TRANSCRIPTS[name], revision, target)
     return {result.number: result.actual for result in results}
 
@@ -39,7 +40,7 @@ def test_exchange(runtimes, snapshot, name, revision, number):
 def test_the_same_over_stdio(monkeypatch, name, revision):
     for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
         monkeypatch.delenv(variable)  # these processes are many, and run nothing that others do not
-    target = Noted(replay.Command([*SERVE, "--server", TRANSCRIPTS[name].value["server"]]))
+    target = Noted(replay.Command([*SERVE, *TRANSCRIPTS[name].arguments]))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))
 
     assert [(result.number, result.differences) for result in results if result.differences] == []

@@ -131,7 +131,7 @@ def test_every_sentence_can_be_filled_from_its_fields(spec):
         for id_, error in revision["errors"].items():
             fields = {field: f"<{field}>" for field in error.get("fields", [])}
             if error["surface"] == "protocol":
-                assert refusal.wire_error(ProtocolError(id_, **fields), revision["errors"])["message"]
+                assert refusal.failure(ProtocolError(id_, **fields), revision["errors"]).sentence
             assert template.fill(error["message"], fields)
 
 

@@ -11,13 +11,13 @@ from tmkb.conformance.http import Http
 
 @pytest.fixture(scope="module")
 def servers():
-    """The address of a server of that name."""
+    """The address of a server with these arguments."""
     running = {}
 
-    def address(server):
-        if server not in running:
-            running[server] = HttpServer("--server", server)
-        return running[server].address
+    def address(*arguments):
+        if arguments not in running:
+            running[arguments] = HttpServer(*arguments)
+        return running[arguments].address
 
     yield address
     assert [each.end() for each in running.values()] == [0] * len(running)
@@ -26,8 +26,8 @@ def servers():
 
 @pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
 def test_the_same_over_http(runtimes, servers, name, revision):
-    server = TRANSCRIPTS[name].value["server"]
-    target = Noted(Http(servers(server), runtimes(server).spec))
+    each = TRANSCRIPTS[name]
+    target = Noted(Http(servers(*each.arguments), runtimes(each.value["server"], each.config).spec))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))
 
     assert [(result.number, result.differences) for result in results if result.differences] == []

@@ -19,7 +19,7 @@ from jsonschema.exceptions import ValidationError, best_match
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from tmkb import document
+from tmkb import document, paths
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
 from tmkb.values import JsonObject, JsonValue
@@ -37,6 +37,29 @@ def check(doc: Document, schema_file: str, names: Names | None = None) -> list[P
     # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
     once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
+
+
+def settings(provider: str) -> str:
+    """The file of the schema of the settings of ``provider``."""
+    return os.path.join(paths.SCHEMAS, "meta", "providers", f"{provider}.yaml")
+
+
+def paths_in(schema_file: str, value: JsonValue) -> Iterator[Path]:
+    """Where texts of ``value`` stand that the schema says are paths of files: ``format: path``."""
+    yield from _marked(_schema(schema_file), value, ())
+
+
+def _marked(schema: Any, value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, str) and schema.get("format") == "path":
+        yield path
+    for inner in schema.get("anyOf", ()):
+        yield from _marked(inner, value, path)
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        rest = schema.get("additionalProperties") if isinstance(key, str) else schema.get("items")
+        below = schema.get("properties", {}).get(key, rest)
+        if isinstance(below, dict):
+            yield from _marked(below, part, (*path, key))
 
 
 def nearest(word: str, known: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import count
 from types import GeneratorType
 
 from tmkb import log, template
@@ -59,6 +60,8 @@ class Runtime:
         self.log = output
         self.given_key = key
         self.tasks: Tasks | None = None
+        seed = os.urandom(3).hex()
+        self.references = (f"{seed}-{number}" for number in count(1))
         self.jobs: list[Job] = []
         self.connections: set[Connection] = set()
         self.usage: Any = None
@@ -113,6 +116,7 @@ class Runtime:
         connection = Connection(self.spec, self.edition.once, self.tasks, traced=self.log.level == "debug")
         connection.adopt(self.edition)
         connection.headers = headers
+        connection.references = self.references
         self.connections.add(connection)
         return connection
 
@@ -300,14 +304,14 @@ class Runtime:
         try:
             effects = job.stop()
         except Exception as error:  # a generator that goes on when it is closed
-            effects = [Fault(error, job.invoke.request_id)]
+            effects = [Fault(error, job.invoke.request_id, next(self.references))]
         return [*effects, *reception.cancel(job.connection, job.invoke)]
 
     def _completed(self, connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
         try:
             effects = reception.complete(connection, invoke, outcome)
         except Exception as error:  # what the operation gave cannot be sent
-            effects = [Fault(error, invoke.request_id), *reception.fail(connection, invoke)]
+            effects = reception.fail(connection, invoke, error)
         if invoke in self.begun:
             self._count(connection, invoke, outcome, effects)
         return effects
@@ -338,10 +342,11 @@ class Runtime:
         """What is answered instead of an outcome; what is nobody's fault but ours is logged."""
         if isinstance(error, ToolError | ProtocolError):
             return error
-        self._fault(Fault(error, invoke.request_id))
+        ref = next(self.references)
+        self._fault(Fault(error, invoke.request_id, ref))
         if invoke.definition["kind"] != "tool":
-            return ProtocolError("internal_error")
-        return ToolError(invoke.definition.get("failure", "tool_failed"))
+            return ProtocolError("internal_error", ref=ref)
+        return ToolError(invoke.definition.get("failure", "tool_failed"), ref=ref)
 
     def _trace(self, kind: str, request_id: Id | None, value: JsonValue) -> None:
         if self.log.level == "debug":
@@ -359,7 +364,7 @@ class Runtime:
         import traceback  # only a fault pays for it
 
         for line in "".join(traceback.format_exception(fault.error)).splitlines():
-            self.log.write("failed", fault.request_id, line=line)
+            self.log.write("failed", fault.request_id, line=line, ref=fault.ref)
         self.log.flush()
 
 

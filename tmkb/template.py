@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tmkb.values import JsonValue
+
 SHOWN_CODE_POINTS = 80  # contract §5: every value of the peer is cut after this many
 
 
@@ -46,6 +48,33 @@ def fill(template: str, fields: Mapping[str, object]) -> str:
     if parts is None:
         parts = _KNOWN[template] = list(pieces(template))
     return "".join([text if name is None else f"{text}{fields[name]}" for text, name in parts])
+
+
+def build(tree: JsonValue, fields: Mapping[str, JsonValue]) -> JsonValue:
+    """``tree`` with its texts filled, and ``{$value: NAME}`` replaced by that field itself."""
+    if isinstance(tree, dict):
+        if list(tree) == ["$value"]:
+            return fields[str(tree["$value"])]
+        return {key: build(inner, fields) for key, inner in tree.items()}
+    if isinstance(tree, list):
+        return [build(inner, fields) for inner in tree]
+    return fill(tree, shortened(fields)) if isinstance(tree, str) else tree
+
+
+def shortened(fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """``fields`` as they may stand in sentences."""
+    return {name: cut(value) if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def named(tree: JsonValue) -> list[str]:
+    """The fields that `build` takes from ``tree``, in order. Raises ValueError as `pieces` does."""
+    if isinstance(tree, dict):
+        if list(tree) == ["$value"]:
+            return [str(tree["$value"])]
+        return [name for inner in tree.values() for name in named(inner)]
+    if isinstance(tree, list):
+        return [name for inner in tree for name in named(inner)]
+    return holes(tree) if isinstance(tree, str) else []
 
 
 def holes(template: str) -> list[str]:

@@ -13,7 +13,7 @@ import time
 
 from tests import packages
 from tmkb import paths
-from tmkb.knowledge import bm25, library, measures, words
+from tmkb.knowledge import bm25, library, measures
 from tmkb.knowledge.index import EVERY, Index, build
 
 DATA = os.path.join(paths.ROOT, "tests", "data")
@@ -43,13 +43,9 @@ def ablation():
     sets = [questions(name) for name in SETS]
     print("| | " + " | ".join(SETS) + " |")
     print("|---" * (len(SETS) + 1) + "|")
-    made = bm25.postings(patterns)
 
-    def plain(question):
-        scores = bm25.scores(made.get, dict.fromkeys(w for w in words.words(question["context"]) if w not in bm25.STOP))
-        return [patterns[n]["id"] for n in sorted(scores, key=lambda n: (-scores[n], n))]
-
-    row("plain BM25", sets, plain)
+    ranked = bm25.ranking(patterns)
+    row("plain BM25", sets, lambda question: ranked(question["context"]))
     for name, use in STEPS:
         index = Index(built.__getitem__, use)
 
@@ -98,7 +94,7 @@ def peer():
         ours = Index(
             json.loads(json.dumps(build(patterns))).__getitem__, EVERY if size == len(real) else EVERY - {"gate"}
         )
-        theirs = BM25Okapi([bm25.stems(bm25._text(pattern)) for pattern in patterns])
+        theirs = BM25Okapi([bm25.stems(bm25.text(pattern)) for pattern in patterns])
         asked = contexts if size == len(real) else contexts[:50]
 
         def theirs_best(text, theirs=theirs):

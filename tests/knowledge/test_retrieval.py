@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tmkb.knowledge import bm25, library, measures, words
+from tmkb.knowledge import bm25, library, measures
 from tmkb.knowledge.index import Index, build
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
@@ -28,13 +28,8 @@ def questions(name):
 
 
 def plain(patterns):
-    made = bm25.postings(patterns)
-
-    def answer(question):
-        scores = bm25.scores(made.get, dict.fromkeys(w for w in words.words(question["context"]) if w not in bm25.STOP))
-        return [patterns[n]["id"] for n in sorted(scores, key=lambda n: (-scores[n], n))]
-
-    return answer
+    ranked = bm25.ranking(patterns)
+    return lambda question: ranked(question["context"])
 
 
 def searched(index):

@@ -240,7 +240,7 @@ def test_file_in_no_place(complaints):
     assert complaints(stray__x="kind: errors\n") == [
         "error.yaml:1:1: No schema has the path error. Did you mean errors?",
         "stray/x.yaml:1:1: No schema has the path stray/x. Known places: errors, limits, log, protocol/*, lifecycle/*, "
-        "servers/*/server, servers/*/errors, servers/*/tools/*, servers/*/prompts/*, servers/*/resources/*.",
+        "servers/*/server, servers/*/errors, servers/*/tools/*, servers/*/prompts/*, servers/*/resources/*, servers/*/services/*.",
     ]
 
 

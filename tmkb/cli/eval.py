@@ -14,7 +14,7 @@ from rich.text import Text
 from tmkb.cli import output, service, sources
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
-from tmkb.knowledge import bm25, measures, words
+from tmkb.knowledge import bm25, measures
 
 TOOL, CALL = "tmkb_query", "call_tool"
 COLUMNS = ("kind", "n", "nDCG@3", "95 %", "recall@3", "MRR", "P@1")
@@ -61,15 +61,8 @@ def _search(args: argparse.Namespace) -> _Answer:
 
 
 def _plain(args: argparse.Namespace) -> _Answer:
-    patterns = sources.library(args.patterns).patterns
-    made = bm25.postings(patterns)
-
-    def answer(question: Mapping[str, Any]) -> list[str]:
-        asked = [stem for stem in dict.fromkeys(words.words(question["context"])) if stem not in bm25.STOP]
-        scores = bm25.scores(made.get, asked)
-        return [patterns[number]["id"] for number in sorted(scores, key=lambda n: (-scores[n], patterns[n]["id"]))]
-
-    return answer
+    ranked = bm25.ranking(sources.library(args.patterns).patterns)
+    return lambda question: ranked(question["context"])
 
 
 def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tmkb import cache, paths
+from tmkb import cache, paths, problems
 from tmkb.cli import sources
 from tmkb.providers import registry
-from tmkb.spec import load
+from tmkb.spec import configuration, load
 from tmkb.spec.model import Spec
 from tmkb.values import JsonObject
 
@@ -18,9 +18,12 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
     asked: Any = request
     # What stands in a checkout is edited without a new version; then our own code is a source too.
     code = [] if paths.ROOT == paths.DATA else [f"{paths.ROOT}/tmkb"]
+    given = configuration.read(asked["config"], asked["server"]) if asked["config"] else None
     read: list[Any] = [*asked["schemas"], paths.SCHEMAS]
+    read += [] if given is None else [file for file in (asked["config"], given.services) if file]
     stamps = cache.stamps([*read, *code])
-    spec = load.load(asked["server"], asked["schemas"], sources.names())
+    spec = load.load(asked["server"], asked["schemas"], sources.names(), given)
+    notes: list[Any] = [["problem", {"problem": problems.line(p)}] for p in (given.left_out if given else ())]
     facts: JsonObject = {}
     warnings: list[list[Any]] = []
     sections: dict[str, JsonObject] = {}
@@ -33,11 +36,18 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         prepared = registry.prepare(name, settings)
         facts |= prepared["facts"]
         warnings += prepared["warnings"]
+        notes += prepared.get("notes", [])
         sections |= {f"{name}/{part}": made for part, made in prepared["parts"].items()}
     _list_entries(spec, sections)
     revisions: Any = spec["revisions"]
     sections |= {f"revisions/{name}": revision for name, revision in revisions.items()}
-    head: Any = {"spec": {**spec, "revisions": {}}, "facts": facts, "warnings": warnings, "sources": read}
+    head: Any = {
+        "spec": {**spec, "revisions": {}},
+        "facts": facts,
+        "warnings": warnings,
+        "notes": notes,
+        "sources": read,
+    }
     entry = cache.entry(head, sections)
     if caching:
         cache.write(request, stamps, entry)

@@ -37,9 +37,9 @@ def run(args: argparse.Namespace) -> int:
     names = ("context", "language", "framework", "verbosity")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
-    arguments, sentences = tools.judge(spec["tools"][TOOL], given, spec["types"], errors)
-    if sentences:
-        output.fail("\n".join(sentences))
+    arguments, failures = tools.judge(spec["tools"][TOOL], given, spec["types"], errors)
+    if failures:
+        output.fail("\n".join(failure.sentence for failure in failures))
         return 2
     for line, fields in found.warnings:
         output.fail(template.fill(spec["server"]["log"][line]["message"], fields))

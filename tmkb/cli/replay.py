@@ -94,7 +94,7 @@ class _Starter:
         self.command = shlex.split(args.command) if args.command else None
         self.address = args.http
         self.schemas = args.schemas
-        self.runtimes: dict[str, Runtime] = {}
+        self.runtimes: dict[tuple[str, str | None], Runtime] = {}
 
     def start(self, each: Transcript) -> replay.Target:
         if self.command:
@@ -103,12 +103,13 @@ class _Starter:
         if self.address:
             from tmkb.conformance.http import Http
 
-            return Http(self.address, service.service(server, self.schemas).spec)
-        if server not in self.runtimes:
-            found = service.service(server, self.schemas, [library.PACKAGED])
+            return Http(self.address, service.service(server, self.schemas, config=each.config).spec)
+        key = server, each.config
+        if key not in self.runtimes:
+            found = service.service(server, self.schemas, [library.PACKAGED], config=each.config)
             quiet = log.Log(found.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
-            self.runtimes[server] = Runtime(found.spec, found.provider, quiet)
-        return replay.InProcess(self.runtimes[server])
+            self.runtimes[key] = Runtime(found.spec, found.provider, quiet)
+        return replay.InProcess(self.runtimes[key])
 
 
 def _find(path: str) -> list[str]:

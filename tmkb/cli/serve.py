@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Options = dict[str, list[str]]
 
-FLAGS = ("--schemas", "--patterns", "--server", "--log-level")
+FLAGS = ("--schemas", "--patterns", "--server", "--config", "--log-level")
 SWITCHES = ("--no-cache", "--watch")
 _SHORTEST_KEY = 32  # characters
 
@@ -52,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
     parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {service.DEFAULT_SERVER})")
+    parser.add_argument("--config", metavar="FILE", help="what is set for the server: a file as in meta/config.yaml")
     parser.add_argument(
         "--log-level",
         type=str.lower,
@@ -66,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve with options that a parser has read."""
     given = {"--schemas": args.schemas, "--patterns": args.patterns}
-    single = {"--server": args.server, "--log-level": args.log_level}
+    single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level}
     options: Options = {**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}}
     switches = {"--no-cache": args.no_cache, "--watch": args.watch}
     return serve(options | {switch: [] for switch, on in switches.items() if on}, args)
@@ -79,7 +80,8 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     began = time.time()
     try:
         key = _key()
-        found = service.service(server, *folders, caching="--no-cache" not in options, lasting=True)
+        config = options["--config"][-1] if "--config" in options else None
+        found = service.service(server, *folders, config=config, caching="--no-cache" not in options, lasting=True)
         output = _log(found.spec["server"]["log"], options)
         if args is not None:
             from tmkb.cli import listen

@@ -59,6 +59,7 @@ class Service:
         self.spec["revisions"] = _Revisions(self.spec["server"]["revisions"], entry)
         self.facts: Mapping[str, object] = head["facts"]
         self.warnings: Sequence[tuple[str, Mapping[str, object]]] = head["warnings"]
+        self.notes: Sequence[tuple[str, Mapping[str, object]]] = [(line, fields) for line, fields in head["notes"]]
         self.sources: Sequence[str] = head["sources"]
 
     def provider(self, name: str) -> Provider:
@@ -71,7 +72,7 @@ class Service:
     def announce(self, log: Log, transport: str) -> None:
         """The first lines of the log: what is served, and what is not as it was meant."""
         log.write("starting", **self.facts)
-        for line, fields in self.warnings:
+        for line, fields in [*self.warnings, *self.notes]:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 
@@ -80,26 +81,29 @@ def service(
     server: str = DEFAULT_SERVER,
     schemas: Sequence[str] | None = None,
     patterns: Sequence[str] | None = None,
+    *,
+    config: str | None = None,
     caching: bool = True,
     lasting: bool = False,
 ) -> Service:
-    """The service of ``server`` with these folders, or those of the environment. Raises SpecError.
+    """The service of ``server`` with these folders, or those of the environment, and a configuration. Raises SpecError.
 
     ``lasting``: this process will be there for long, and is to hold no more than serving needs.
     """
-    request = _request(server, paths.named(schemas, "TMKB_SCHEMAS"), paths.named(patterns, "TMKB_PATTERNS"))
+    folders = paths.named(schemas, "TMKB_SCHEMAS"), paths.named(patterns, "TMKB_PATTERNS")
+    request = _request(server, *folders, config)
     entry = cache.read(request) if caching else None
     if entry is None and lasting:
         entry = _made_apart(request, caching)
     return Service(entry or made(request, caching), request)
 
 
-def _request(server: str, schemas: list[str], patterns: list[str]) -> JsonObject:
+def _request(server: str, schemas: list[str], patterns: list[str], config: str | None) -> JsonObject:
     """All that a service depends on besides the files; problems name these as seen from the current folder."""
     python = f"{sys.implementation.cache_tag} {sys.version}"
-    seen_from = os.getcwd() if schemas or patterns else ""
+    seen_from = os.getcwd() if schemas or patterns or config else ""
     made_by: JsonObject = {"tmkb": __version__, "python": python, "root": paths.ROOT, "from": seen_from}
-    return {"server": server, "schemas": [*schemas], "patterns": [*patterns], **made_by}
+    return {"server": server, "schemas": [*schemas], "patterns": [*patterns], "config": config, **made_by}
 
 
 def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tmkb import paths, problems
-from tmkb.engine import dispatch, reading, validation
+from tmkb.engine import dispatch, reading, results, validation
 from tmkb.errors import Problem
 from tmkb.knowledge import provenance
 from tmkb.knowledge.library import PACKAGED, Library
@@ -46,6 +46,7 @@ def names() -> Names:
     return {
         "handler": list(dispatch.HANDLERS),
         "reading": list(reading.READINGS),
+        "result style": list(results.STYLES),
         "violation field": validation.FIELDS,
         **registry.names(),
     }

@@ -36,6 +36,7 @@ class News:
         if not _installed("watchfiles"):
             raise SpecError([Problem("extra_missing", "--watch", extra="watch", module="watchfiles")])
         self.runtime = runtime
+        self.notes = found.notes
         self.waiting = bytearray()
         self.fd, inlet = os.pipe()
         self.child: int | None = None
@@ -74,6 +75,10 @@ class News:
         found = Service(cache.unpack(packed), {})
         sent = self.runtime.replace(found.spec, found.provider)
         self.runtime.log.write("renewed")
+        for line, fields in found.notes:
+            if (line, fields) not in self.notes:
+                self.runtime.log.write(line, **fields)
+        self.notes = found.notes
         return sent
 
     def _refuse(self, told: bytes) -> list[Sent]:
@@ -171,7 +176,7 @@ class Watcher:
         except SpecError as error:
             lines: list[Any] = [["problem", {"problem": problems.line(each)}] for each in error.problems]
         except Exception as error:  # ours, and no reason to stop serving
-            lines = [["failed", {"line": f"{type(error).__name__}: {error}"}]]
+            lines = [["failed", {"line": f"{type(error).__name__}: {error}", "ref": ""}]]
         return False, json.dumps(lines).encode()
 
     def _write(self, data: bytes) -> None:

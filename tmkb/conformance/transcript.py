@@ -41,6 +41,17 @@ class Transcript:
         """The revisions that it runs under."""
         return [str(revision) for revision in self.value["revisions"]]
 
+    @property
+    def config(self) -> str | None:
+        """The file of the configuration it was recorded with, if there was one."""
+        named = self.value.get("config")
+        return None if named is None else os.path.normpath(os.path.join(os.path.dirname(self.path), str(named)))
+
+    @property
+    def arguments(self) -> list[str]:
+        """What `tmkb serve` is to be told for it."""
+        return ["--server", str(self.value["server"]), *(["--config", self.config] if self.config else [])]
+
     def exchanges(self, revision: str) -> list[Exchange]:
         """Its exchanges under ``revision``, without the opening."""
         return [_exchange(each, revision) for each in self.value["exchanges"]]
@@ -66,7 +77,7 @@ def find(path: str) -> list[str]:
     if os.path.isfile(path):
         return [path]
     found = [os.path.join(root, name) for root, _, names in os.walk(path) for name in names if name.endswith(".yaml")]
-    beside = ("openings", "requirements.yaml")
+    beside = ("openings", "requirements.yaml", f"{os.sep}fixtures{os.sep}")
     return sorted(p for p in found if not p.endswith(".schema.yaml") and not any(name in p for name in beside))
 
 

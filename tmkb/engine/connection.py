@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from tmkb.engine import message, negotiation, refusal, shape
+from itertools import count
+
+from tmkb.engine import message, negotiation, refusal, results, shape
 from tmkb.engine.effects import Invoke, Log, Send, Trace
+from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tmkb.engine.effects import Effect, Finishing
     from tmkb.engine.message import Id, Request
-    from tmkb.errors import ProtocolError
+    from tmkb.engine.refusal import Failure
+    from tmkb.errors import ToolError
     from tmkb.operation import Question
     from tmkb.spec.model import Definition, LogLine, Revision, Spec
     from tmkb.values import JsonObject, JsonValue
@@ -37,6 +41,7 @@ class Connection:
         "next_id",
         "once",
         "promised",
+        "references",
         "running",
         "spec",
         "state",
@@ -65,6 +70,7 @@ class Connection:
         self.asked: dict[Id, tuple[Invoke, str, Question]] = {}  # by the id of our request: who waits, under which key
         self.listening: dict[Id, tuple[Revision, JsonObject]] = {}  # by the id of the request: what it wants to hear
         self.next_id = 1
+        self.references: Iterator[str] = map(str, count(1))
 
     @property
     def revision(self) -> Revision:
@@ -134,18 +140,29 @@ class Connection:
     def refuse(self, request_id: Id | None, error: ProtocolError, revision: Revision | None = None) -> list[Effect]:
         """The response that a request is refused; no id where none could be read."""
         errors = (revision or self.revision)["errors"]
-        wire = refusal.wire_error(error, errors)
+        told = refusal.failure(error, errors)
+        wire = refusal.wire_error(told)
         sent = message.error_response(request_id, wire, self.revision["message"]["unread_id"] == "absent")
         return [
-            *self._told(request_id, [str(wire["message"])]),
+            *self._told(request_id, [told]),
             Send(sent, request_id, answers=True, status=errors[error.error].get("status", 200)),
         ]
 
-    def refuse_call(self, request_id: Id, revision: Revision, sentences: list[str]) -> list[Effect]:
+    def refuse_call(self, request_id: Id, revision: Revision, failures: list[Failure]) -> list[Effect]:
         """The response that a tool call is refused."""
-        traced = self.trace("validation_error", request_id, [*sentences])
-        given = self.give(request_id, revision, "call_result", refusal.call_result(sentences))
-        return [*traced, *self._told(request_id, sentences), *given]
+        traced = self.trace("validation_error", request_id, [failure.sentence for failure in failures])
+        given = self.give(request_id, revision, "call_result", results.failed(self.spec["server"], failures))
+        return [*traced, *self._told(request_id, failures), *given]
+
+    def refuse_tool(self, request_id: Id, revision: Revision, error: ToolError) -> list[Effect]:
+        """The same for an error of which the table says whether it is the tool's or the protocol's."""
+        if revision["errors"][error.error]["surface"] == "protocol":
+            return self.refuse(request_id, ProtocolError(error.error, **error.fields), revision)
+        return self.refuse_call(request_id, revision, [refusal.failure(error, revision["errors"])])
+
+    def reference(self) -> str:
+        """A name for something that went wrong, by which a peer's report and a line of the log find each other."""
+        return next(self.references)
 
     def trace(self, kind: str, request_id: Id | None, value: JsonValue) -> list[Effect]:
         """An entry for the debug log, where one is kept."""
@@ -155,8 +172,8 @@ class Connection:
         """A line of the server's log."""
         return Log(self.spec["server"]["log"][line], request_id, fields)
 
-    def _told(self, request_id: Id | None, sentences: list[str]) -> list[Effect]:
-        return [self.note("refused", request_id, sentence=sentence) for sentence in sentences]
+    def _told(self, request_id: Id | None, failures: list[Failure]) -> list[Effect]:
+        return [self.note("refused", request_id, sentence=failure.sentence) for failure in failures]
 
 
 def _among(declared: JsonValue, capability: str) -> bool:

@@ -115,8 +115,8 @@ def _fitting(connection: Connection, revision: Revision, message: Request, metho
     """invalid_params, or what the method calls it: the first thing that is wrong with its params."""
     found = validation.violations(method.get("params", {}), message.params, connection.spec["types"])
     if found:
-        told = validation.sentence(found, revision["errors"], method.get("violations"))
-        raise ProtocolError(method.get("invalid", "invalid_params"), violation=told)
+        invalid = method.get("invalid", "invalid_params")
+        raise validation.refusal(found, revision["errors"], invalid, method.get("violations"))
 
 
 def _described(connection: Connection, revision: Revision, message: Request) -> None:
@@ -125,4 +125,4 @@ def _described(connection: Connection, revision: Revision, message: Request) -> 
         within: JsonObject = {"type": "object", "required": ["_meta"], "properties": {"_meta": revision["meta"]}}
         found = validation.violations(within, message.params, connection.spec["types"])
         if found:
-            raise ProtocolError("invalid_params", violation=validation.sentence(found, revision["errors"]))
+            raise validation.refusal(found, revision["errors"])

@@ -8,13 +8,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.engine.message import Id, Request
+    from tmkb.engine.refusal import Failure
     from tmkb.errors import ProtocolError, ToolError
     from tmkb.operation import Notify, Question, Result
     from tmkb.spec.model import Definition, LogLine, Revision
     from tmkb.values import JsonObject, JsonValue
 
     Finish = Callable[[Any, "Invoke", Any], list["Effect"]]  # connection, invoke, outcome
-    Refuse = Callable[[Any, "Invoke", list[str]], list["Effect"]]  # connection, invoke, sentences
+    Refuse = Callable[[Any, "Invoke", list[Failure]], list["Effect"]]  # connection, invoke, what went wrong
     Finishing = tuple[Finish, Refuse]
 
 
@@ -70,7 +71,7 @@ class Invoke:
     """Run the operation of ``definition`` with ``arguments``; hand its outcome to `reception.complete`.
 
     Carries the revision that governs the request, by which the answer is shaped, what the client declares and wants,
-    what makes a response of an outcome (``finish``) or of sentences about what went wrong (``refuse``), and the batch
+    what makes a response of an outcome (``finish``) or of what went wrong (``refuse``), and the batch
     that waits for it.
     """
 
@@ -168,13 +169,14 @@ class Trace:
 
 
 class Fault:
-    """Write down an exception that is nobody's fault but ours."""
+    """Write down an exception that is nobody's fault but ours; ``ref`` is what the peer was told to name it by."""
 
-    __slots__ = ("error", "request_id")
+    __slots__ = ("error", "ref", "request_id")
 
-    def __init__(self, error: BaseException, request_id: Id | None) -> None:
+    def __init__(self, error: BaseException, request_id: Id | None, ref: str) -> None:
         self.error = error
         self.request_id = request_id
+        self.ref = ref
 
 
 class Counted:

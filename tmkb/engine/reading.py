@@ -19,8 +19,17 @@ def empty_is_absent(value: JsonValue) -> JsonValue:
     return ABSENT if value == "" else value
 
 
+def upper(value: JsonValue) -> JsonValue:
+    """In capitals."""
+    return value.upper() if isinstance(value, str) else value
+
+
 ABSENT: JsonValue = ["absent"]  # told by identity, so that no value of a peer can be it
-READINGS: dict[str, Callable[[JsonValue], JsonValue]] = {"empty_is_absent": empty_is_absent, "strip": strip}
+READINGS: dict[str, Callable[[JsonValue], JsonValue]] = {
+    "empty_is_absent": empty_is_absent,
+    "strip": strip,
+    "upper": upper,
+}
 
 
 def read(arguments: JsonObject, rules: Mapping[str, str]) -> JsonObject:

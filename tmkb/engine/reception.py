@@ -42,14 +42,14 @@ def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[E
     if isinstance(outcome, InputRequired):
         effects = _asked(connection, invoke, outcome)
     elif isinstance(outcome, ProtocolError | ToolError) and outcome.error not in errors:  # newer than the client
-        unknown = refusal.sentence(ToolError("error_unknown", cause=outcome.error), errors)
+        unknown = refusal.failure(ToolError("error_unknown", cause=outcome.error), errors)
         effects = invoke.refuse(connection, invoke, [unknown])
     elif isinstance(outcome, ProtocolError):
         effects = connection.refuse(invoke.request_id, outcome, invoke.revision)
     elif isinstance(outcome, ToolError) and errors[outcome.error]["surface"] == "protocol":
         effects = connection.refuse(invoke.request_id, ProtocolError(outcome.error, **outcome.fields), invoke.revision)
     elif isinstance(outcome, ToolError):
-        effects = invoke.refuse(connection, invoke, [refusal.sentence(outcome, invoke.revision["errors"])])
+        effects = invoke.refuse(connection, invoke, [refusal.failure(outcome, errors)])
     else:
         effects = invoke.finish(connection, invoke, outcome)
     if invoke.task is not None:
@@ -86,10 +86,12 @@ def _asked(connection: Connection, invoke: Invoke, outcome: InputRequired) -> li
     return connection.give(invoke.request_id, invoke.revision, "input_required_result", values)
 
 
-def fail(connection: Connection, invoke: Invoke) -> list[Effect]:
-    """What follows from an operation whose outcome cannot be sent."""
-    refused = connection.refuse(invoke.request_id, ProtocolError("internal_error"), invoke.revision)
-    return _settled(invoke, refused) if invoke.task is not None else _placed(invoke, refused)
+def fail(connection: Connection, invoke: Invoke, error: Exception) -> list[Effect]:
+    """What follows from an operation whose outcome cannot be sent, because of ``error``."""
+    ref = connection.reference()
+    refused = connection.refuse(invoke.request_id, ProtocolError("internal_error", ref=ref), invoke.revision)
+    effects = _settled(invoke, refused) if invoke.task is not None else _placed(invoke, refused)
+    return [Fault(error, invoke.request_id, ref), *effects]
 
 
 def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
@@ -119,7 +121,8 @@ def _one(connection: Connection, value: JsonValue, in_batch: bool = False) -> li
     except ProtocolError as error:
         return connection.refuse(request_id, error, revision)
     except Exception as error:
-        return [Fault(error, request_id), *connection.refuse(request_id, ProtocolError("internal_error"))]
+        ref = connection.reference()
+        return [Fault(error, request_id, ref), *connection.refuse(request_id, ProtocolError("internal_error", ref=ref))]
 
 
 def _noted(connection: Connection, received: Notification) -> list[Effect]:

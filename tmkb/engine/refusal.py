@@ -1,4 +1,4 @@
-"""Error id + fields → what goes on the wire, and the sentences that the log repeats. The words are the spec's."""
+"""Error id + fields → what a peer is told, and what goes on the wire of it. The words are the spec's."""
 
 from __future__ import annotations
 
@@ -7,18 +7,37 @@ from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tmkb.errors import ToolError
     from tmkb.spec.model import ErrorTemplate
-    from tmkb.values import JsonObject
+    from tmkb.values import JsonObject, JsonValue
 
 
-def wire_error(error: ProtocolError, errors: dict[str, ErrorTemplate]) -> JsonObject:
-    """The ``error`` member of a response: code, message, and data where the template asks for it."""
-    found = errors[error.error]
-    wire: JsonObject = {"code": found["code"], "message": sentence(error, errors)}
-    if "data" in found:
-        wire["data"] = {name: error.fields[name] for name in found["data"]}
-    return wire
+class Failure:
+    """What a peer is told of one thing that went wrong: a sentence, the code of its error, and data, if any."""
+
+    __slots__ = ("code", "data", "sentence")
+
+    def __init__(self, found: ErrorTemplate, shown: Mapping[str, JsonValue], fields: Mapping[str, JsonValue]) -> None:
+        """``shown``: the fields as they may stand in the sentence; ``fields``: as they are."""
+        self.sentence = template.fill(found["message"], shown)
+        self.code: int | str | None = found.get("code")
+        self.data: JsonValue = None
+        if "data" in found:
+            data = found["data"]
+            named: JsonValue = {name: {"$value": name} for name in data} if isinstance(data, list) else data
+            self.data = template.build(named, fields)
+
+
+def failure(error: ProtocolError | ToolError, errors: Mapping[str, ErrorTemplate]) -> Failure:
+    """What ``error`` says; strings, which may come from the peer, are cut in the sentence."""
+    return Failure(errors[error.error], template.shortened(error.fields), error.fields)
+
+
+def wire_error(told: Failure) -> JsonObject:
+    """The ``error`` member of a response: code, message, and data where there is any."""
+    return {"code": told.code, "message": told.sentence} | ({} if told.data is None else {"data": told.data})
 
 
 def need_extension(declared: JsonObject, extension: str) -> None:
@@ -27,14 +46,3 @@ def need_extension(declared: JsonObject, extension: str) -> None:
     if not isinstance(extensions, dict) or extension not in extensions:
         required: JsonObject = {"extensions": {extension: {}}}
         raise ProtocolError("client_lacks_capability", capability=extension, requiredCapabilities=required)
-
-
-def call_result(sentences: list[str]) -> JsonObject:
-    """The result of a tools/call that was refused: one line a sentence."""
-    return {"content": [{"type": "text", "text": "\n".join(sentences)}], "isError": True}
-
-
-def sentence(error: ProtocolError | ToolError, errors: dict[str, ErrorTemplate]) -> str:
-    """What ``error`` says; strings, which may come from the peer, are cut."""
-    fields = {name: template.cut(v) if isinstance(v, str) else v for name, v in error.fields.items()}
-    return template.fill(errors[error.error]["message"], fields)

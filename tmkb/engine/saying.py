@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect, Invoke
     from tmkb.engine.message import Id, Response
+    from tmkb.engine.validation import Violation
     from tmkb.operation import Ask, Log, Notify, Progress
     from tmkb.spec.model import Revision
     from tmkb.values import JsonObject, JsonValue
@@ -121,18 +122,19 @@ def answered(connection: Connection, response: Response) -> list[Effect]:
         reason = error.get("message") if isinstance(error, dict) else None
         return [Resume(invoke, key, ToolError("client_refused", reason=reason if isinstance(reason, str) else ""))]
     result: Any = response.value["result"]
-    if told := _violation(connection, invoke, question, result):
+    if found := _violations(connection, invoke, question, result):
+        told = validation.sentence(found, invoke.revision["errors"])
         return [Resume(invoke, key, ToolError("client_answer_invalid", violation=told))]
     return [Resume(invoke, key, result)]
 
 
 def judge(connection: Connection, invoke: Invoke, question: Question, answer: JsonValue) -> None:
     """Raises ProtocolError where an answer that came with a request is none to ``question``."""
-    if told := _violation(connection, invoke, question, answer):
-        raise ProtocolError("invalid_params", violation=told)
+    if found := _violations(connection, invoke, question, answer):
+        raise validation.refusal(found, invoke.revision["errors"])
 
 
-def _violation(connection: Connection, invoke: Invoke, question: Question, result: Any) -> str:
+def _violations(connection: Connection, invoke: Invoke, question: Question, result: Any) -> list[Violation]:
     """What is wrong with an answer; nothing, if it obeys its method and, where the question has a schema, that."""
     method, params = invoke.revision["methods"][question.method], question.params or {}
     schema: Any = {"type": "object", **method.get("result", {})}
@@ -141,7 +143,7 @@ def _violation(connection: Connection, invoke: Invoke, question: Question, resul
         if not found and rule["schema"] in params and rule["when"].items() <= result.items():
             schema = {"required": [key], "properties": {key: params[rule["schema"]]}}
             found = validation.violations(schema, result, connection.spec["types"])
-    return validation.sentence(found, invoke.revision["errors"]) if found else ""
+    return found
 
 
 def forget(connection: Connection, invoke: Invoke) -> list[Effect]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 
 from tmkb import template
+from tmkb.engine.refusal import Failure
+from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     Path = tuple[str | int, ...]
 
-FIELDS = ("field", "value", "allowed", "expected", "an_expected", "received", "limit", "reason")
+FIELDS = ("field", "path", "value", "allowed", "expected", "an_expected", "received", "got", "limit", "reason")
 _ANNOTATIONS = ("title", "description", "default", "examples")
 
 
@@ -29,7 +31,7 @@ class Violation:
 
     __slots__ = ("fields", "keyword", "path")
 
-    def __init__(self, path: Path, keyword: str, fields: dict[str, str]) -> None:
+    def __init__(self, path: Path, keyword: str, fields: JsonObject) -> None:
         self.path = path
         self.keyword = keyword
         self.fields = fields
@@ -40,8 +42,8 @@ def violations(
 ) -> list[Violation]:
     """Where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
 
-    ``types`` has the words for JSON's types; ``whole`` is what the value itself is called. A wrong type hides what else
-    is wrong with the same place.
+    ``types`` has the words for JSON's types; ``whole`` is what the value itself is called, and how its paths begin. A
+    wrong type hides what else is wrong with the same place.
     """
     if plainly_valid(schema, value):
         return []
@@ -55,13 +57,14 @@ def violations(
     mistyped = {path for path, keyword in found if keyword == "type"}
     kept = [v for (path, keyword), v in found.items() if keyword == "type" or path not in mistyped]
     for violation in kept:
-        violation.fields["field"] = violation.fields["field"] or whole
+        inside = violation.fields["field"]
+        violation.fields |= {"field": inside or whole, "path": ".".join(filter(None, (whole, _dotted(violation.path))))}
     return sorted(kept, key=lambda violation: _rank(schema, value, violation.path))
 
 
-def sentences(
+def failures(
     found: list[Violation], surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
-) -> list[str]:
+) -> list[Failure]:
     """What to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one that tells the keyword."""
     if not found:
         return []
@@ -70,7 +73,7 @@ def sentences(
     for violation in found:
         place = f"{_dotted(violation.path)}.{violation.keyword}"
         error = errors[bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]]
-        told.append(template.fill(error["message"], violation.fields))
+        told.append(Failure(error, violation.fields, violation.fields))
     return told
 
 
@@ -78,7 +81,18 @@ def sentence(
     found: list[Violation], errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None
 ) -> str:
     """What to tell a peer whose params are wrong: of the first violation, which there has to be."""
-    return sentences(found[:1], "params", bindings or {}, errors)[0]
+    return failures(found[:1], "params", bindings or {}, errors)[0].sentence
+
+
+def refusal(
+    found: list[Violation],
+    errors: Mapping[str, ErrorTemplate],
+    error: str = "invalid_params",
+    bindings: Mapping[str, str] | None = None,
+) -> ProtocolError:
+    """The refusal of a request whose params are wrong, by its first violation."""
+    where = {name: found[0].fields[name] for name in ("path", "expected", "got")}
+    return ProtocolError(error, violation=sentence(found, errors, bindings), **where)
 
 
 def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
@@ -170,7 +184,7 @@ def _violations(error: Any, types: Mapping[str, list[str]]) -> list[Violation]:
     return [Violation(path, keyword, _fields(path, schema, error, types))]
 
 
-def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> dict[str, str]:
+def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> JsonObject:
     """`FIELDS`. ``schema`` is what the place should obey; values of the peer are cut."""
     wanted = schema.get("type", [])
     names = [types.get(name, [name, name]) for name in ([wanted] if isinstance(wanted, str) else wanted)]
@@ -183,9 +197,20 @@ def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]])
         "expected": ", ".join(bare for bare, _ in names),
         "an_expected": ", ".join(with_article for _, with_article in names),
         "received": types[json_type(value)][0],
+        "got": _got(error, types),
         "limit": str(error.validator_value),
         "reason": template.cut(error.message),
     }
+
+
+def _got(error: Any, types: Mapping[str, list[str]]) -> JsonValue:
+    """What is there instead of what should be: its type where that is wrong, else itself, a text cut."""
+    if error.validator == "required":
+        return types["absent"][0]
+    value: JsonValue = error.instance
+    if error.validator == "type" or isinstance(value, dict | list):
+        return types[json_type(value)][0]
+    return template.cut(value) if isinstance(value, str) else value
 
 
 def _rank(schema: Any, value: Any, path: Path) -> list[int]:

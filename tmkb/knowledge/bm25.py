@@ -37,7 +37,7 @@ def stems(text: str) -> list[str]:
 
 def postings(patterns: Sequence[Pattern]) -> Postings:
     """Stem → the numbers of the patterns that it speaks for, and how much."""
-    texts = [Counter(stems(_text(pattern))) for pattern in patterns]
+    texts = [Counter(stems(text(pattern))) for pattern in patterns]
     usual = sum(sum(terms.values()) for terms in texts) / len(texts) if texts else 1.0
     frequency = Counter(term for terms in texts for term in terms)
     found: Postings = {}
@@ -58,7 +58,19 @@ def scores(found_for: Callable[..., Any], asked: Iterable[str]) -> dict[int, flo
     return found
 
 
-def _text(pattern: Pattern) -> str:
+def ranking(patterns: Sequence[Pattern]) -> Callable[[str], list[str]]:
+    """What gives, for a question, the ids of all patterns that share a word with it, the best first: plain BM25."""
+    made = postings(patterns)
+
+    def ranked(question: str) -> list[str]:
+        found = scores(made.get, dict.fromkeys(stems(question)))
+        return [patterns[number]["id"] for number in sorted(found, key=lambda n: (-found[n], patterns[n]["id"]))]
+
+    return ranked
+
+
+def text(pattern: Pattern) -> str:
+    """What is compared with a question."""
     told = [pattern["name"], pattern["description"], *pattern["agent_summary"].values(), *pattern["steps"]]
     told += [*pattern["triggers"]["keywords"], *pattern["triggers"].get("actions", []), pattern["category"]]
     return "\n".join([*told, *pattern.get("blind_spots", [])])

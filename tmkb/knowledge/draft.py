@@ -11,7 +11,7 @@ from functools import cache
 
 from tmkb import document, paths
 from tmkb.errors import DocumentError, Problem, SpecError
-from tmkb.knowledge.pattern import SCHEMA
+from tmkb.knowledge.pattern import SCHEMA, folder_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +64,6 @@ def write(place: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise SpecError([Problem("unwritable", "--dir", folder=folder, reason=error.strerror)]) from error
-
-
-def folder_name(id_: str) -> str:
-    """How the folder of a pattern is called."""
-    return id_.lower().replace("-", "_")
 
 
 @cache

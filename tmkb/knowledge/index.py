@@ -254,7 +254,7 @@ class Index:
         """Pattern → its cues and its share of BM25."""
         scores = dict(cues)
         if "text" in self.use:
-            asked = [stem for stem in dict.fromkeys(question.stems) if stem not in bm25.STOP]
+            asked = (stem for stem in dict.fromkeys(question.stems) if stem not in bm25.STOP)
             for number, weight in bm25.scores(self.postings.get, asked).items():
                 scores[number] = scores.get(number, 0.0) + TEXT * weight
         return scores

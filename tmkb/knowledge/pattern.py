@@ -75,6 +75,11 @@ class Found:
         return paths.shown(os.path.join(self.folder, "pattern.yaml"))
 
 
+def folder_name(id_: str) -> str:
+    """How the folder of a pattern is called."""
+    return id_.lower().replace("-", "_")
+
+
 def read(folder: str) -> Found:
     """Read the pattern in ``folder``. Its code is read as text; nothing of it is run."""
     found = Found(folder)

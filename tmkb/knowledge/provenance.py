@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from tmkb import document, metaschema, paths
 from tmkb.errors import DocumentError, Problem
-from tmkb.knowledge.pattern import Pattern
+from tmkb.knowledge.pattern import Pattern, folder_name
 
 Status = Literal["proven", "changed", "unproven"]
 Line = dict[str, str]  # sha256, date, tmkb
@@ -129,7 +129,7 @@ def _read(path: str, _changed: int, _size: int) -> tuple[Mapping[str, Line], lis
 
 
 def _is_there(path: str, id_: str) -> bool:
-    return os.path.isfile(os.path.join(os.path.dirname(path), id_.lower().replace("-", "_"), "pattern.yaml"))
+    return os.path.isfile(os.path.join(os.path.dirname(path), folder_name(id_), "pattern.yaml"))
 
 
 def _text(lines: Mapping[str, Line]) -> str:

@@ -10,7 +10,7 @@ from tmkb import metaschema
 from tmkb.document import Document
 from tmkb.errors import Problem
 from tmkb.knowledge import tokens
-from tmkb.knowledge.pattern import Found, Pattern, parse
+from tmkb.knowledge.pattern import Found, Pattern, folder_name, parse
 
 SUMMARY_TOKENS = 99  # three summaries and a template have to fit into an answer
 TEMPLATE_CHARACTERS = 350
@@ -21,7 +21,7 @@ def review(found: Found, known: Collection[str]) -> Iterator[Problem]:
     doc, pattern = found.document, found.pattern
     if doc is None or pattern is None:
         return
-    folder, expected = os.path.basename(os.path.abspath(found.folder)), pattern["id"].lower().replace("-", "_")
+    folder, expected = os.path.basename(os.path.abspath(found.folder)), folder_name(pattern["id"])
     if folder != expected:
         yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, found=folder)
     yield from _text(doc, pattern, known)

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
-    from typing import Any, Protocol, TypedDict
+    from typing import Any, NotRequired, Protocol, TypedDict
 
     from tmkb.operation import Operation
     from tmkb.values import JsonObject
@@ -26,21 +26,25 @@ if TYPE_CHECKING:
             """The operation ``name`` as the tool, prompt or resource ``definition`` uses it."""
 
     class Prepared(TypedDict):
-        """What a provider has made of its sources; ``warnings`` are [log line id, fields].
+        """What a provider has made of its sources; ``warnings`` and ``notes`` are [log line id, fields].
 
-        ``parts`` are JSON by name, each of which is read again only when the opened provider asks for it.
+        Sources of which there are more warnings than before do not replace those that are served. ``parts`` are JSON by
+        name, each of which is read again only when the opened provider asks for it.
         """
 
         facts: JsonObject
         warnings: list[list[Any]]
+        notes: NotRequired[list[list[Any]]]
         parts: dict[str, JsonObject]
 
 
 MODULES = {
-    "files": "tmkb.providers.sysmcp.files",
     "knowledge": "tmkb.providers.knowledge",
     "script": "tmkb.providers.script",
     "usage": "tmkb.providers.usage",
+    "eventlog": "tmkb.providers.sysmcp.eventlog",
+    "files": "tmkb.providers.sysmcp.files",
+    "hives": "tmkb.providers.sysmcp.hives",
 }
 USAGE = "usage"  # the provider that is told of each call, if the server names it
 

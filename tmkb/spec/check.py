@@ -24,11 +24,16 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
         yield from lacking
         return
     for place, doc in found.documents.items():
-        kind = str(schemas.kind(place))
-        known = {**names, **_names(found, place, doc)}
-        problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
-        yield from problems or _MEANING[kind](found, place, doc, known)
+        yield from check_one(found, place, doc, names)
     yield from _cases(found)
+
+
+def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
+    """Every problem of ``doc``, which stands at ``place`` among the documents of ``found``."""
+    kind = str(schemas.kind(place))
+    known = {**names, **_names(found, place, doc)}
+    problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
+    yield from problems or _MEANING[kind](found, place, doc, known)
 
 
 def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
@@ -87,7 +92,7 @@ def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     for name, error in _map(doc, "errors").items():
         fields = error.get("fields", [])
         yield from _template(doc, ("errors", name, "message"), error["message"], fields)
-        yield from _fields(doc, ("errors", name, "data"), error.get("data", []), fields)
+        yield from _data(doc, ("errors", name, "data"), error.get("data", []), fields)
         if place != "errors" and schemas.kind(place) == "errors" and "keyword" not in error:
             yield from _unused(doc, name, error, known)
         if "keyword" in error:
@@ -106,8 +111,16 @@ def _server(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     starting = _map(doc, "log")["starting"]
     yield from _fields(doc, ("log", "starting", "fields"), starting.get("fields", []), facts)
     for name in _map(doc, "providers"):
-        schema = os.path.join(paths.SCHEMAS, "meta", "providers", f"{name}.yaml")
-        yield from metaschema.check(doc.part(("providers", name)), schema)
+        yield from metaschema.check(doc.part(("providers", name)), metaschema.settings(name))
+
+
+def _service(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
+    yield from _named(doc, place, "id")
+    prefix = f"{schemas.name(place)}_"
+    tools: Any = doc.mapping()["tools"]
+    for index, tool in enumerate(tools):
+        if not tool["name"].startswith(prefix):
+            yield doc.problem("foreign_prefix", ("tools", index, "name"), name=tool["name"], prefix=prefix)
 
 
 def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
@@ -208,13 +221,14 @@ _MEANING: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]
     "resource": _resource,
     "revision": _revision,
     "server": _server,
+    "service": _service,
     "tool": _tool,
 }
 
 
 def _named(doc: Document, place: str, key: str) -> Iterator[Problem]:
     found, expected = doc.mapping()[key], schemas.name(place)
-    if found == expected:
+    if found == expected or (schemas.kind(place) == "server" and str(found).lower() == expected):
         return
     problem = doc.problem("name_differs", (key,), key=key, found=found, expected=expected)
     # What has only been inherited is not wrong where it stands.
@@ -248,7 +262,9 @@ def _same_but_case(doc: Document, path: Path, names: Collection[str]) -> Iterato
 def _unused(doc: Document, name: str, error: dict[str, Any], known: Names) -> Iterator[Problem]:
     """Fields that nobody is told. Those of the general table and of violations are the contract of the code."""
     try:
-        said = {*template.holes(error["message"]), *error.get("data", []), *known.get("violation field", ())}
+        data = error.get("data", [])
+        sent = data if isinstance(data, list) else template.named(data)
+        said = {*template.holes(error["message"]), *sent, *known.get("violation field", ())}
     except ValueError:
         return
     for index, field in enumerate(error.get("fields", [])):
@@ -277,6 +293,22 @@ def _template(doc: Document, path: Path, text: str, fields: Collection[str]) -> 
     for name in names:
         if name not in fields:
             yield doc.problem("unknown_field", path, name=name, **metaschema.near(name, fields))
+
+
+def _data(doc: Document, path: Path, data: Any, offered: Collection[str]) -> Iterator[Problem]:
+    """The fields that are sent, by name or inside a tree."""
+    if isinstance(data, list):
+        yield from _fields(doc, path, data, offered)
+        return
+    for inner, part in data.items():
+        try:
+            names = template.named(part)
+        except ValueError as error:
+            yield doc.problem("bad_brace", (*path, inner), text=str(error))
+            continue
+        for name in names:
+            if name not in offered:
+                yield doc.problem("unknown_field", (*path, inner), name=name, **metaschema.near(name, offered))
 
 
 def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str]) -> Iterator[Problem]:

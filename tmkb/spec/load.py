@@ -8,28 +8,38 @@ from typing import Any
 from tmkb import metaschema
 from tmkb.errors import Problem, SpecError
 from tmkb.metaschema import Names
-from tmkb.spec import check, schemas
+from tmkb.spec import check, derived, schemas
+from tmkb.spec.configuration import Config
 from tmkb.spec.model import Spec
 from tmkb.spec.schemas import Schemas
 
 
-def read(folders: Sequence[str], names: Names, servers: Sequence[str] | None = None) -> Schemas:
+def read(
+    folders: Sequence[str], names: Names, servers: Sequence[str] | None = None, given: Config | None = None
+) -> Schemas:
     """Read, resolve and check what `schemas.read` finds. Problems are in the result, sorted by place.
 
-    ``names`` is what the code offers to the files, by kind: handlers, operations, providers, readings.
+    ``names`` is what the code offers to the files, by kind: handlers, operations, providers, readings. ``given``: what
+    a configuration changes in the one server that is read.
     """
     found = schemas.read(folders, servers)
+    if given is not None and not found.problems:
+        given.apply(found)
+    if not found.problems:
+        derived.add(found)
     if not found.problems:
         found.problems.extend(check.check(found, names))
+    if given is not None and not found.problems:
+        given.add_services(found, names)
     # What several files inherit is wrong once, not once in each of them.
     once = {(p.file, p.line, p.column, p.rule, str(p.fields | {"place": ""})): p for p in reversed(found.problems)}
     found.problems = [once[key] for key in sorted(once)]
     return found
 
 
-def load(server: str, folders: Sequence[str], names: Names) -> Spec:
-    """The Spec of ``server``. Raises SpecError with every problem that stands in its way."""
-    found = read(folders, names, [server])
+def load(server: str, folders: Sequence[str], names: Names, given: Config | None = None) -> Spec:
+    """The Spec of ``server``, as a configuration changes it. Raises SpecError with every problem in its way."""
+    found = read(folders, names, [server], given)
     if not found.problems and f"servers/{server}/server" not in found.documents:
         near = metaschema.near(server, schemas.servers(folders))
         found.problems.append(Problem("unknown_name", "schemas/servers", kind="server", name=server, **near))
@@ -53,7 +63,7 @@ def _spec(found: Schemas, server: str) -> Spec:
         "tools": defined("tool"),
         "prompts": defined("prompt"),
         "resources": defined("resource"),
-        "revisions": {name: value[f"protocol/{name}"] | errors[name] for name in served["revisions"]},
+        "revisions": {name: found.revision(server, name).mapping() | errors[name] for name in served["revisions"]},
         "lifecycles": defined("lifecycle", "lifecycle/"),
         "types": value["errors"]["types"],
     }

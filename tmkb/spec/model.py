@@ -14,11 +14,11 @@ class ErrorTemplate(TypedDict):
 
     surface: Literal["protocol", "tool", "params"]
     message: str
-    code: NotRequired[int]
+    code: NotRequired[int | str]
     status: NotRequired[int]
     keyword: NotRequired[str]
     fields: NotRequired[list[str]]
-    data: NotRequired[list[str]]
+    data: NotRequired[list[str] | JsonObject]
 
 
 class LogLine(TypedDict):
@@ -196,6 +196,7 @@ class Server(TypedDict):
     providers: NotRequired[dict[str, JsonObject]]
     limits: Limits
     log: dict[str, LogLine]
+    results: NotRequired[Literal["plain", "envelope"]]
 
 
 class Definition(TypedDict):

@@ -31,7 +31,10 @@ PLACES = {
     "servers/*/tools/*": "tool",
     "servers/*/prompts/*": "prompt",
     "servers/*/resources/*": "resource",
+    "servers/*/services/*": "service",
 }
+# Where documents stand that no file is: a server's own view of a revision.
+DERIVED = {"servers/*/protocol/*": "revision"}
 
 
 class Schemas:
@@ -47,9 +50,13 @@ class Schemas:
         self.documents: dict[str, Document] = {}
         self.problems: list[Problem] = []
 
+    def revision(self, server: str, name: str) -> Document:
+        """The revision ``name`` as ``server`` has it."""
+        return self.documents.get(f"servers/{server}/protocol/{name}") or self.documents[f"protocol/{name}"]
+
     def error_table(self, server: str, revision: str) -> Document:
         """The errors a peer of ``server`` can meet under ``revision``: the general, the revision's, the server's."""
-        of_revision = self.documents[f"protocol/{revision}"].part(("errors",)).under("errors")
+        of_revision = self.revision(server, revision).part(("errors",)).under("errors")
         place = f"servers/{server}/errors"
         if place not in self.layers:
             return of_revision
@@ -76,7 +83,7 @@ def read(folders: Sequence[str], servers: Sequence[str] | None = None) -> Schema
     if not schemas.problems:
         for place in schemas.layers:  # sorted: the general tables come before those who build on them
             neighbours = schemas.neighbours(place)
-            resolved = resolve.resolve(_around(place)[1], neighbours, _base(schemas, place), schemas.problems)
+            resolved = resolve.resolve(_around(place)[1], neighbours, base(schemas, place), schemas.problems)
             if resolved is not None:
                 schemas.documents[place] = resolved
     return schemas
@@ -84,9 +91,13 @@ def read(folders: Sequence[str], servers: Sequence[str] | None = None) -> Schema
 
 @cache
 def kind(place: str) -> str | None:
-    """The kind of file that lies at ``place``; None where no file has a place."""
+    """The kind of document that stands at ``place``; None where none has a place."""
+    return _kind(place, PLACES) or _kind(place, DERIVED)
+
+
+def _kind(place: str, forms: Mapping[str, str]) -> str | None:
     parts = place.split("/")
-    for form, found in PLACES.items():
+    for form, found in forms.items():
         wanted = form.split("/")
         if len(parts) == len(wanted) and all(w in ("*", part) for part, w in zip(parts, wanted, strict=True)):
             return found
@@ -104,8 +115,8 @@ def servers(folders: Sequence[str]) -> list[str]:
     return sorted({name(place) for place in _places(folders) if kind(place) == "server"})
 
 
-def _base(schemas: Schemas, place: str) -> Document | None:
-    """What every file of this kind builds on."""
+def base(schemas: Schemas, place: str) -> Document | None:
+    """What every document of this kind builds on."""
     log, limits, errors = (schemas.documents.get(general) for general in ("log", "limits", "errors"))
     if kind(place) == "server" and log and limits:
         return resolve.merge(limits.part(("limits",)).under("limits"), log.part(("lines",)).under("log"), [])
@@ -146,7 +157,7 @@ def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[st
         if not os.path.isdir(folder):
             problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
         for place, file in _files(folder, problems):
-            if kind(place) is not None:
+            if _kind(place, PLACES) is not None:
                 found.setdefault(place, []).append(file)
             elif not os.path.samefile(
                 folder, paths.SCHEMAS

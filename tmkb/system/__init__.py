@@ -1,1 +1,1 @@
-"""Sources of system data: event logs, files, registry hives. Knows nothing of MCP."""
+"""Where system data comes from: event logs, files, registry hives. Knows nothing of MCP."""

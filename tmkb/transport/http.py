@@ -324,7 +324,7 @@ class Endpoint:
             headers["www-authenticate"] = "Bearer"
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
-        body = message.error_response(None, refusal.wire_error(error, errors), omit_id)
+        body = message.error_response(None, refusal.wire_error(refusal.failure(error, errors)), omit_id)
         answer.complete(errors[error.error].get("status", 400), headers, body)
 
 

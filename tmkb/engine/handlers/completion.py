@@ -64,7 +64,7 @@ def _arguments(connection: Connection, revision: Revision, method: Any, ref: Any
     reference = method["completes"][ref["type"]]
     named: JsonObject = {"properties": {"ref": {"required": [reference["named_by"]]}}}
     if found := validation.violations(named, {"ref": ref}, connection.spec["types"]):
-        raise ProtocolError("invalid_params", violation=validation.sentence(found, revision["errors"]))
+        raise validation.refusal(found, revision["errors"])
     wanted = ref[reference["named_by"]]
     if reference["definitions"] == "prompts":
         prompt = connection.spec["prompts"].get(wanted)

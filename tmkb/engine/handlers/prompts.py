@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect, Invoke
     from tmkb.engine.message import Request
+    from tmkb.engine.refusal import Failure
     from tmkb.spec.model import Prompt, Revision
     from tmkb.values import JsonObject
 
@@ -32,13 +33,13 @@ def get_prompt(connection: Connection, revision: Revision, request: Request) -> 
         raise ProtocolError("unknown_prompt", prompt=name)
     found = validation.violations(_schema(prompt), given, connection.spec["types"])
     if found:
-        raise ProtocolError("invalid_params", violation=validation.sentence(found, revision["errors"]))
+        raise validation.refusal(found, revision["errors"])
     return connection.invoke(request, revision, prompt, given, (_finish, refuse))
 
 
-def refuse(connection: Connection, invoke: Invoke, sentences: list[str]) -> list[Effect]:
+def refuse(connection: Connection, invoke: Invoke, failures: list[Failure]) -> list[Effect]:
     """The response that the operation could not do its work; only a tool can say that in its result."""
-    error = ProtocolError("operation_failed", sentence=" ".join(sentences))
+    error = ProtocolError("operation_failed", sentence=" ".join(failure.sentence for failure in failures))
     return connection.refuse(invoke.request_id, error, invoke.revision)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tmkb.engine import message, reading, refusal, validation
+from tmkb.engine import message, reading, refusal, results, validation
 from tmkb.engine.effects import Counted, Invoke, Log
 from tmkb.engine.handlers import listing
-from tmkb.errors import ProtocolError
+from tmkb.errors import ProtocolError, ToolError
 from tmkb.operation import Result
 
 TYPE_CHECKING = False
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Request
+    from tmkb.engine.refusal import Failure
+    from tmkb.engine.validation import Violation
     from tmkb.spec.model import ErrorTemplate, Revision, TaskSupport, Tool
     from tmkb.values import JsonObject, JsonValue
 
@@ -38,14 +40,14 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
     assert isinstance(name, str) and isinstance(given, dict)  # the method's params schema has seen to it
     tool = connection.spec["tools"].get(name)
     if tool is None:
-        raise ProtocolError("unknown_tool", tool=name)
+        return connection.refuse_tool(request.id, revision, ToolError("unknown_tool", tool=name))
     question = _question(tool, revision, given) if "keep" in tool and not connection.traced else None
     if question is not None and (kept := connection.kept.get(name, {}).get(question)) is not None:
         line, fields, result = kept
         return [Counted(name, False), Log(line, request.id, fields), *connection.respond(request.id, result)]
-    arguments, sentences = judge(tool, given, connection.spec["types"], revision["errors"])
-    if sentences:
-        return [Counted(name, True), *connection.refuse_call(request.id, revision, sentences)]
+    arguments, failures = judge(tool, given, connection.spec["types"], revision["errors"])
+    if failures:
+        return [Counted(name, True), *connection.refuse_call(request.id, revision, failures)]
     effects = connection.invoke(request, revision, tool, arguments, (_finish, _refuse))
     for invoke in effects:
         assert isinstance(invoke, Invoke)
@@ -57,8 +59,8 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
 
 def judge(
     tool: Tool, given: JsonObject, types: Mapping[str, list[str]], errors: Mapping[str, ErrorTemplate]
-) -> tuple[JsonObject, list[str]]:
-    """The arguments as the operation gets them, and a sentence for everything that is wrong with them."""
+) -> tuple[JsonObject, list[Failure]]:
+    """The arguments as the operation gets them, and everything that is wrong with them."""
     arguments = reading.read(given, tool.get("read", {}))
     schema: Any = tool["input"]
     found = validation.violations(schema, arguments, types, "arguments")
@@ -67,8 +69,7 @@ def judge(
         for name, part in schema.get("properties", {}).items()
         if name not in arguments and isinstance(part, dict) and "default" in part
     }
-    sentences = validation.sentences(found, "tool", tool.get("errors", {}), errors) if found else []
-    return {**defaults, **arguments}, sentences
+    return {**defaults, **arguments}, validation.failures(found, "tool", tool.get("errors", {}), errors)
 
 
 def _question(tool: Tool, revision: Revision, given: JsonObject) -> tuple[object, ...] | None:
@@ -99,19 +100,14 @@ def _listed(tool: Tool) -> dict[str, Any]:
 def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue) -> list[Effect]:
     """The response with what the operation gave; a tool that promises a form is held to it."""
     tool: Any = invoke.definition
-    result = outcome if isinstance(outcome, Result) else _as_result(tool, outcome)
-    if "output" in tool and not result.is_error:
-        found = validation.violations(tool["output"], result.structured, connection.spec["types"], "structuredContent")
-        if found:
-            sentences = validation.sentences(found, "tool", {}, invoke.revision["errors"])
-            noted = [
-                connection.note("bad_output", invoke.request_id, tool=tool["name"], violation=s) for s in sentences
-            ]
-            failure = invoke.revision["errors"][tool.get("failure", "tool_failed")]["message"]
-            return [*noted, *connection.refuse_call(invoke.request_id, invoke.revision, [failure])]
-    encoded = connection.encoded(invoke.revision, "call_result", _values(result))
+    result: Any = results.succeeded(connection.spec["server"], tool, outcome)
+    if "output" in tool and not result["isError"]:
+        structured = result.get("structuredContent")
+        if found := validation.violations(tool["output"], structured, connection.spec["types"], "structuredContent"):
+            return _misshapen(connection, invoke, found)
+    encoded = connection.encoded(invoke.revision, "call_result", result)
     traced = connection.trace("result", invoke.request_id, message.decode(encoded)) if connection.traced else []
-    facts = {"tool": tool["name"], **result.facts}
+    facts = {"tool": tool["name"], **(outcome.facts if isinstance(outcome, Result) else {})}
     line = tool["log"]
     fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
     if invoke.question is not None:
@@ -122,21 +118,17 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue)
     return [*traced, Log(line, invoke.request_id, fields), *connection.respond(invoke.request_id, encoded)]
 
 
-def _refuse(connection: Connection, invoke: Invoke, sentences: list[str]) -> list[Effect]:
-    return connection.refuse_call(invoke.request_id, invoke.revision, sentences)
+def _misshapen(connection: Connection, invoke: Invoke, found: list[Violation]) -> list[Effect]:
+    """The response that a tool has broken its promise; what it broke is for the log alone."""
+    tool: Any = invoke.definition
+    errors = invoke.revision["errors"]
+    noted = [
+        connection.note("bad_output", invoke.request_id, tool=tool["name"], violation=failure.sentence)
+        for failure in validation.failures(found, "tool", {}, errors)
+    ]
+    error = ToolError(tool.get("failure", "tool_failed"), ref=connection.reference())
+    return [*noted, *connection.refuse_tool(invoke.request_id, invoke.revision, error)]
 
 
-def _as_result(tool: Tool, value: JsonValue) -> Result:
-    """A value as a text, and as it is where the tool promises a form."""
-    text = value if isinstance(value, str) else message.compact(value)
-    structured = value if "output" in tool and isinstance(value, dict) else None
-    return Result([{"type": "text", "text": text}], structured=structured)
-
-
-def _values(result: Result) -> dict[str, Any]:
-    values: dict[str, Any] = {"content": result.content, "isError": result.is_error}
-    if result.structured is not None:
-        values["structuredContent"] = result.structured
-    if result.meta is not None:
-        values["_meta"] = result.meta
-    return values
+def _refuse(connection: Connection, invoke: Invoke, failures: list[Failure]) -> list[Effect]:
+    return connection.refuse_call(invoke.request_id, invoke.revision, failures)

@@ -1,0 +1,245 @@
+"""The registry: keys read from hive files and, where an administrator allows it, values written to them.
+
+What is where: `keypath` reads paths, `hive` reads hives, `hivex` changes them, `replacement` puts the changed one in
+place, `live` is the registry of a running Windows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+
+from tmkb.errors import ToolError
+from tmkb.operation import Pause
+from tmkb.providers.sysmcp import change
+from tmkb.system import keypath, plainfile
+from tmkb.system.audit import Audit
+from tmkb.system.faults import Changed, Corrupt, NoWriter, TooLarge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+    from typing import Any
+
+    from tmkb.operation import Operation, Running
+    from tmkb.providers.registry import Prepared
+    from tmkb.system.audit import Call
+    from tmkb.system.hive import Hive, Key, Value
+    from tmkb.system.replacement import Replacement
+    from tmkb.values import JsonObject, JsonValue
+
+OPERATIONS: dict[str, tuple[str, ...]] = {"read": (), "write": ()}
+FACTS: tuple[str, ...] = ()
+FOLDERS = False
+
+
+def sources(settings: Mapping[str, Any]) -> list[str]:
+    """None: hives are read when they are asked for."""
+    return []
+
+
+def prepare(settings: Mapping[str, Any]) -> Prepared:
+    """Nothing, likewise."""
+    return {"facts": {}, "warnings": [], "parts": {}}
+
+
+class Hives:
+    """The keys below the mounts, as far as the settings permit."""
+
+    def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
+        """Needs no parts."""
+        self.settings = settings
+        self.audit = Audit(settings.get("audit"))
+        mounts = [(keypath.parse(name), file) for name, file in settings["mounts"].items()]
+        self.mounts = sorted(mounts, key=lambda mount: len(mount[0]), reverse=True)
+        self.denied, self.excepted, self.writable = (
+            [keypath.parse(path) for path in settings[key]] for key in ("deny", "read_allow", "write_allow")
+        )
+
+    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+        """The operation called ``name``, within its time, recorded as the tool that ``definition`` names."""
+        run = {"read": self._read, "write": self._write}[name]
+
+        def operation(**arguments: JsonValue) -> Running:
+            with self.audit.call(definition["name"], change.recorded(arguments)) as call:
+                return (yield from self._within(run(arguments, call)))
+
+        return operation
+
+    def _within(self, running: Generator[Pause, None, JsonObject]) -> Generator[Pause, None, JsonObject]:
+        """What ``running`` gives, if it does before its time is up."""
+        end = time.monotonic() + self.settings["seconds"]
+        try:
+            while True:
+                try:
+                    said = next(running)
+                except StopIteration as done:
+                    result: JsonObject = done.value
+                    return result
+                if time.monotonic() > end:
+                    raise ToolError("registry_timed_out", seconds=self.settings["seconds"])
+                yield said
+        finally:
+            running.close()
+
+    def _read(self, asked: Mapping[str, Any], call: Call) -> Generator[Pause, None, JsonObject]:
+        mount, file, names = self._place(asked["path"])
+        with _told(keypath.joined(mount)):
+            hive = yield from self._opened(file)
+            trail = yield from hive.trail((yield from hive.resolve(names)))
+            key = trail[-1]
+            if len(trail) <= len(names):
+                raise ToolError("key_not_found", path=asked["path"])
+            about: JsonObject = {
+                "path": asked["path"],
+                "resolvedPath": keypath.joined([*mount, *(each.name for each in trail[1:])]),
+                "lastWriteTime": key.written,
+                "dirty": hive.is_dirty,
+                "subkeyCount": key.subkey_count,
+                "valueCount": key.value_count,
+            }
+            if "valueName" in asked:
+                found = yield from key.value(asked["valueName"])
+                if found is None:
+                    raise ToolError("value_not_found", path=asked["path"], name=asked["valueName"])
+                return {**about, "values": [self._shown(found)]}
+            return {**about, **(yield from self._listed(hive, key, asked))}
+
+    def _listed(self, hive: Hive, key: Key, asked: Mapping[str, Any]) -> Generator[Pause, None, JsonObject]:
+        """One page of subkeys and values, both from the same number on. It ends before it grows too large."""
+        from tmkb.system.hive import page
+
+        include, first = asked.get("include", "both"), int(asked.get("offset", 0))
+        most = int(asked.get("limit", self.settings["page"]))
+        listed: dict[str, list[Any]] = {}
+        if include != "values":
+            listed["subkeys"] = yield from page(hive, key.subkeys(), first, most + 1)
+        if include != "subkeys":
+            listed["values"] = yield from page(hive, key.values(), first, most + 1)
+        result: dict[str, Any] = {kind: [] for kind in listed}
+        room = self.settings["answer_bytes"]
+        for number in range(max(map(len, listed.values()))):
+            if number == most or room < 0:
+                return {**result, "nextOffset": first + number}
+            for kind, things in listed.items():
+                for thing in things[number : number + 1]:
+                    result[kind].append(thing.name if kind == "subkeys" else self._shown(thing))
+                    room -= len(json.dumps(result[kind][-1]))
+        return result
+
+    def _write(self, asked: Mapping[str, Any], call: Call) -> Generator[Pause, None, JsonObject]:
+        if self.settings["mode"] != "read-write":
+            raise ToolError("registry_read_only")
+        mount, file, names = self._place(asked["path"], self.writable)
+        asked_change = change.Change(asked)
+        with _told(keypath.joined(mount)):
+            from tmkb.system import hivex
+
+            hivex.require()
+            from tmkb.system import replacement  # of POSIX, as is that library
+
+            with replacement.Replacement(file) as new:
+                yield from self._lock(new, keypath.joined(mount))
+                edit = yield from self._drafted(new, asked_change, names, keypath.joined(mount))
+                goes_on = edit.is_needed and not asked_change.is_dry
+                backup = self._commit(new, keypath.joined(mount), call) if goes_on else None
+                return asked_change.answer(edit, backup)
+
+    def _drafted(
+        self, new: Replacement, asked: change.Change, names: list[str], mount: str
+    ) -> Generator[Pause, None, change.Edit]:
+        """Make the change in a copy, and read that again."""
+        from tmkb.system import hivex, soundness
+
+        data = yield from new.read(self.settings["hive_bytes"])
+        hive = self._hive(data)
+        if hive.is_dirty:
+            raise ToolError("hive_dirty", hive=mount)
+        edit = yield from asked.edit(hive, names)
+        if edit.is_needed:
+            soundness.check(data, edit.trail)
+            hivex.write(new.draft(), edit.names, edit.new, edit.after)
+            yield Pause(0)
+            written = self._hive((yield from new.drafted(self.settings["hive_bytes"])))
+            if not (yield from edit.is_in(written)):
+                raise Corrupt
+        return edit
+
+    def _lock(self, new: Replacement, mount: str) -> Generator[Pause, None, None]:
+        end = time.monotonic() + self.settings["lock_seconds"]
+        while not new.lock():
+            if time.monotonic() > end:
+                raise ToolError("hive_busy", hive=mount)
+            yield Pause(0.02)
+
+    def _commit(self, new: Replacement, mount: str, call: Call) -> str:
+        """From here on nothing gives way, so nothing is stopped halfway."""
+        backups = self.settings["backups"]
+        new.check()
+        try:
+            call.intend()
+        except OSError as error:
+            raise ToolError("audit_unwritable") from error
+        try:
+            name = new.back_up(backups["folder"], mount.replace("\\", "-"), backups["keep"])
+        except OSError as error:
+            raise ToolError("backup_unwritable") from error
+        new.commit()
+        return name
+
+    def _place(self, path: str, among: list[tuple[str, ...]] | None = None) -> tuple[tuple[str, ...], str, list[str]]:
+        """The mount that has ``path``, its file, and the names below it; ``among``: only below one of these."""
+        try:
+            names = keypath.parse(path)
+        except ValueError:
+            raise ToolError("bad_key_path", path="arguments.path", received=path) from None
+        allowed = among is None or any(keypath.is_below(names, prefix) for prefix in among)
+        if any(keypath.is_below(names, denied) for denied in self.denied):
+            allowed = allowed and any(keypath.is_below(names, prefix) for prefix in self.excepted)
+        for mount, file in self.mounts if allowed else ():
+            if keypath.is_below(names, mount):
+                return mount, file, [*names[len(mount) :]]
+        permitted: list[JsonValue] = [
+            keypath.joined(each) for each in (among if among is not None else [mount for mount, _ in self.mounts])
+        ]
+        raise ToolError("key_not_permitted", permitted=permitted)
+
+    def _opened(self, file: str) -> Generator[Pause, None, Hive]:
+        descriptor = plainfile.open_plain(file)
+        try:
+            return self._hive((yield from plainfile.read(descriptor, self.settings["hive_bytes"])))
+        finally:
+            os.close(descriptor)
+
+    def _hive(self, data: bytes) -> Hive:
+        from tmkb.system import hive
+
+        return hive.Hive(data, self.settings["cells"])
+
+    def _shown(self, found: Value) -> JsonObject:
+        raw = found.data(self.settings["value_bytes"])
+        return change.shown(found.name, found.type, raw, found.size)
+
+
+open = Hives
+
+
+@contextmanager
+def _told(mount: str) -> Iterator[None]:
+    """What goes wrong with the hive of ``mount``, as the client is told: neither paths nor what the system says."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ToolError("hive_reader_missing") from error
+    except NoWriter as error:
+        raise ToolError("hive_writer_missing") from error
+    except Corrupt as error:
+        raise ToolError("hive_corrupt", hive=mount) from error
+    except TooLarge as error:
+        raise ToolError("hive_too_large", hive=mount) from error
+    except Changed as error:
+        raise ToolError("hive_changed", hive=mount) from error
+    except OSError as error:
+        raise ToolError("hive_unavailable", hive=mount) from error

@@ -1,0 +1,125 @@
+"""The file of ``--config``: what whoever runs a server sets for it, and the folder of services that come and go."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any
+
+from tmkb import document, metaschema, paths
+from tmkb.document import Document
+from tmkb.errors import DocumentError, Problem, SpecError
+from tmkb.metaschema import Names
+from tmkb.spec import check, derived, resolve, schemas
+from tmkb.spec.schemas import Schemas
+
+_SETTINGS = ("capabilities", "limits", "providers")  # what of a server is set here
+
+
+class Config:
+    """A configuration that obeys its meta-schema, for one server. `left_out`: why services are not served."""
+
+    def __init__(self, doc: Document, folder: str, server: str) -> None:
+        """``folder``: what relative paths start from."""
+        self.doc = doc
+        self.folder = folder
+        self.server = server
+        self.left_out: list[Problem] = []
+
+    @property
+    def services(self) -> str | None:
+        """The folder of services that come and go, if there is one."""
+        folder = self.doc.mapping().get("services")
+        return None if folder is None else os.path.join(self.folder, str(folder))
+
+    def apply(self, found: Schemas) -> None:
+        """Merge the settings into the server, whose check will hold them against what is permitted."""
+        place = f"servers/{self.server}/server"
+        for key in _SETTINGS:
+            if place in found.documents and key in self.doc.mapping():
+                settings = self._placed(key)
+                found.documents[place] = resolve.merge(found.documents[place], settings, found.problems)
+
+        for index, name in enumerate(self._without()):
+            place = f"servers/{self.server}/services/{name}"
+            if place in found.documents:
+                found.documents[place].mapping()["enabled"] = False
+            else:
+                known = [schemas.name(place) for place in found.documents if schemas.kind(place) == "service"]
+                hint = metaschema.near(name, known)
+                found.problems.append(
+                    self.doc.problem("unknown_name", ("without", index), kind="service", name=name, **hint)
+                )
+
+    def _without(self) -> list[str]:
+        without: Any = self.doc.mapping().get("without", [])
+        return [str(name) for name in without]
+
+    def _placed(self, key: str) -> Document:
+        """The settings under ``key``, their paths as seen from the folder of the file."""
+        settings = self.doc.part((key,)).under(key)
+        value: Any = settings.value
+        settings.value = value = copy.deepcopy(value)
+        for name, given in value["providers"].items() if key == "providers" else ():
+            schema = metaschema.settings(name)
+            for path in metaschema.paths_in(schema, given) if os.path.exists(schema) else ():
+                at = given
+                for step in path[:-1]:
+                    at = at[step]
+                at[path[-1]] = os.path.join(self.folder, at[path[-1]])
+        return settings
+
+    def add_services(self, found: Schemas, names: Names) -> None:
+        """Add each service of the folder that has no problem; what is wrong with another is kept."""
+        for file in _files(self.services, self.left_out):
+            place = f"servers/{self.server}/services/{os.path.splitext(os.path.basename(file))[0]}"
+            found.problems = []
+            added = self._service(found, place, file)
+            for other in added:
+                found.problems += check.check_one(found, other, added[other], names)
+            if found.problems:
+                for other in added:
+                    del found.documents[other]
+            self.left_out += found.problems
+        found.problems = []
+
+    def _service(self, found: Schemas, place: str, file: str) -> dict[str, Document]:
+        """The documents of the service in ``file``, added to ``found``."""
+        try:
+            doc = document.read(file, paths.shown(file))
+        except DocumentError as error:
+            found.problems += error.problems
+            return {}
+        if place in found.documents:
+            found.problems.append(doc.problem("service_taken", ("id",), name=place.rpartition("/")[2]))
+            return {}
+        if "extends" in doc.mapping():
+            found.problems.append(doc.key_problem("nothing_to_extend", ("extends",), path=place, nearest=""))
+            return {}
+        added = {place: doc, **dict(derived.tools(found, place, doc))}
+        found.documents |= added
+        return added
+
+
+def read(file: str, server: str) -> Config:
+    """The configuration of ``server`` in ``file``. Raises SpecError with all that is wrong with its shape."""
+    try:
+        doc = document.read(file, paths.shown(file))
+    except DocumentError as error:
+        raise SpecError(error.problems) from error
+    if problems := metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", "config.yaml")):
+        raise SpecError(problems)
+    return Config(doc, os.path.dirname(os.path.abspath(file)), server)
+
+
+def _files(folder: str | None, problems: list[Problem]) -> list[str]:
+    """The files of ``folder``, sorted."""
+    if folder is None:
+        return []
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        shown = paths.shown(folder)
+        problems.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
+        return []
+    return [os.path.join(folder, name) for name in names if name.endswith(document.SUFFIXES) and name[0] != "."]
