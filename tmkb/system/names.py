@@ -44,7 +44,7 @@ def components(path: str) -> list[str]:
 def _name(part: str) -> str:
     written = part.encode()  # a UnicodeEncodeError is a ValueError
     name = os.fsdecode(_WRITTEN.sub(lambda match: bytes([int(match[1], 16)]), written))
-    if part in ("", ".") or shown(name) != part:
+    if part in ("", ".") or "\0" in name or shown(name) != part:
         raise ValueError(part)
     return name
 

@@ -108,12 +108,13 @@ class Walk:
                         run = [item for item in run if not item.name.startswith(".")]
                     if first:
                         run = [item for item in run if _order(item) >= first]
-                    run.sort(key=_order)
+                    run.sort(key=_order, reverse=True)
                     runs.append(run)
                     yield None
         except OSError as error:
             self.skipped.count(error)
-        yield from runs[0] if len(runs) == 1 else heapq.merge(*runs, key=_order)
+        parts = [_taken(run) for run in runs]
+        yield from parts[0] if len(parts) == 1 else heapq.merge(*parts, key=_order)
 
     def _enter(self, entry: Entry) -> int | None:
         """A descriptor of the folder that ``entry`` is, if it is one that can be entered."""
@@ -140,6 +141,12 @@ class _Level(NamedTuple):
     first: str  # the name that was looked at before, if any
     after: Sequence[str]  # the path from there on
     items: Iterator[os.DirEntry[str] | None]  # what is left
+
+
+def _taken(run: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+    """What is in ``run``, from its end on. Nothing is kept, because to let go of very many at once takes its time."""
+    while run:
+        yield run.pop()
 
 
 def _order(item: os.DirEntry[str]) -> str:

@@ -162,7 +162,7 @@ class Files:
         """Where something is, as it is told."""
         place: JsonObject = {"root": root, "path": path}
         if self.settings["show_host_path"]:
-            place["hostPath"] = os.path.normpath(os.path.join(self.roots[root], path))
+            place["hostPath"] = os.path.abspath(os.path.join(self.roots[root], path))
         return place
 
     def _read(
@@ -190,7 +190,7 @@ class Files:
                     yield Pause(0)
                     pace.go_on()
                 if pace.is_over():
-                    raise ToolError("timed_out", seconds=self.limits["seconds"])
+                    raise ToolError("hash_timed_out", seconds=self.limits["seconds"])
         except content.TooLarge:
             raise ToolError("too_large_to_hash", limit=self.limits["hash_bytes"]) from None
         except content.Changed:
@@ -229,11 +229,12 @@ def _criteria(query: Mapping[str, Any], limits: Mapping[str, Any]) -> Criteria:
     moments = _moment(query, "modifiedAfter", -math.inf), _moment(query, "modifiedBefore", math.inf)
     if moments[0] >= moments[1]:
         raise ToolError("empty_range", path="arguments.modifiedBefore", other="arguments.modifiedAfter")
-    exact = query.get("caseSensitive", False)
+    mode = query.get("mode", "glob")
+    match = _match(query["pattern"], mode, query.get("caseSensitive", mode != "substring"))
     words = None
     if "content" in query:
+        exact = query.get("caseSensitive", True)
         words = Words(query["content"], exact, limits["file_bytes"], limits["lines"], limits["line_characters"])
-    match = _match(query["pattern"], query.get("mode", "glob"), exact)
     return Criteria(match, "/" in query["pattern"], query.get("type", "file"), sizes, moments, words)
 
 

@@ -44,9 +44,9 @@ class Page:
             query, root, path, seen = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=="))
             if query != self.query or root not in roots or type(seen) is not int or not 0 <= seen < _MOST_SEEN:
                 raise ValueError(cursor)
-            after = names.components(str(path))
-        except (ValueError, TypeError, RecursionError):
-            raise ToolError("bad_cursor") from None
+            after = names.components(path)
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise ToolError("bad_cursor", path="arguments.cursor", received=cursor) from None
         self.root, self.path, self.seen = root, path, seen
         self.first = max(self.offset, seen)
         return after

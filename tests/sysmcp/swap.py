@@ -1,0 +1,22 @@
+"""Exchange two names as fast as it goes, as long as somebody holds the standard input open: `swap.py ONE OTHER`."""
+
+import ctypes
+import os
+import select
+import sys
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+
+
+def main(one, other):
+    """Exchange them."""
+    exchange = ctypes.CDLL(None, use_errno=True).renameat2
+    print("ready", flush=True)
+    while not select.select([0], [], [], 0)[0]:
+        for _ in range(1000):
+            if exchange(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) != 0:
+                raise OSError(ctypes.get_errno(), "renameat2")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

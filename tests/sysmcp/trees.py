@@ -1,0 +1,93 @@
+"""The provider of files with settings of a test's own, its operations run to their end, and trees for them."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tmkb import document, paths
+from tmkb.errors import ToolError
+from tmkb.providers.sysmcp.files import Files
+
+LIMITS = {
+    "seconds": 60,
+    "answer_bytes": 1 << 20,
+    "file_bytes": 1 << 20,
+    "hash_bytes": 1 << 26,
+    "lines": 3,
+    "line_characters": 200,
+}
+SWAP = os.path.join(os.path.dirname(__file__), "swap.py")
+ERRORS = document.read(os.path.join(paths.SCHEMAS, "servers", "sysmcp", "errors.yaml")).mapping()["errors"]
+
+
+def served(*, settings=None, limits=None, **roots):
+    """The provider with these roots."""
+    plain = {"symlinks": "never", "one_file_system": True, "show_host_path": False}
+    given = {**plain, **(settings or {}), "limits": {**LIMITS, **(limits or {})}}
+    return Files({**given, "roots": {name: str(path) for name, path in roots.items()}}, None)
+
+
+def run(running):
+    """What an operation gives at its end."""
+    while True:
+        try:
+            next(running)
+        except StopIteration as end:
+            return end.value
+
+
+def refused(running):
+    """The id of the error, and its fields, which are those that its sentence is promised."""
+    with pytest.raises(ToolError) as raised:
+        run(running)
+    assert set(raised.value.fields) == set(ERRORS[raised.value.error].get("fields", []))
+    return raised.value.error, raised.value.fields
+
+
+def search(files, pattern="*", **query):
+    """The answer, a whole page."""
+    return run(files.search(pattern=pattern, **query))
+
+
+def found(files, pattern="*", **query):
+    """The paths of what was found, in their order."""
+    return [each["path"] for each in search(files, pattern, **query)["files"]]
+
+
+def pages(files, by="cursor", between=lambda: None, **query):
+    """All that is found, page after page; ``between`` is called before each further one."""
+    told, beside = [], {}
+    while True:
+        page = run(files.search(**query, **beside))
+        told += page["files"]
+        if page["complete"]:
+            return told, page
+        beside = {"cursor": page["nextCursor"]} if by == "cursor" else {"offset": page["nextOffset"]}
+        between()
+
+
+def plant(folder, *names, text="inside\n"):
+    """Files of those paths, as bytes or text; a path that ends in a slash is a folder."""
+    for name in names:
+        path = os.path.join(os.fsencode(folder), os.fsencode(name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not path.endswith(b"/"):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+@contextlib.contextmanager
+def swapping(one, other):
+    """Somebody exchanges the two names all the time."""
+    process = subprocess.Popen(
+        [sys.executable, SWAP, str(one), str(other)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        process.stdout.readline()
+        yield
+        assert process.poll() is None
+    finally:
+        process.communicate()
