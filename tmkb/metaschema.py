@@ -46,13 +46,13 @@ def settings(provider: str) -> str:
 
 def paths_in(schema_file: str, value: JsonValue) -> Iterator[Path]:
     """Where texts of ``value`` stand that the schema says are paths of files: ``format: path``."""
-    yield from _marked(_schema(schema_file), value, ())
+    yield from dict.fromkeys(_marked(_schema(schema_file), value, ()))
 
 
 def _marked(schema: Any, value: Any, path: Path) -> Iterator[Path]:
     if isinstance(value, str) and schema.get("format") == "path":
         yield path
-    for inner in schema.get("anyOf", ()):
+    for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from _marked(inner, value, path)
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:

@@ -63,6 +63,26 @@ const query = {
   },
 };
 
+// Those of the server sysmcp: what the client takes for the result has the envelope in it.
+const system = {
+  async "six tools"() {
+    const data = async (name, args) => {
+      const { content, structuredContent, isError } = await call(name, args);
+      const envelope = JSON.parse(content[0].text);
+      assert.deepEqual(structuredContent, envelope);
+      assert.equal(isError, !envelope.success);
+      return envelope.success ? envelope.data : envelope.error.details.reason;
+    };
+    assert.deepEqual((await data("eventlog_list_logs")).logs.map(({ name }) => name), ["System"]);
+    assert.equal((await data("eventlog_query", { logName: "System", limit: 5 })).entries.length, 5);
+    assert.deepEqual((await data("fs_search", { pattern: "*.txt" })).files.map(({ path }) => path), ["motto.txt"]);
+    assert.equal((await data("fs_stat", { path: "motto.txt" })).size, 17);
+    assert.equal((await data("reg_read", { path: "HKLM\\SYSTEM\\Select" })).values[0].data, 1);
+    const change = { path: "HKLM\\SYSTEM\\Select", valueName: "Current", type: "REG_DWORD", data: 2 };
+    assert.equal(await data("reg_write", change), "ReadOnly");
+  },
+};
+
 const features = {
   async tools() {
     const { tools, nextCursor } = await client.listTools();
@@ -183,7 +203,9 @@ await client.connect(
 );
 console.log(`speaks ${client.getNegotiatedProtocolVersion()}`);
 const { tools } = await client.listTools();
-for (const [name, works] of Object.entries(tools.some(({ name }) => name === "tmkb_query") ? query : features)) {
+const others = { tmkb_query: query, reg_write: system };
+const other = tools.map(({ name }) => others[name]).find((found) => found);
+for (const [name, works] of Object.entries(other ?? features)) {
   await works();
   console.log(`${name} ok`);
 }

@@ -22,6 +22,7 @@ from tests.process import SERVE, HttpServer
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 AGENTS = os.path.join(HERE, "agents")
+FIXTURES = os.path.join(ROOT, "conformance", "sysmcp", "fixtures", "config.yaml")
 OLDER = ("mcp-1.30", "mcp==1.30.0")
 OLDER_PYTHON, MODULES = "a Python with the older client", "where the packages are"  # known when they are installed
 ANSWER = ["tmkb_query", "TMKB-AUTH-001", "Invalid language 'java'. Supported languages: python"]
@@ -96,11 +97,18 @@ USING = {  # these use every feature of the server everything; the older Python 
         ["Roots: []", "as a task: done", "This is the content of the static text resource.", "This is a simple prompt for testing."],
     ),
 }  # fmt: skip
+SYSTEM = {  # these call the six tools of the server sysmcp
+    f"{language}-system-{mode}": ([[*words, mode]], [f"speaks {revision}", "six tools ok"])
+    for language, words in {"python": PYTHON_MODES, "typescript": TYPESCRIPT_MODES}.items()
+    for mode, revision in MODES.items()
+}
 OVER_HTTP = {  # the same, over HTTP
-    f"{name}-http": commands for name, commands in (QUERYING | USING).items() if not name.startswith("inspector")
+    f"{name}-http": commands
+    for name, commands in (QUERYING | USING | SYSTEM).items()
+    if not name.startswith("inspector")
 }
 WORKERS = {"python-2026-07-28-http", "typescript-2026-07-28-http"}  # are served by two processes
-CLIENTS = RECORDED | QUERYING | USING | OVER_HTTP
+CLIENTS = RECORDED | QUERYING | USING | SYSTEM | OVER_HTTP
 AGENT = {"claude-code", "gemini-cli", "opencode"}
 
 
@@ -139,11 +147,13 @@ def run(name, home):
 @contextlib.contextmanager
 def served(name, log):
     """The words that tell a client how to reach its server: a command, or the address of one that runs."""
-    everything = ["--server", "everything"] if name.removesuffix("-http") in USING else []
+    arguments = ["--server", "everything"] if name.removesuffix("-http") in USING else []
+    if name.removesuffix("-http") in SYSTEM:
+        arguments = ["--server", "sysmcp", "--config", FIXTURES]
     if name not in OVER_HTTP:
-        yield [sys.executable, os.path.join(HERE, "tap.py"), log, *SERVE, *everything]
+        yield [sys.executable, os.path.join(HERE, "tap.py"), log, *SERVE, *arguments]
         return
-    with HttpServer(*everything, *(["--workers", "2"] if name in WORKERS else [])) as server:
+    with HttpServer(*arguments, *(["--workers", "2"] if name in WORKERS else [])) as server:
         yield [server.address]
 
 
