@@ -41,16 +41,14 @@ def plant(folder, folders, files):
 
 
 def driven(running):
-    """What an operation gives, how long it took, and the longest that it kept others waiting."""
-    begun = last = time.perf_counter()
-    longest = 0.0
+    """What an operation gives, how long it took, and the longest that it worked between two turns of others."""
+    begun, last, longest = time.perf_counter(), time.process_time(), 0.0
     while True:
         try:
             next(running)
         except StopIteration as end:
-            now = time.perf_counter()
-            return end.value, now - begun, max(longest, now - last)
-        now = time.perf_counter()
+            return end.value, time.perf_counter() - begun, max(longest, time.process_time() - last)
+        now = time.process_time()
         longest, last = max(longest, now - last), now
 
 
@@ -103,7 +101,7 @@ def main():
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as root:
         plant(root, arguments.folders, arguments.files)
         some = next(os.path.relpath(os.path.join(at, names[0]), root) for at, _, names in os.walk(root) if names)
-        print("| operation | target, ms | median, ms | longest step, ms |\n|---|---|---|---|")
+        print("| operation | target, ms | median, ms | longest step, ms of CPU |\n|---|---|---|---|")
         for name, target, median, longest in measure(root, some):
             print(f"| {name} | {f'< {target}' if target else ''} | {median * 1e3:.3f} | {longest * 1e3:.1f} |")
         print(f"| the barest walk with scandir | | {statistics.median(floor(root) for _ in range(5)) * 1e3:.3f} | |")

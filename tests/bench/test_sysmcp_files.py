@@ -1,0 +1,28 @@
+"""A search does not take many times as long as the barest walk of the same tree."""
+
+import time
+
+import pytest
+import sysmcp_files
+
+from tmkb.system import beneath
+
+
+def least(act):
+    """The least CPU time of some runs, which is what it takes without other people's work."""
+    runs = []
+    for _ in range(7):
+        begun = time.process_time()
+        act()
+        runs.append(time.process_time() - begun)
+    return min(runs)
+
+
+@pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+def test_a_search_beside_the_barest_walk(tmp_path):
+    sysmcp_files.plant(str(tmp_path), folders=200, files=5000)
+    files = sysmcp_files.Files({**sysmcp_files.SETTINGS, "roots": {"root": str(tmp_path)}}, None)
+    floor = least(lambda: sysmcp_files.floor(str(tmp_path)))
+
+    assert least(lambda: sysmcp_files.driven(files.search(pattern="*7.log"))) < 8 * floor
+    assert least(lambda: sysmcp_files.driven(files.search(pattern="**/*7.log"))) < 16 * floor
