@@ -95,6 +95,21 @@ def test_an_edit_keeps_all_else(mine, overlay, tmp_path):
     assert file.read_bytes().endswith(b"limits: {page_size: 50}   # few\r\n")
 
 
+def test_what_an_editor_hides_beside_a_file_is_no_schema(mine, tmp_path):
+    folder = tmp_path / "mine"
+    (folder / ".idea").mkdir(parents=True)
+    (folder / ".idea" / "misc.yaml").write_text("{")
+    (folder / ".errors.yaml").write_text("kind: ")
+    (folder / ".#errors.yaml").symlink_to("ada@desk.4711")  # as Emacs locks what is being edited
+
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}") == (
+        0,
+        f"{os.path.join('mine', 'errors.yaml')}: written.\n",
+        "",
+    )
+    assert mine("check")[0] == 0
+
+
 def test_lists_are_replaced_whole(mine, tmp_path):
     assert mine("remove", "tmkb:revisions.4")[0] == 0
     assert mine("remove", "tmkb:revisions[0]")[0] == 0

@@ -230,7 +230,7 @@ def _called(text: str, name: str) -> str:
 
 
 def _ignored(folder: str, files: list[str]) -> list[str]:
-    """What is no schema: all but documents, and in the packaged folder what nobody can replace."""
+    """What is no schema: what is hidden, all but documents, and in the packaged folder what nobody can replace."""
     packaged = ("meta", "templates", "problems.yaml") if os.path.samefile(folder, paths.SCHEMAS) else ()
-    found = [f for f in files if not f.endswith(document.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
-    return [*found, *packaged]
+    other = [f for f in files if not f.endswith(document.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
+    return [*other, *packaged, *(f for f in files if f.startswith("."))]
