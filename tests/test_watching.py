@@ -146,6 +146,17 @@ def test_a_folder_that_goes_and_comes_back(folder, watching, tmp_path):
     assert refused(watching) == "Back: nope"
 
 
+def test_a_folder_that_is_made_again_at_once(folder, watching):
+    watching.handshake()
+    for number in (1, 3, 5):  # the new folder often has the inode of the old one
+        shutil.rmtree(folder.path)
+        folder.write("errors", ERRORS.format(f"Made again {number}: {{tool}}"))
+        taken(watching, number)
+        folder.write("errors", ERRORS.format("Changed: {tool}"))
+        taken(watching, number + 1)
+        assert refused(watching) == "Changed: nope"
+
+
 def test_patterns_are_read_anew_and_one_that_is_broken_is_not_left_out(patterns, tmp_path):
     source = patterns("acme_auth_026") / "acme_auth_026"
     folder = tmp_path / "mine"
