@@ -140,7 +140,7 @@ class Watcher:
         return found
 
     def _replaced(self, changes: set[tuple[Change, str]]) -> bool:
-        """Whether other folders are there than are watched. One that is made again may have the number of the old one."""
+        """Whether other folders are there than are watched. One made again may have the number of the old one."""
         if self._present() != self.present:
             return True
         return any(change.name == "deleted" and os.path.isdir(path) for change, path in changes)
