@@ -71,6 +71,24 @@ def until(server, text, count=1):
     raise AssertionError((text, server.log))
 
 
+def eventually(holds):
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def children(process):
+    with open(f"/proc/{process}/task/{process}/children") as file:
+        return file.read().split()
+
+
+def alive(process):
+    with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as file:
+        return ") Z " not in file.read()
+    return False
+
+
 def taken(server, count=1):
     until(server, "is served from now on", count)
 
@@ -304,17 +322,13 @@ def test_without_watchfiles_it_says_what_to_install():
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="children are looked up in /proc")
-def test_nobody_watches_when_the_server_has_gone(folder, watching):
-    watching.handshake()
-    with open(f"/proc/{watching.process.pid}/task/{watching.process.pid}/children") as file:
-        (child,) = file.read().split()
-    watching.process.kill()
-    watching.process.wait()
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and os.path.isdir(f"/proc/{child}"):
-        with open(f"/proc/{child}/stat") as file:
-            if ") Z " in file.read():
-                break
-        time.sleep(0.05)
-    else:
-        assert not os.path.isdir(f"/proc/{child}")
+@pytest.mark.parametrize("go", [Server.end, lambda server: server.process.kill()], ids=["ends", "is killed"])
+def test_nobody_watches_or_checks_when_the_server_has_gone(folder, watching, go):
+    (watcher,) = children(watching.process.pid)
+    folder.write("errors", ERRORS.format("Checked when the server goes: {tool}"))
+    eventually(lambda: children(watcher))
+    checking = children(watcher)
+    go(watching)
+    watching.wait()
+
+    eventually(lambda: not any(alive(process) for process in [watcher, *checking]))

@@ -210,6 +210,7 @@ def _apart(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
     outlet, inlet = os.pipe()
     if (child := os.fork()) == 0:
         try:
+            os.close(outlet)  # so that nobody is left who could read, when the other process has gone
             good, told = work()
             with open(inlet, "wb") as pipe:
                 pipe.write(b"%d" % good + told)
