@@ -127,6 +127,31 @@ def test_an_inherited_key_is_removed_by_null(mine, tmp_path):
     assert mine("remove", "2025-11-25:methods.ping")[0] == 1
 
 
+def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
+    file = os.path.join("mine", "servers", "tmkb", "tools", "motto.yaml")
+    assert mine("new", "tool", "motto")[0] == 0
+
+    assert mine("remove", "motto", "--dry-run")[1].startswith(f"--- {file}\n+++ {os.devnull}\n")
+    assert mine("remove", "motto:") == (
+        1,
+        "",
+        "tmkb: motto: names a whole file. Add a colon, and the keys joined by dots.\n",
+    )
+    assert (tmp_path / file).exists()
+    assert mine("remove", "motto") == (0, f"{file}: removed.\n", "")
+    assert not (tmp_path / file).exists()
+
+
+def test_a_packaged_file_or_one_that_is_needed_is_not(mine, tmp_path):
+    assert "packaged files stay as they are" in mine("remove", "tmkb_query")[2]
+    assert mine("new", "revision", "2099-01-01")[0] == 0
+    assert mine("add", "tmkb:revisions", "2099-01-01")[0] == 0
+
+    status, _, err = mine("remove", "2099-01-01")
+    assert status == 2 and "2099-01-01" in err
+    assert (tmp_path / "mine" / "protocol" / "2099-01-01.yaml").exists()
+
+
 def test_json_files_are_edited_too(mine, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "errors.json").write_text('{\n  "kind": "errors",\n  "extends": "packaged"\n}\n')
