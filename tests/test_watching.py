@@ -295,11 +295,14 @@ def test_over_http_streams_hear_of_it(folder):
             listener.request("POST", "/mcp", body, headers)
             events = (json.loads(line[6:]) for line in listener.getresponse() if line.startswith(b"data: {"))
             assert next(events)["method"] == "notifications/subscriptions/acknowledged"
+            folder.write("servers/tmkb/server", PROMISING + 'version: "2"\n')  # which each result names, in `_meta`
+            taken(server)
             folder.write("servers/tmkb/tools/motto", MOTTO)
             assert next(events)["method"] == CHANGED
             names = [tool["name"] for tool in ask(server, "tools/list")[1]["result"]["tools"]]
-        assert names == ["motto", "tmkb_query"]
-        assert server.end() == 0
+            assert names == ["motto", "tmkb_query"]
+            assert server.end() == 0
+            assert "result" in next(events)  # and nothing before it
 
 
 def test_it_watches_alone():
