@@ -35,7 +35,8 @@ class Editor:
         self.state = {name: 0 for name in stamped.FILES if name != "extra"}
         self.done = collections.Counter()
         self.promised = collections.Counter()  # what has to be heard of lists
-        self.gaps = 0  # moments at which half of a change could have been noticed
+        self.gaps = 0  # moments at which half of a change could have been noticed, and found bad
+        self.halves = 0  # the same, and found good
         self.begin()
 
     def begin(self):
@@ -105,6 +106,7 @@ class Editor:
         way = self.rng.choice([folder.replace, folder.write, folder.write_in_pieces, folder.rename_around])
         if way == folder.rename_around:
             self.history.add({other: n for other, n in self.state.items() if other != name})
+            self.halves += 1
         self._expect({**self.state, name: self.number}, exact=way == folder.replace)
         way(name, stamped.text(name, self.number))
         return way
@@ -231,12 +233,15 @@ def _conclude(editor, running, status, early, late):
     good = sum(count for way, count in editor.done.items() if way.startswith("good"))
     bad = editor.done.total() - good
     assert status == 0
-    assert good <= running.told(NEW) <= good + editor.gaps
+    assert good <= running.told(NEW) <= good + editor.gaps + editor.halves
     assert bad <= running.told(BAD) <= bad + editor.gaps
     assert not running.told("Traceback") + running.told("watching has ended") + running.told("goes on with what")
     for client in running.listeners:
         more = client.heard - editor.promised
-        assert set(client.heard) <= set(stamped.LISTS) and more.total() <= editor.gaps, client.heard
+        assert set(client.heard) <= set(stamped.LISTS) and more.total() <= editor.halves, (
+            client.heard,
+            editor.promised,
+        )
     if early is not None:
         assert all(now <= 1.3 * then for now, then in zip(late.memory, early.memory, strict=True)), (early, late)
         assert all(now <= then + SESSIONS for now, then in zip(late.descriptors, early.descriptors, strict=True)), late
