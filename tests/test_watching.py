@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 
 import pytest
@@ -29,14 +28,18 @@ input: {type: object}
 ERRORS = 'kind: errors\nextends: packaged\nerrors: {{unknown_tool: {{message: "{}"}}}}\n'
 PROMISING = "kind: server\nextends: packaged\ncapabilities: {tools: {listChanged: true}}\n"
 CHANGED = "notifications/tools/list_changed"
-PATIENCE = 30.0  # seconds
+PATIENCE = TIMEOUT / 2
+procfs = pytest.mark.skipif(not os.path.isdir("/proc"), reason="children are looked up in /proc")
 
 
 class Folder:
     """A folder of schemas that a person edits."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, root):
+        self.path = root / "edited"
+        self.empty = root / "empty"
+        self.path.mkdir()
+        self.empty.mkdir()
 
     def write(self, place, text):
         target = self.path / f"{place}.yaml"
@@ -49,26 +52,47 @@ class Folder:
 
 @pytest.fixture
 def folder(tmp_path):
-    path = tmp_path / "edited"
-    path.mkdir()
-    return Folder(path)
+    return Folder(tmp_path)
+
+
+def watched(folder, serving=Server):
+    """A server of that folder, without a pattern: there is less to check when something changes."""
+    return serving("--watch", "--schemas", str(folder.path), "--patterns", str(folder.empty))
 
 
 @pytest.fixture
 def watching(folder):
-    """A server of that folder; `until` waits for so many lines of its log that hold a text."""
-    with Server("--watch", "--schemas", str(folder.path)) as server:
+    with watched(folder) as server:
         assert server.ask("ping")["result"] == {}  # it has begun
         yield server
 
 
 def until(server, text, count=1):
+    """Wait for so many lines of its log that hold ``text``."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if sum(text in line for line in list(server.log)) >= count:
             return
         time.sleep(0.02)
     raise AssertionError((text, server.log))
+
+
+def eventually(holds):
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def children(process):
+    with open(f"/proc/{process}/task/{process}/children") as file:
+        return file.read().split()
+
+
+def alive(process):
+    with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as file:
+        return ") Z " not in file.read()
+    return False
 
 
 def taken(server, count=1):
@@ -124,14 +148,29 @@ def test_what_is_broken_is_told_once_and_the_old_is_served_until_it_is_mended(fo
     folder.write("errors", ERRORS.format("Second: {name}"))
     until(watching, "is not served")
     assert refused(watching) == "First: nope"
-    folder.write("errors", ERRORS.format("Second: {name}"))  # the same mistake again
-    time.sleep(2)
     told = [line for line in watching.log if "The field 'name' is not supplied here" in line]
     assert len(told) == 1 and "edited/errors.yaml:3:34: " in told[0]
 
     folder.write("errors", ERRORS.format("Third: {tool}"))
     taken(watching, 2)
     assert refused(watching) == "Third: nope"
+    assert sum("is not served" in line for line in watching.log) == 1
+
+
+@procfs
+def test_the_same_mistake_again_is_not_told_again(folder, watching):
+    (watcher,) = children(watching.process.pid)
+    folder.write("errors", ERRORS.format("Wrong: {name}"))
+    until(watching, "is not served")
+
+    def checked_again():
+        folder.write("errors", ERRORS.format("Wrong: {name}"))
+        return children(watcher)
+
+    eventually(checked_again)
+    eventually(lambda: not children(watcher))
+    folder.write("errors", ERRORS.format("Right: {tool}"))
+    taken(watching)
     assert sum("is not served" in line for line in watching.log) == 1
 
 
@@ -144,6 +183,17 @@ def test_a_folder_that_goes_and_comes_back(folder, watching, tmp_path):
     folder.write("errors", ERRORS.format("Back: {tool}"))
     taken(watching)
     assert refused(watching) == "Back: nope"
+
+
+def test_a_folder_that_is_made_again_at_once(folder, watching):
+    watching.handshake()
+    for number in (1, 3, 5):  # the new folder often has the inode of the old one
+        shutil.rmtree(folder.path)
+        folder.write("errors", ERRORS.format(f"Made again {number}: {{tool}}"))
+        taken(watching, number)
+        folder.write("errors", ERRORS.format("Changed: {tool}"))
+        taken(watching, number + 1)
+        assert refused(watching) == "Changed: nope"
 
 
 def test_patterns_are_read_anew_and_one_that_is_broken_is_not_left_out(patterns, tmp_path):
@@ -170,7 +220,7 @@ def test_patterns_are_read_anew_and_one_that_is_broken_is_not_left_out(patterns,
 
 def test_clients_that_were_promised_it_hear_that_a_list_has_changed(folder):
     folder.write("servers/tmkb/server", PROMISING)
-    with Server("--watch", "--schemas", str(folder.path)) as server:
+    with watched(folder) as server:
         server.handshake()
         folder.write("errors", ERRORS.format("No {tool}"))  # which is in no list
         taken(server)
@@ -203,74 +253,49 @@ def test_a_client_whose_revision_is_gone_keeps_all_it_had(folder, watching):
 def test_an_operation_that_runs_ends_with_what_it_began_with(folder):
     tool = """
         kind: tool
-        name: slow
-        description: Takes its time.
+        name: patient
+        description: Waits for an answer.
         provider: script.steps
         steps:
-          - pause: 3
+          - ask:
+              as: user
+              method: elicitation/create
+              params: {{message: Now?, requestedSchema: {{type: object, properties: {{}}}}}}
           - return: {text}
         input: {{type: object}}
         log: {{fields: [], message: "{text} was said"}}
         """
-    folder.write("servers/tmkb/tools/slow", tool.format(text="Old"))
-    with Server("--watch", "--schemas", str(folder.path)) as server:
-        server.handshake()
-        server.send({"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {"name": "slow"}})
-        folder.write("servers/tmkb/tools/slow", tool.format(text="New"))
+    folder.write("servers/tmkb/tools/patient", tool.format(text="Old"))
+    with watched(folder) as server:
+        server.ask("initialize", protocolVersion="2025-11-25", capabilities={"elicitation": {}})
+        server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        asked = server.ask("tools/call", "patient", name="patient")
+        folder.write("servers/tmkb/tools/patient", tool.format(text="New"))
         taken(server)
         assert server.ask("ping", "ping")["id"] == "ping"
 
+        server.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {}}})
         assert server.read()["result"]["content"][0]["text"] == "Old"
-        until(server, "[req_id=slow] Old was said")
-        assert server.ask("tools/call", name="slow")["result"]["content"][0]["text"] == "New"
-
-
-def test_every_answer_is_whole_and_of_one_version_while_files_change(folder):
-    def version(number):
-        wrong = "{" if number % 3 == 2 else ""
-        folder.write("errors", ERRORS.format(f"Version {number}: {{tool}}") + wrong)
-
-    version(0)
-    with Server("--watch", "--schemas", str(folder.path)) as server:
-        server.handshake()
-
-        def edit():
-            for number in range(1, 5):
-                version(number)
-                until(server, "served", number)  # or not
-
-        editor = threading.Thread(target=edit)
-        editor.start()
-        seen, count = [], 0
-        while editor.is_alive():
-            ids = range(count, count := count + 50)
-            server.send(
-                *({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": str(id)}} for id in ids)
-            )
-            for id in ids:
-                answer = server.read()
-                text, _, name = answer["error"]["message"].partition(": ")
-                assert (answer["id"], name) == (id, str(id))
-                seen.append(int(text.removeprefix("Version ")))
-
-    assert seen == sorted(seen)  # never an older one again
-    assert {0, 1, 3} <= set(seen) <= {0, 1, 3, 4}
+        until(server, "[req_id=patient] Old was said")
 
 
 def test_over_http_streams_hear_of_it(folder):
     pytest.importorskip("uvicorn")
     folder.write("servers/tmkb/server", PROMISING)
-    with HttpServer("--watch", "--schemas", str(folder.path)) as server:
+    with watched(folder, HttpServer) as server:
         body, headers = alone("subscriptions/listen", notifications={"toolsListChanged": True})
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as listener:
             listener.request("POST", "/mcp", body, headers)
             events = (json.loads(line[6:]) for line in listener.getresponse() if line.startswith(b"data: {"))
             assert next(events)["method"] == "notifications/subscriptions/acknowledged"
+            folder.write("servers/tmkb/server", PROMISING + 'version: "2"\n')  # which each result names, in `_meta`
+            taken(server)
             folder.write("servers/tmkb/tools/motto", MOTTO)
             assert next(events)["method"] == CHANGED
             names = [tool["name"] for tool in ask(server, "tools/list")[1]["result"]["tools"]]
-        assert names == ["motto", "tmkb_query"]
-        assert server.end() == 0
+            assert names == ["motto", "tmkb_query"]
+            assert server.end() == 0
+            assert "result" in next(events)  # and nothing before it
 
 
 def test_it_watches_alone():
@@ -292,18 +317,14 @@ def test_without_watchfiles_it_says_what_to_install():
     assert b"pip install 'tmkb[watch]'" in done.stderr
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc"), reason="children are looked up in /proc")
-def test_nobody_watches_when_the_server_has_gone(folder, watching):
-    watching.handshake()
-    with open(f"/proc/{watching.process.pid}/task/{watching.process.pid}/children") as file:
-        (child,) = file.read().split()
-    watching.process.kill()
-    watching.process.wait()
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and os.path.isdir(f"/proc/{child}"):
-        with open(f"/proc/{child}/stat") as file:
-            if ") Z " in file.read():
-                break
-        time.sleep(0.05)
-    else:
-        assert not os.path.isdir(f"/proc/{child}")
+@procfs
+@pytest.mark.parametrize("go", [Server.end, lambda server: server.process.kill()], ids=["ends", "is killed"])
+def test_nobody_watches_or_checks_when_the_server_has_gone(folder, watching, go):
+    (watcher,) = children(watching.process.pid)
+    folder.write("errors", ERRORS.format("Checked when the server goes: {tool}"))
+    eventually(lambda: children(watcher))
+    checking = children(watcher)
+    go(watching)
+    watching.wait()
+
+    eventually(lambda: not any(alive(process) for process in [watcher, *checking]))

@@ -95,6 +95,21 @@ def test_an_edit_keeps_all_else(mine, overlay, tmp_path):
     assert file.read_bytes().endswith(b"limits: {page_size: 50}   # few\r\n")
 
 
+def test_what_an_editor_hides_beside_a_file_is_no_schema(mine, tmp_path):
+    folder = tmp_path / "mine"
+    (folder / ".idea").mkdir(parents=True)
+    (folder / ".idea" / "misc.yaml").write_text("{")
+    (folder / ".errors.yaml").write_text("kind: ")
+    (folder / ".#errors.yaml").symlink_to("ada@desk.4711")  # as Emacs locks what is being edited
+
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}") == (
+        0,
+        f"{os.path.join('mine', 'errors.yaml')}: written.\n",
+        "",
+    )
+    assert mine("check")[0] == 0
+
+
 def test_lists_are_replaced_whole(mine, tmp_path):
     assert mine("remove", "tmkb:revisions.4")[0] == 0
     assert mine("remove", "tmkb:revisions[0]")[0] == 0
@@ -110,6 +125,31 @@ def test_an_inherited_key_is_removed_by_null(mine, tmp_path):
     assert text(tmp_path, "protocol/2025-11-25.yaml").endswith("methods:\n  ping: null\n")
     assert mine("get", "2025-11-25:methods.ping")[0] == 1
     assert mine("remove", "2025-11-25:methods.ping")[0] == 1
+
+
+def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
+    file = os.path.join("mine", "servers", "tmkb", "tools", "motto.yaml")
+    assert mine("new", "tool", "motto")[0] == 0
+
+    assert mine("remove", "motto", "--dry-run")[1].startswith(f"--- {file}\n+++ {os.devnull}\n")
+    assert mine("remove", "motto:") == (
+        1,
+        "",
+        "tmkb: motto: names a whole file. Add a colon, and the keys joined by dots.\n",
+    )
+    assert (tmp_path / file).exists()
+    assert mine("remove", "motto") == (0, f"{file}: removed.\n", "")
+    assert not (tmp_path / file).exists()
+
+
+def test_a_packaged_file_or_one_that_is_needed_is_not(mine, tmp_path):
+    assert "packaged files stay as they are" in mine("remove", "tmkb_query")[2]
+    assert mine("new", "revision", "2099-01-01")[0] == 0
+    assert mine("add", "tmkb:revisions", "2099-01-01")[0] == 0
+
+    status, _, err = mine("remove", "2099-01-01")
+    assert status == 2 and "2099-01-01" in err
+    assert (tmp_path / "mine" / "protocol" / "2099-01-01.yaml").exists()
 
 
 def test_json_files_are_edited_too(mine, tmp_path):

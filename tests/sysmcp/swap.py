@@ -11,7 +11,8 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 def main(one, other):
     """Exchange them."""
     exchange = ctypes.CDLL(None, use_errno=True).renameat2
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     while not select.select([0], [], [], 0)[0]:
         for _ in range(1000):
             if exchange(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) != 0:

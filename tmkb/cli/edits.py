@@ -25,7 +25,7 @@ _ABOUT = {
     "get": "show one value, and the file and line it comes from",
     "set": "give a value that is there another one",
     "add": "add a key that is not there, or an entry to a list",
-    "remove": "take a key or an entry away",
+    "remove": "take a key or an entry away, or, without KEY, a whole file of your own",
 }
 
 
@@ -83,6 +83,8 @@ def _change(args: argparse.Namespace) -> int:
     if (target := _target(args, found)) is None:
         return 1
     place, path = target
+    if args.edit == "remove" and ":" not in args.path:
+        return _keep(args, mine, mine.taken(place), None, found)
     up = overlay.missing(found, place, path[:-1])
     if up or not path:
         output.fail(problems.sentence(up or Problem("no_keys", args.path, name=args.path)))
@@ -117,20 +119,22 @@ def _eject(args: argparse.Namespace) -> int:
     return _keep(args, mine, file, text, _read([args.folder]) if os.path.isdir(args.folder) else found)
 
 
-def _keep(args: argparse.Namespace, mine: Overlay, file: str, text: str, found: Schemas) -> int:
-    """Say what differs, or make it so. Raises SpecError where the result is not valid."""
+def _keep(args: argparse.Namespace, mine: Overlay, file: str, text: str | None, found: Schemas) -> int:
+    """Say what differs, or make it so; a file without ``text`` goes. Raises SpecError where the result is not valid."""
     faults = mine.faults(file, text, found.problems)
     shown, before = paths.shown(file), ""
     if os.path.exists(file):
         with open(file, encoding="utf-8", newline="") as source:
             before = source.read()
-    lines = difflib.unified_diff(_lines(before), _lines(text), shown if before else os.devnull, shown)
+    names = shown if before else os.devnull, os.devnull if text is None else shown
+    lines = difflib.unified_diff(_lines(before), _lines(text or ""), *names)
     diff = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     if faults:
         raise SpecError(faults)
     if not args.dry_run and text != before:
         edit.save(file, text)
-    said = diff if args.dry_run else f"{shown}: {'written' if text != before else 'as it was'}."
+    done = "removed" if text is None else "written" if text != before else "as it was"
+    said = diff if args.dry_run else f"{shown}: {done}."
     value = {"file": shown, "changed": text != before, "written": not args.dry_run and text != before, "diff": diff}
     output.write(args, value, output.code(said, "diff") if said else "Nothing would differ.")
     return 0

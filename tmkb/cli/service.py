@@ -115,6 +115,7 @@ def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
     if (child := os.fork()) == 0:
         status = 1
         try:
+            os.close(outlet)  # so that nobody is left who could read, when the other process has gone
             with open(inlet, "wb") as pipe:
                 pipe.write(made(request, caching).packed())
             status = 0

@@ -14,13 +14,16 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmkb import cache, paths
 from tmkb.cli import service
 from tmkb.cli.service import Service
 from tmkb.errors import Problem, SpecError
 from tmkb.runtime import Runtime, Sent
+
+if TYPE_CHECKING:
+    from watchfiles import Change
 
 _HEAD = struct.Struct(">?Q")  # whether it is good, and how many bytes follow
 _LOOK = 500  # milliseconds after which to see whether the server, and the folders, are still there
@@ -125,7 +128,7 @@ class Watcher:
             if changes or due or self._newest() >= self.began:
                 self._check()
             due, self.began = False, float("inf")
-            if self._present() != self.present:
+            if self._replaced(changes):
                 return
 
     def _gone(self) -> bool:
@@ -140,6 +143,12 @@ class Watcher:
             except OSError:
                 continue
         return found
+
+    def _replaced(self, changes: set[tuple[Change, str]]) -> bool:
+        """Whether other folders are there than are watched. One made again may have the number of the old one."""
+        if self._present() != self.present:
+            return True
+        return any(change.name == "deleted" and os.path.isdir(path) for change, path in changes)
 
     def _newest(self) -> float:
         """When something was changed last."""
@@ -206,6 +215,7 @@ def _apart(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
     outlet, inlet = os.pipe()
     if (child := os.fork()) == 0:
         try:
+            os.close(outlet)  # so that nobody is left who could read, when the other process has gone
             good, told = work()
             with open(inlet, "wb") as pipe:
                 pipe.write(b"%d" % good + told)

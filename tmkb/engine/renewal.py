@@ -49,7 +49,7 @@ def _changed(before: Spec, after: Spec, revision: str) -> Iterator[str]:
 
 
 def _pages(spec: Spec, revision: str, name: str) -> Iterator[Any]:
-    """Every page of a list, as its method answers."""
+    """Every page of a list, as its method answers, without what is said of the answer itself."""
     spoken = spec["revisions"][revision]
     connection = Connection(spec, {})
     cursor: JsonObject = {}
@@ -57,7 +57,7 @@ def _pages(spec: Spec, revision: str, name: str) -> Iterator[Any]:
         handler = dispatch.handler(spoken["methods"][name]["handler"])
         effects = handler(connection, spoken, Request(0, name, cursor))
         result: Any = next(message.decode(each.message) for each in effects if isinstance(each, Send))
-        yield result["result"]
+        yield {key: value for key, value in result["result"].items() if key != "_meta"}
         if "nextCursor" not in result["result"]:
             return
         cursor = {"cursor": result["result"]["nextCursor"]}

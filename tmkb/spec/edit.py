@@ -241,8 +241,11 @@ def replace(file: str, path: Path, value: JsonValue) -> None:
     save(file, text.getvalue())
 
 
-def save(file: str, text: str) -> None:
-    """Make ``text`` the content of ``file``: at once or not at all."""
+def save(file: str, text: str | None) -> None:
+    """Make ``text`` the content of ``file``, at once or not at all; None: the file goes."""
+    if text is None:
+        os.unlink(file)
+        return
     folder = os.path.dirname(file) or "."
     os.makedirs(folder, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")

@@ -49,6 +49,13 @@ class Overlay:
         files = [os.path.join(self.folder, place + suffix) for suffix in document.SUFFIXES]
         return next((file for file in files if os.path.exists(file)), files[0])
 
+    def taken(self, place: str) -> str:
+        """The file of ``place`` in the folder. Raises SpecError where there is none."""
+        file = self.file(place)
+        if not os.path.exists(file):
+            raise SpecError([Problem("no_own_file", paths.shown(file))])
+        return file
+
     def own(self, place: str) -> Text:
         """The text of that file; where there is none, the beginning of one that changes what lies under it."""
         file = self.file(place)
@@ -76,8 +83,8 @@ class Overlay:
             _put(text, path, value, doc.value)
         return text
 
-    def check(self, file: str, text: str) -> Schemas:
-        """What all schemas would be, and what would be wrong with them, if ``file`` held ``text``."""
+    def check(self, file: str, text: str | None) -> Schemas:
+        """What all schemas would be, and what would be wrong with them, if ``file`` held ``text``, or were gone."""
         with tempfile.TemporaryDirectory() as scratch:
             if os.path.isdir(self.folder):
                 shutil.copytree(self.folder, scratch, dirs_exist_ok=True, ignore=_ignored)
@@ -88,7 +95,7 @@ class Overlay:
                 problem.file = problem.file.replace(paths.shown(scratch), paths.shown(self.folder), 1)
             return found
 
-    def faults(self, file: str, text: str, known: Sequence[Problem] = ()) -> list[Problem]:
+    def faults(self, file: str, text: str | None, known: Sequence[Problem] = ()) -> list[Problem]:
         """What would be wrong that was not before."""
         old = {(p.file, p.rule, str(p.fields)) for p in known}
         return [p for p in self.check(file, text).problems if (p.file, p.rule, str(p.fields)) not in old]
@@ -230,7 +237,7 @@ def _called(text: str, name: str) -> str:
 
 
 def _ignored(folder: str, files: list[str]) -> list[str]:
-    """What is no schema: all but documents, and in the packaged folder what nobody can replace."""
+    """What is no schema: what is hidden, all but documents, and in the packaged folder what nobody can replace."""
     packaged = ("meta", "templates", "problems.yaml") if os.path.samefile(folder, paths.SCHEMAS) else ()
-    found = [f for f in files if not f.endswith(document.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
-    return [*found, *packaged]
+    other = [f for f in files if not f.endswith(document.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
+    return [*other, *packaged, *(f for f in files if f.startswith("."))]

@@ -225,7 +225,10 @@ def _places(folders: Sequence[str]) -> list[str]:
 
 
 def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
-    """(place, file) of every document below ``folder``, sorted; a place is the path in it without the suffix."""
+    """(place, file) of every document below ``folder``, sorted; a place is the path in it without the suffix.
+
+    What is hidden is none of ours: editors leave locks and copies beside a file that is open.
+    """
 
     def note(error: OSError) -> None:
         shown = paths.shown(str(error.filename))
@@ -233,9 +236,10 @@ def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
             problems.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
 
     found = []
-    for root, _, files in os.walk(folder, onerror=note):
+    for root, inside, files in os.walk(folder, onerror=note):
+        inside[:] = [name for name in inside if not name.startswith(".")]
         for file in files:
             stem, suffix = os.path.splitext(os.path.join(root, file))
-            if suffix in document.SUFFIXES:
+            if suffix in document.SUFFIXES and not file.startswith("."):
                 found.append((os.path.relpath(stem, folder).replace(os.sep, "/"), os.path.join(root, file)))
     return sorted(found)

@@ -1,0 +1,271 @@
+"""Requests by the thousand while the files that are served change by the hundred, well and badly, in every way there is.
+
+    python -m tests.soak.run [--requests 10000] [--changes 500] [--seed 0] [--over stdio,http]
+
+A server that watches runs over stdio, then over HTTP with several clients. Each request has to be answered once, whole,
+from one state that the files have been in, and never from an older one than has been seen; clients have to hear of lists
+that have changed, and of no others; what is bad has to be told once. Ends with 1 where any of it does not hold.
+"""
+
+import argparse
+import collections
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+
+from tests.process import TIMEOUT, HttpServer, Server
+from tests.soak import clients, stamped
+
+NEW = "is served from now on"
+BAD = "is not served"
+SESSIONS = 4
+
+
+class Editor:
+    """Changes the folder, and waits each time until the server has noticed: somebody is served it, or the log tells."""
+
+    def __init__(self, folder, history, rng):
+        self.folder = folder
+        self.history = history
+        self.rng = rng
+        self.number = 0
+        self.state = {name: 0 for name in stamped.FILES if name != "extra"}
+        self.done = collections.Counter()
+        self.promised = collections.Counter()  # what has to be heard of lists
+        self.gaps = 0  # moments at which half of a change could have been noticed, and found bad
+        self.halves = 0  # the same, and found good
+        self.begin()
+
+    def begin(self):
+        self.history.add(self.state)
+        self.folder.build(self.state)
+
+    def change(self, running):
+        """A good change, or a bad one and then a good one in its place."""
+        if self.rng.random() < 0.4:
+            spoiled = self._spoil(running)
+            self._mend(running, spoiled)
+        else:
+            self._mend(running, None)
+
+    def _spoil(self, running):
+        """Make something bad; the name of the file, None where it was the folder."""
+        self.number += 1
+        before, gaps = running.told(BAD), self.gaps
+        name = self.rng.choice([*self.state, None])
+        how = self.rng.choice([*stamped.SPOILED])
+        if name is None:
+            how, way = "no folder", None
+            self.folder.take_away()
+            self.gaps += 1
+        else:
+            good = stamped.text(name, self.number)
+            bad = stamped.SPOILED[how](good)
+            if bad == good:
+                bad = good + b"[]\n"
+            way = self.rng.choice([self.folder.replace, self.folder.write])
+            way(name, bad)
+            self.gaps += way == self.folder.write
+        running.until(lambda: running.told(BAD) > before, f"{how}: {name}, {way}")
+        assert running.told(BAD) - before <= 1 + self.gaps - gaps, "told more than once"
+        self.done[f"bad: {how}"] += 1
+        return name
+
+    def _mend(self, running, spoiled):
+        """Make something good, and of what is bad first of all."""
+        self.number += 1
+        whole = spoiled is None and not os.path.isdir(self.folder.path)
+        if whole or self.rng.random() < 0.2:
+            way = self.rng.choice([self.folder.swap, self.folder.rebuild])
+            self._expect(dict.fromkeys(self.state, self.number), exact=False)
+            way(self.state)
+        elif spoiled is None and self.rng.random() < 0.2:
+            way = self._toggle()
+        else:
+            way = self._edit(spoiled or self.rng.choice([*self.state]))
+        wanted = len(self.history.states) - 1
+        running.until(lambda: self.history.seen >= wanted, f"{way.__name__} seen, {self.state}")
+        running.until(lambda: all(client.heard >= self.promised for client in running.listeners), "lists heard of")
+        self.done[f"good: {way.__name__}"] += 1
+
+    def _toggle(self):
+        """A tool more, or one less."""
+        if "extra" in self.state:
+            self._expect({name: n for name, n in self.state.items() if name != "extra"})
+            self.folder.remove("extra")
+            return self.folder.remove
+        self._expect({**self.state, "extra": self.number})
+        self.folder.replace("extra", stamped.text("extra", self.number))
+        return self.folder.replace
+
+    def _edit(self, name):
+        folder = self.folder
+        way = self.rng.choice([folder.replace, folder.write, folder.write_in_pieces, folder.rename_around])
+        if way == folder.rename_around:
+            self.history.add({other: n for other, n in self.state.items() if other != name})
+            self.halves += 1
+        self._expect({**self.state, name: self.number}, exact=way == folder.replace)
+        way(name, stamped.text(name, self.number))
+        return way
+
+    def _expect(self, state, exact=True):
+        """``state`` is about to come; clients have to hear what it changes in lists."""
+        for notification, names in stamped.LISTS.items():
+            self.promised[notification] += any(state.get(name) != self.state.get(name) for name in names)
+        self.gaps += not exact
+        self.state = state
+        self.history.add(state)
+
+
+class Running:
+    """A server, its clients, each in a thread of its own, and what went wrong there."""
+
+    def __init__(self, server, asking, listeners):
+        self.server = server
+        self.asking = asking
+        self.listeners = listeners
+        self.failures = []
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self._ask, args=(client,), daemon=True) for client in asking]
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self):
+        """Let each client finish what it has begun. Raises what went wrong in any of them."""
+        self.over.set()
+        for thread in self.threads:
+            thread.join(TIMEOUT)
+        self.check()
+
+    def check(self):
+        if self.failures:
+            raise self.failures[0]
+
+    def answered(self):
+        return sum((client.answered for client in self.asking), collections.Counter())
+
+    def told(self, sentence):
+        """How often the log says ``sentence``."""
+        return sum(sentence in line for line in [*self.server.log])
+
+    def until(self, holds, about):
+        """Wait until ``holds``."""
+        deadline = time.monotonic() + TIMEOUT
+        while not holds():
+            self.check()
+            assert time.monotonic() < deadline, (about, self.server.log[-5:])
+            time.sleep(0.01)
+
+    def _ask(self, client):
+        try:
+            while not self.over.is_set():
+                client.turn()
+            client.finish()
+        except BaseException as error:  # told by whoever waits
+            self.failures.append(error)
+
+
+class Vitals:
+    """What a server and the process that watches for it hold: memory in MB, and descriptors."""
+
+    def __init__(self, pid):
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            pids = [pid, *map(int, file.read().split())]
+        self.memory = [_memory(each) for each in pids]
+        self.descriptors = [len(os.listdir(f"/proc/{each}/fd")) for each in pids]
+
+    def __str__(self):
+        return f"{' + '.join(f'{held:.1f}' for held in self.memory)} MB, {self.descriptors} descriptors"
+
+
+def soak(over, requests, changes, seed=0):
+    """Do it all; a report by heading. Raises AssertionError where something does not hold."""
+    rng, history = random.Random(seed), stamped.History()
+    with tempfile.TemporaryDirectory() as root:
+        folder = stamped.Folder(root)
+        editor = Editor(folder, history, rng)
+        arguments = ["--server", "soak", "--schemas", folder.path, "--watch"]
+        with Server(*arguments) if over == "stdio" else HttpServer(*arguments) as server:
+            if over == "stdio":
+                asking = listeners = [clients.Piped(server, history, random.Random(seed))]
+            else:
+                asking = [clients.Sessions(server.port, history, random.Random(seed + n)) for n in range(SESSIONS)]
+                listeners = [clients.Listener(server.port, history, modern) for modern in (False, True)]
+            running = Running(server, asking, listeners)
+            began = time.monotonic()
+            running.start()
+            early = _edits(editor, running, changes)
+            running.until(lambda: running.answered().total() >= requests, "requests")
+            late = Vitals(server.process.pid) if early else None
+            running.stop()
+            status = server.end() if over == "http" else server.end()[1]
+            for client in listeners:
+                client.finish()
+        _conclude(editor, running, status, early, late)
+    return {
+        "changes": dict(sorted(editor.done.items())),
+        "requests": dict(sorted(running.answered().items())),
+        "heard of": [dict(client.heard) for client in listeners],
+        "seconds": round(time.monotonic() - began, 1),
+        "slowest answer, seconds": round(max(client.slowest for client in asking), 3),
+        "early": str(early),
+        "late": str(late),
+    }
+
+
+def _edits(editor, running, changes):
+    """Make the changes; what the server held after a quarter of them."""
+    early = None
+    while editor.done.total() < changes:
+        editor.change(running)
+        if early is None and editor.done.total() >= changes / 4 and os.path.isdir("/proc"):
+            early = Vitals(running.server.process.pid)
+    return early
+
+
+def _conclude(editor, running, status, early, late):
+    """Hold what there is in the end against what was done."""
+    good = sum(count for way, count in editor.done.items() if way.startswith("good"))
+    bad = editor.done.total() - good
+    assert status == 0
+    assert good <= running.told(NEW) <= good + editor.gaps + editor.halves
+    assert bad <= running.told(BAD) <= bad + editor.gaps
+    assert not running.told("Traceback") + running.told("watching has ended") + running.told("goes on with what")
+    for client in running.listeners:
+        more = client.heard - editor.promised
+        assert set(client.heard) <= set(stamped.LISTS) and more.total() <= editor.halves, (
+            client.heard,
+            editor.promised,
+        )
+    if early is not None:
+        assert all(now <= 1.3 * then for now, then in zip(late.memory, early.memory, strict=True)), (early, late)
+        assert all(now <= then + SESSIONS for now, then in zip(late.descriptors, early.descriptors, strict=True)), late
+
+
+def _memory(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+
+
+def main():
+    """Soak as the command line says, and print the report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=10_000, help="at least so many")
+    parser.add_argument("--changes", type=int, default=500, help="at least so many")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--over", default="stdio,http")
+    args = parser.parse_args()
+    for over in args.over.split(","):
+        print(f"over {over}")
+        for heading, value in soak(over, args.requests, args.changes, args.seed).items():
+            print(f"  {heading}: {value}")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
