@@ -33,7 +33,7 @@ _EPOCH = datetime.datetime(1601, 1, 1, tzinfo=datetime.UTC)
 class Hive:
     """A hive that can be read; `is_dirty` where its last change was not completed. Raises Corrupt."""
 
-    def __init__(self, data: bytes, most: int) -> None:
+    def __init__(self, data: bytearray, most: int) -> None:
         """``most``: cells that may be looked at."""
         if len(data) <= _HEADER:
             raise Corrupt

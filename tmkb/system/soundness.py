@@ -21,7 +21,7 @@ _NONE = 0xFFFFFFFF
 _INLINE = 0x80000000
 
 
-def check(data: bytes, trail: Sequence[Key]) -> None:
+def check(data: bytearray, trail: Sequence[Key]) -> None:
     """That of the keys of ``trail``, and of what the last of them has. Raises Corrupt."""
     try:
         cells = _Cells(data)
@@ -81,7 +81,7 @@ def _listed(cells: _Cells, place: int) -> Iterator[int]:
 class _Cells:
     """The cells of a hive, by the places that the hive has for them. Methods raise Corrupt and struct.error."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytearray) -> None:
         self.data = data
         self.taken: set[int] = set()
         self.starts: dict[int, int] = {}  # page → where its bin begins
@@ -117,7 +117,7 @@ class _Cells:
 
     def kind(self, place: int) -> bytes:
         """The two letters that a cell begins with."""
-        return self.data[place + _BASE + 4 : place + _BASE + 6]
+        return bytes(self.data[place + _BASE + 4 : place + _BASE + 6])
 
     def number(self, place: int, at: int) -> int:
         """The four bytes at ``at`` of a cell."""

@@ -34,6 +34,8 @@ OPERATIONS: dict[str, tuple[str, ...]] = {"read": (), "write": ()}
 FACTS: tuple[str, ...] = ()
 FOLDERS = False
 
+_SETTLED = 2.0  # seconds after which a further change of a file shows in its times, however coarse they are
+
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
     """None: hives are read when they are asked for."""
@@ -53,6 +55,7 @@ class Hives:
         self.settings = settings
         self.audit = Audit(settings.get("audit"))
         mounts = [(keypath.parse(name), file) for name, file in settings["mounts"].items()]
+        self.kept: tuple[tuple[int, ...] | None, bytearray] = None, bytearray()  # the hive that was read last
         self.mounts = sorted(mounts, key=lambda mount: len(mount[0]), reverse=True)
         self.denied, self.excepted, self.writable = (
             [keypath.parse(path) for path in settings[key]] for key in ("deny", "read_allow", "write_allow")
@@ -209,11 +212,19 @@ class Hives:
     def _opened(self, file: str) -> Generator[Pause, None, Hive]:
         descriptor = plainfile.open_plain(file)
         try:
-            return self._hive((yield from plainfile.read(descriptor, self.settings["hive_bytes"])))
+            status = os.fstat(descriptor)
+            identity = plainfile.identity(status)
+            if self.kept[0] != identity:
+                self.kept = None, bytearray()
+                data = yield from plainfile.read(descriptor, self.settings["hive_bytes"])
+                if len(data) > self.settings["kept_bytes"] or time.time() - status.st_mtime < _SETTLED:
+                    return self._hive(data)
+                self.kept = identity, data
+            return self._hive(self.kept[1])
         finally:
             os.close(descriptor)
 
-    def _hive(self, data: bytes) -> Hive:
+    def _hive(self, data: bytearray) -> Hive:
         from tmkb.system import hive
 
         return hive.Hive(data, self.settings["cells"])
