@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from tmkb.providers.registry import Prepared
     from tmkb.system.audit import Call
     from tmkb.system.hive import Hive, Key, Value
+    from tmkb.system.live import Live
     from tmkb.system.replacement import Replacement
     from tmkb.values import JsonObject, JsonValue
+
+    _Place = tuple[tuple[str, ...], str | None, list[str]]  # a mount, its file, the names below it
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"read": (), "write": ()}
 FACTS: tuple[str, ...] = ()
@@ -54,7 +57,8 @@ class Hives:
         """Needs no parts."""
         self.settings = settings
         self.audit = Audit(settings.get("audit"))
-        mounts = [(keypath.parse(name), file) for name, file in settings["mounts"].items()]
+        named = dict.fromkeys(keypath.ROOTS.values()) if settings["mounts"] == "live" else settings["mounts"]
+        mounts = [(keypath.parse(name), file) for name, file in named.items()]  # no file: the live registry
         self.kept: tuple[tuple[int, ...] | None, bytearray] = None, bytearray()  # the hive that was read last
         self.mounts = sorted(mounts, key=lambda mount: len(mount[0]), reverse=True)
         self.denied, self.excepted, self.writable = (
@@ -90,7 +94,7 @@ class Hives:
     def _read(self, asked: Mapping[str, Any], call: Call) -> Generator[Pause, None, JsonObject]:
         mount, file, names = self._place(asked["path"])
         with _told(keypath.joined(mount)):
-            hive = yield from self._opened(file)
+            hive = (yield from self._opened(file)) if file else self._live(mount[0])
             trail = yield from hive.trail((yield from hive.resolve(names)))
             key = trail[-1]
             if len(trail) <= len(names):
@@ -138,6 +142,8 @@ class Hives:
         mount, file, names = self._place(asked["path"], self.writable)
         asked_change = change.Change(asked)
         with _told(keypath.joined(mount)):
+            if file is None:
+                return (yield from self._write_live(asked_change, mount[0], names, call))
             from tmkb.system import hivex
 
             hivex.require()
@@ -149,6 +155,26 @@ class Hives:
                 goes_on = edit.is_needed and not asked_change.is_dry
                 backup = self._commit(new, keypath.joined(mount), call) if goes_on else None
                 return asked_change.answer(edit, backup)
+
+    def _write_live(
+        self, asked: change.Change, root: str, names: list[str], call: Call
+    ) -> Generator[Pause, None, JsonObject]:
+        registry = self._live(root)
+        edit = yield from asked.edit(registry, names)
+        if asked.is_dry or not edit.is_needed:
+            return asked.answer(edit, None)
+        with _refusing(ToolError("audit_unwritable")):
+            call.intend()
+        from tmkb.system import live
+
+        with _refusing(ToolError("backup_unwritable")):
+            before = [edit.before and change.shown(*edit.before)]
+            backup = live.save(
+                self.settings["backups"]["folder"], asked.path, [*before], self.settings["backups"]["keep"]
+            )
+        removed = edit.before[0] if edit.before and not edit.row else None
+        registry.change([*edit.names, *edit.new], edit.row, removed)
+        return asked.answer(edit, backup)
 
     def _drafted(
         self, new: Replacement, asked: change.Change, names: list[str], mount: str
@@ -181,19 +207,15 @@ class Hives:
         """From here on nothing gives way, so nothing is stopped halfway."""
         backups = self.settings["backups"]
         new.check()
-        try:
+        with _refusing(ToolError("audit_unwritable")):
             call.intend()
-        except OSError as error:
-            raise ToolError("audit_unwritable") from error
-        try:
+        with _refusing(ToolError("backup_unwritable")):
             name = new.back_up(backups["folder"], mount.replace("\\", "-"), backups["keep"])
-        except OSError as error:
-            raise ToolError("backup_unwritable") from error
         new.commit()
         return name
 
-    def _place(self, path: str, among: list[tuple[str, ...]] | None = None) -> tuple[tuple[str, ...], str, list[str]]:
-        """The mount that has ``path``, its file, and the names below it; ``among``: only below one of these."""
+    def _place(self, path: str, among: list[tuple[str, ...]] | None = None) -> _Place:
+        """Where ``path`` is; ``among``: only below one of these. Raises ToolError."""
         try:
             names = keypath.parse(path)
         except ValueError:
@@ -208,6 +230,14 @@ class Hives:
             keypath.joined(each) for each in (among if among is not None else [mount for mount, _ in self.mounts])
         ]
         raise ToolError("key_not_permitted", permitted=permitted)
+
+    def _live(self, root: str) -> Live:
+        try:
+            from tmkb.system import live
+
+            return live.Live(root, self.settings["cells"])
+        except ModuleNotFoundError as error:
+            raise ToolError("no_live_registry") from error
 
     def _opened(self, file: str) -> Generator[Pause, None, Hive]:
         descriptor = plainfile.open_plain(file)
@@ -235,6 +265,15 @@ class Hives:
 
 
 open = Hives
+
+
+@contextmanager
+def _refusing(error: ToolError) -> Iterator[None]:
+    """What has to come before a change cannot be done: the client is told ``error``."""
+    try:
+        yield
+    except OSError as cause:
+        raise error from cause
 
 
 @contextmanager
