@@ -153,7 +153,7 @@ class Hives:
                 yield from self._lock(new, keypath.joined(mount))
                 edit = yield from self._drafted(new, asked_change, names, keypath.joined(mount))
                 goes_on = edit.is_needed and not asked_change.is_dry
-                backup = self._commit(new, keypath.joined(mount), call) if goes_on else None
+                backup = (yield from self._commit(new, keypath.joined(mount), call)) if goes_on else None
                 return asked_change.answer(edit, backup)
 
     def _write_live(
@@ -203,14 +203,16 @@ class Hives:
                 raise ToolError("hive_busy", hive=mount)
             yield Pause(0.02)
 
-    def _commit(self, new: Replacement, mount: str, call: Call) -> str:
-        """From here on nothing gives way, so nothing is stopped halfway."""
+    def _commit(self, new: Replacement, mount: str, call: Call) -> Generator[Pause, None, str]:
+        """Put the copy in place; the name of the backup. Nothing gives way after that, so it is recorded as done."""
         backups = self.settings["backups"]
         new.check()
+        yield Pause(0)
         with _refusing(ToolError("audit_unwritable")):
             call.intend()
         with _refusing(ToolError("backup_unwritable")):
             name = new.back_up(backups["folder"], mount.replace("\\", "-"), backups["keep"])
+        yield Pause(0)
         new.commit()
         return name
 
