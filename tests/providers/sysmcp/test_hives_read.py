@@ -1,5 +1,6 @@
 """Keys that are read: what is told of them, what is not, and of hives that are broken."""
 
+import base64
 import os
 import random
 import struct
@@ -290,6 +291,43 @@ def test_a_time_that_is_none(place):
     place.put(patched(data, (demo + 8, 0xFFFFFFFF)))
 
     assert place.read(DEMO)["lastWriteTime"] is None
+
+
+@needs_writer
+def test_a_value_that_is_spread_over_cells(tmp_path):
+    """As Windows stores it: a cell that names a list, that names the cells."""
+    place, segment = Place(tmp_path, value_bytes=100_000), bytes(range(227)) * 72
+    rows = [
+        ("a", 3, segment),
+        ("bb", 3, segment[::-1]),
+        ("c", 3, b"the end"),
+        ("list", 3, b"L" * 12),
+        ("large", 3, b"D" * 8),
+    ]
+    made(place.hive, 1, 1, lambda _: rows)
+    whole = segment + segment[::-1] + b"the end"
+    data = place.bytes()
+    cells = [
+        struct.unpack_from("<I", data, data.rindex(b"vk" + struct.pack("<HI", len(name), len(raw))) + 8)[0]
+        for name, _, raw in rows
+    ]
+    large = data.rindex(b"vk" + struct.pack("<HI", 5, 8))
+    listed = [(0x1000 + cells[3] + 4 + 4 * index, cells[index]) for index in range(3)]
+    place.put(
+        patched(
+            data,
+            (large + 4, len(whole)),
+            (0x1000 + cells[4] + 4, 0x00036264),
+            (0x1000 + cells[4] + 8, cells[3]),
+            *listed,
+        )
+    )
+    key = "HKLM\\SYSTEM\\Many\\Group0000\\Key0000"
+
+    found = place.value("large", key)
+    assert (found["size"], base64.b64decode(found["data"])) == (len(whole), whole)
+    cut = Place(tmp_path, value_bytes=20_000).value("large", key)
+    assert (cut["size"], cut["truncated"], base64.b64decode(cut["data"])) == (len(whole), True, whole[:20_000])
 
 
 @needs_writer

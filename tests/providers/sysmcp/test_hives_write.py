@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
 
-from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, end, mutant, refusal, sealed
+from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, end, made, mutant, refusal, sealed
 from tmkb.system import faults, hivex, value
 
 pytestmark = pytest.mark.skipif(not can_write(), reason="needs libhivex")
@@ -146,11 +146,12 @@ def test_a_dry_run_leaves_no_trace(place):
         (1, True, False),
         (1, 1.0, False),
         (1, "1", False),
+        ("1", 1, False),
     ],
 )
 def test_a_value_is_written_only_over_what_is_expected(place, now, expected, writes):
     if now is not None:
-        place.write(**DWORD, data=now)
+        place.write(valueName="x", type="REG_SZ" if isinstance(now, str) else "REG_DWORD", data=now)
     if writes:
         assert place.write(**DWORD, data=9, expected=expected)["new"]["data"] == 9
     else:
@@ -206,6 +207,8 @@ def test_the_selected_control_set_can_be_permitted(tmp_path):
         ({"action": "deleteValue", "type": "REG_SZ"}, "bad_argument", "arguments.type"),
         ({"valueName": "a\0b", "type": "REG_SZ", "data": ""}, "bad_argument", "arguments.valueName"),
         ({"valueName": "\ud800", "type": "REG_SZ", "data": ""}, "bad_argument", "arguments.valueName"),
+        ({"valueName": "\ufffd", "type": "REG_SZ", "data": ""}, "bad_argument", "arguments.valueName"),
+        ({"path": f"{WRITABLE}\\\ufffd", "action": "createKey"}, "bad_argument", "arguments.path"),
         ({"type": "REG_DWORD", "data": "1"}, "data_mismatch", "arguments.data"),
         ({"type": "REG_SZ", "data": "\ud800"}, "data_mismatch", "arguments.data"),
         ({"type": "REG_SZ", "data": "x" * 8172}, "value_too_large", None),
@@ -225,6 +228,18 @@ def test_a_value_that_would_not_survive_is_not_rewritten(place):
     place.put(sealed(whole))
 
     assert refusal(place.write, **DWORD, data=1) == ("value_too_large", {"limit": 16344})
+
+
+def test_a_key_is_made_below_one_with_a_large_value(place):
+    made(place.hive, 1, 1, lambda _: [("large", 3, bytes(range(250)) * 100)])
+    place = Place(os.path.dirname(place.hive), write_allow=["HKLM\\SYSTEM\\Many"])
+    key = "HKLM\\SYSTEM\\Many\\Group0000\\Key0000"
+    place.write(f"{key}\\new", action="createKey")
+    place.write(key, action="createKey")
+
+    assert place.read(key)["subkeys"] == ["new"]
+    assert base64.b64decode(place.value("large", key)["data"]) == bytes(range(250)) * 100
+    assert refusal(place.write, key, **DWORD, data=1)[0] == "value_too_large"
 
 
 def test_a_dirty_hive_is_not_written(place):

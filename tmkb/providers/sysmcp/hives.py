@@ -188,7 +188,7 @@ class Hives:
             raise ToolError("hive_dirty", hive=mount)
         edit = yield from asked.edit(hive, names)
         if edit.is_needed:
-            soundness.check(data, edit.trail)
+            soundness.check(data, edit.trail, bool(edit.new))
             hivex.write(new.draft(), edit.names, edit.new, edit.after)
             yield Pause(0)
             written = self._hive((yield from new.drafted(self.settings["hive_bytes"])))
