@@ -110,7 +110,7 @@ def test_a_value_is_set(tree, place, type_, data, native):
     assert tree["Software"]["Demo"]["text"] == native
     with open(os.path.join(place.backups, told["backup"]), encoding="utf-8") as file:
         saved = json.load(file)
-    assert (saved["path"], saved["values"][0]["data"]) == (DEMO, "a")
+    assert (saved["path"], saved["before"]["data"]) == (DEMO, "a")
     assert [line["outcome"] for line in place.lines()] == ["intent", "ok"]
 
 

@@ -106,14 +106,14 @@ class Value(hive.Value):
         return self.raw[:most]
 
 
-def save(folder: str, path: str, values: JsonValue, keep: int) -> str:
-    """Write down the ``values`` of the key ``path`` before they change; of such files the newest ``keep`` stay.
+def save(folder: str, path: str, before: JsonValue, keep: int) -> str:
+    """Write down a value of the key ``path`` as it was ``before``; of such files the newest ``keep`` stay.
 
     The name of the file. Raises OSError.
     """
     name = f"live.{time.time_ns():020d}.json"
     with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
-        json.dump({"path": path, "values": values}, file, indent=1)
+        json.dump({"path": path, "before": before}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     saved = sorted(each for each in os.listdir(folder) if re.fullmatch(r"live\.\d{20}\.json", each))
