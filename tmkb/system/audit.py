@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from tmkb.values import JsonObject
 
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Audit:
@@ -84,7 +85,7 @@ def _outcome(error: BaseException | None) -> str:
 def _append(path: str, line: str, durable: bool, after_loss: bool) -> None:
     """In one write, so that lines of several processes do not mix; after a loss below what may be half a line."""
     written = f"{line}\n".encode()
-    descriptor = os.open(path, _FLAGS, 0o600)
+    descriptor = os.open(path, _FLAGS | _SAFE, 0o600)
     try:
         if os.write(descriptor, b"\n" + written if after_loss else written) < len(written):
             raise OSError(path)

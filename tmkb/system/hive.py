@@ -33,7 +33,7 @@ _EPOCH = datetime.datetime(1601, 1, 1, tzinfo=datetime.UTC)
 class Hive:
     """A hive that can be read; `is_dirty` where its last change was not completed. Raises Corrupt."""
 
-    def __init__(self, data: bytes, most: int) -> None:
+    def __init__(self, data: bytearray, most: int) -> None:
         """``most``: cells that may be looked at."""
         if len(data) <= _HEADER:
             raise Corrupt
@@ -78,8 +78,18 @@ class Key:
         self.record = record
         with _reading():
             self.name = _name(record, 0x48, 0x4C, record.has_ascii_name())
-            self.subkey_count: int = record.subkey_number()
-            self.value_count: int = record.values_number()
+
+    @property
+    def subkey_count(self) -> int:
+        """How many keys it says are right below."""
+        with _reading():
+            return int(self.record.subkey_number())
+
+    @property
+    def value_count(self) -> int:
+        """How many values it says it has."""
+        with _reading():
+            return int(self.record.values_number())
 
     @property
     def place(self) -> int:
@@ -90,12 +100,7 @@ class Key:
     def written(self) -> str | None:
         """When it was last written, in ISO 8601; None for a time that is none."""
         with _reading():
-            ticks = self.record.unpack_qword(4)
-        try:
-            time = _EPOCH + datetime.timedelta(microseconds=ticks // 10)
-        except OverflowError:
-            return None
-        return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+            return moment(self.record.unpack_qword(4))
 
     def subkeys(self) -> Iterator[Key]:
         """The keys right below, in their order."""
@@ -150,6 +155,15 @@ class Value:
             self.hive.look()
             data += _content(_cell(self.record, places.unpack_dword(4 + 4 * index)), min(ONE_CELL, wanted - len(data)))
         return data
+
+
+def moment(ticks: int) -> str | None:
+    """A time as Windows counts it, in ISO 8601; None for one that is none."""
+    try:
+        time = _EPOCH + datetime.timedelta(microseconds=ticks // 10)
+    except OverflowError:
+        return None
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def page(hive: Hive, things: Iterator[Thing], first: int, most: int) -> Generator[Pause, None, list[Thing]]:

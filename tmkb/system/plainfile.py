@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 
@@ -26,19 +27,19 @@ def open_plain(path: str, folder: int | None = None) -> int:
     raise OSError(path)
 
 
-def read(descriptor: int, most: int) -> Generator[Pause, None, bytes]:
+def read(descriptor: int, most: int) -> Generator[Pause, None, bytearray]:
     """All bytes of the file. Raises TooLarge; OSError where it changes meanwhile, as a mixture is neither state."""
-    before = identity(os.fstat(descriptor))
-    size = os.fstat(descriptor).st_size
-    if size > most:
+    before = os.fstat(descriptor)
+    if before.st_size > most:
         raise TooLarge
-    data = bytearray()
-    while chunk := os.read(descriptor, min(CHUNK, size - len(data))):
-        data += chunk
+    data, at = bytearray(before.st_size), 0
+    file = io.FileIO(descriptor, closefd=False)
+    while got := file.readinto(memoryview(data)[at : at + CHUNK]):
+        at += got
         yield Pause(0)
-    if identity(os.fstat(descriptor)) != before or len(data) != size:
+    if identity(os.fstat(descriptor)) != identity(before) or at != len(data):
         raise OSError(descriptor)
-    return bytes(data)
+    return data
 
 
 def identity(status: os.stat_result) -> tuple[int, ...]:

@@ -62,7 +62,7 @@ class Replacement:
         _remove(self.draft_name, self.folder)
         return True
 
-    def read(self, most: int) -> Generator[Pause, None, bytes]:
+    def read(self, most: int) -> Generator[Pause, None, bytearray]:
         """What the file holds, which is what is replaced. Raises TooLarge."""
         descriptor = self._keep(plainfile.open_plain(self.name, self.folder))
         self.status = os.fstat(descriptor)
@@ -76,7 +76,7 @@ class Replacement:
         _write(self.descriptor, self.before)
         return f"/dev/fd/{self.descriptor}"
 
-    def drafted(self, most: int) -> Generator[Pause, None, bytes]:
+    def drafted(self, most: int) -> Generator[Pause, None, bytearray]:
         """What the copy holds now, as it is on the disk. Raises TooLarge."""
         ours = os.fstat(self.descriptor)
         if (ours.st_uid, ours.st_gid) != (self.status.st_uid, self.status.st_gid):
@@ -143,7 +143,7 @@ def _remove(name: str, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write(descriptor: int, data: bytearray) -> None:
     with memoryview(data) as rest:
         at = 0
         while at < len(data):

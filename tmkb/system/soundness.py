@@ -21,34 +21,40 @@ _NONE = 0xFFFFFFFF
 _INLINE = 0x80000000
 
 
-def check(data: bytes, trail: Sequence[Key]) -> None:
-    """That of the keys of ``trail``, and of what the last of them has. Raises Corrupt."""
+def check(data: bytearray, trail: Sequence[Key], adds_keys: bool) -> None:
+    """That of the keys of ``trail``, and of what the last of them has: its subkeys where the change ``adds_keys``, else
+    its values. Raises Corrupt.
+    """
     try:
         cells = _Cells(data)
         for key in trail:
             cells.take(key.place, b"nk")
-        _check_last(cells, key.place)
+        if adds_keys:
+            _check_subkeys(cells, trail[-1].place)
+        else:
+            _check_values(cells, trail[-1].place)
     except struct.error as error:
         raise Corrupt from error
 
 
-def _check_last(cells: _Cells, place: int) -> None:
-    subkeys, subkey_list, values, value_list, security = (
-        cells.number(place, at) for at in (0x14, 0x1C, 0x24, 0x28, 0x2C)
-    )
-    cells.take(security, b"sk")
-    if subkeys:
-        listed = [*_listed(cells, subkey_list)]
+def _check_subkeys(cells: _Cells, place: int) -> None:
+    cells.take(cells.number(place, 0x2C), b"sk")  # which a new key has, too
+    if count := cells.number(place, 0x14):
+        listed = [*_listed(cells, cells.number(place, 0x1C))]
         for each in listed:
             cells.take(each, b"nk")
             cells.within(each, 0x4C + cells.short(each, 0x48))
-        if len(listed) != subkeys:
+        if len(listed) != count:
             raise Corrupt
-    if values not in (0, _NONE):
-        cells.take(value_list)
-        cells.within(value_list, 4 * values)
-        for index in range(values):
-            _check_value(cells, cells.number(value_list, 4 * index))
+
+
+def _check_values(cells: _Cells, place: int) -> None:
+    count, listed = cells.number(place, 0x24), cells.number(place, 0x28)
+    if count not in (0, _NONE):
+        cells.take(listed)
+        cells.within(listed, 4 * count)
+        for index in range(count):
+            _check_value(cells, cells.number(listed, 4 * index))
 
 
 def _check_value(cells: _Cells, place: int) -> None:
@@ -81,7 +87,7 @@ def _listed(cells: _Cells, place: int) -> Iterator[int]:
 class _Cells:
     """The cells of a hive, by the places that the hive has for them. Methods raise Corrupt and struct.error."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytearray) -> None:
         self.data = data
         self.taken: set[int] = set()
         self.starts: dict[int, int] = {}  # page → where its bin begins
@@ -117,7 +123,7 @@ class _Cells:
 
     def kind(self, place: int) -> bytes:
         """The two letters that a cell begins with."""
-        return self.data[place + _BASE + 4 : place + _BASE + 6]
+        return bytes(self.data[place + _BASE + 4 : place + _BASE + 6])
 
     def number(self, place: int, at: int) -> int:
         """The four bytes at ``at`` of a cell."""

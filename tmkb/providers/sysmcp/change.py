@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Row = tuple[str, int, bytes]  # a value: its name, the number of its type, its bytes
 
 _SECRET = ("data", "expected")  # arguments that the audit log has only the size and the hash of
+_UNREADABLE = "\ufffd"  # in the place of what is no UTF-16
 _ALL = 1 << 32  # values; a hive cannot hold as many
 
 
@@ -34,8 +35,9 @@ class Change:
         self.is_dry = bool(arguments.get("dryRun"))
         self.creates_parents = bool(arguments.get("createMissing"))
         self.arguments = arguments
-        if not keypath.is_text(self.name):
-            raise ToolError("bad_argument", path="arguments.valueName", expected="a name without control characters")
+        for given, text in (("path", self.path), ("valueName", self.name)):
+            if not keypath.is_text(text) or _UNREADABLE in text:
+                raise ToolError("bad_argument", path=f"arguments.{given}", expected="of whole, printable characters")
         for given in ("type", "data"):
             if self.action == "set" and given not in arguments:
                 raise ToolError("bad_argument", path=f"arguments.{given}", expected="what is to be set")
@@ -61,7 +63,7 @@ class Change:
         trail = yield from hive.trail(names)
         missing = names[len(trail) - 1 :]
         self._judge_missing(missing)
-        rows = [] if missing else (yield from _rows(hive, trail[-1]))
+        rows = [] if missing or self.action == "createKey" else (yield from _rows(hive, trail[-1]))
         at = next((i for i, row in enumerate(rows) if keypath.folded(row[0]) == keypath.folded(self.name)), len(rows))
         self._judge_present(rows[at : at + 1], not missing)
         if self.action == "createKey":
@@ -86,7 +88,7 @@ class Change:
                 is_so = expected is None and not has_key
             elif present:
                 _, type_, raw = present[0]
-                is_so = _same(expected, value.to_json(value.type_name(type_), raw)["data"])
+                is_so = _is(value.type_name(type_), raw, expected)
             else:
                 is_so = expected is None
             if not is_so:
@@ -176,13 +178,14 @@ def _rows(hive: Hive, key: Key) -> Generator[Pause, None, list[Row]]:
 
 def _exact(name: str) -> str:
     """``name``, if it is what stands in the hive and can be handed on as a C string. Raises Corrupt."""
-    if "\0" in name or "\ufffd" in name:
+    if "\0" in name or _UNREADABLE in name:
         raise Corrupt
     return name
 
 
-def _same(expected: JsonValue, present: JsonValue) -> bool:
-    """Equality of JSON; large integers are equal to their digits."""
-    if isinstance(expected, int) and isinstance(present, str):
+def _is(type_: str, raw: bytes, expected: JsonValue) -> bool:
+    """Whether a value is told as ``expected``; a large integer may also be a number."""
+    present = value.to_json(type_, raw)["data"]
+    if type_ == "REG_QWORD" and isinstance(expected, int) and isinstance(present, str):
         return str(expected) == present
     return type(expected) is type(present) and expected == present

@@ -1,7 +1,7 @@
 """The registry: keys read from hive files and, where an administrator allows it, values written to them.
 
-What is where: `keypath` reads paths, `hive` reads hives, `hivex` changes them, `replacement` puts the changed one in
-place, `live` is the registry of a running Windows.
+What is where: `mounts` says what is permitted, `change` what is to be changed; in `tmkb.system`, `hive` reads hives,
+`hivex` changes them, `replacement` puts the changed one in place, and `live` is the registry of a running Windows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from tmkb.errors import ToolError
 from tmkb.operation import Pause
 from tmkb.providers.sysmcp import change
+from tmkb.providers.sysmcp.mounts import Mounts
 from tmkb.system import keypath, plainfile
 from tmkb.system.audit import Audit
 from tmkb.system.faults import Changed, Corrupt, NoWriter, TooLarge
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
 
     from tmkb.operation import Operation, Running
     from tmkb.providers.registry import Prepared
+    from tmkb.providers.sysmcp.mounts import Place
     from tmkb.system.audit import Call
     from tmkb.system.hive import Hive, Key, Value
+    from tmkb.system.live import Live
     from tmkb.system.replacement import Replacement
     from tmkb.values import JsonObject, JsonValue
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"read": (), "write": ()}
 FACTS: tuple[str, ...] = ()
 FOLDERS = False
+
+_SETTLED = 2.0  # seconds after which a further change of a file shows in its times, however coarse they are
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
@@ -52,11 +57,8 @@ class Hives:
         """Needs no parts."""
         self.settings = settings
         self.audit = Audit(settings.get("audit"))
-        mounts = [(keypath.parse(name), file) for name, file in settings["mounts"].items()]
-        self.mounts = sorted(mounts, key=lambda mount: len(mount[0]), reverse=True)
-        self.denied, self.excepted, self.writable = (
-            [keypath.parse(path) for path in settings[key]] for key in ("deny", "read_allow", "write_allow")
-        )
+        self.mounts = Mounts(settings)
+        self.kept: tuple[tuple[int, ...] | None, bytearray] = None, bytearray()  # the hive that was read last
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``, within its time, recorded as the tool that ``definition`` names."""
@@ -85,16 +87,16 @@ class Hives:
             running.close()
 
     def _read(self, asked: Mapping[str, Any], call: Call) -> Generator[Pause, None, JsonObject]:
-        mount, file, names = self._place(asked["path"])
-        with _told(keypath.joined(mount)):
-            hive = yield from self._opened(file)
-            trail = yield from hive.trail((yield from hive.resolve(names)))
+        place = self.mounts.readable(asked["path"])
+        with _told(place):
+            hive = (yield from self._opened(place.file)) if place.file else self._live(place)
+            trail = yield from hive.trail((yield from hive.resolve(place.names)))
             key = trail[-1]
-            if len(trail) <= len(names):
+            if len(trail) <= len(place.names):
                 raise ToolError("key_not_found", path=asked["path"])
             about: JsonObject = {
                 "path": asked["path"],
-                "resolvedPath": keypath.joined([*mount, *(each.name for each in trail[1:])]),
+                "resolvedPath": keypath.joined([*place.mount, *(each.name for each in trail[1:])]),
                 "lastWriteTime": key.written,
                 "dirty": hive.is_dirty,
                 "subkeyCount": key.subkey_count,
@@ -132,34 +134,52 @@ class Hives:
     def _write(self, asked: Mapping[str, Any], call: Call) -> Generator[Pause, None, JsonObject]:
         if self.settings["mode"] != "read-write":
             raise ToolError("registry_read_only")
-        mount, file, names = self._place(asked["path"], self.writable)
-        asked_change = change.Change(asked)
-        with _told(keypath.joined(mount)):
+        place = self.mounts.changeable(asked["path"])
+        wanted = change.Change(asked)
+        with _told(place):
+            if place.file is None:
+                return (yield from self._write_live(wanted, place, call))
             from tmkb.system import hivex
 
             hivex.require()
             from tmkb.system import replacement  # of POSIX, as is that library
 
-            with replacement.Replacement(file) as new:
-                yield from self._lock(new, keypath.joined(mount))
-                edit = yield from self._drafted(new, asked_change, names, keypath.joined(mount))
-                goes_on = edit.is_needed and not asked_change.is_dry
-                backup = self._commit(new, keypath.joined(mount), call) if goes_on else None
-                return asked_change.answer(edit, backup)
+            with replacement.Replacement(place.file) as new:
+                yield from self._lock(new, place)
+                edit = yield from self._drafted(new, wanted, place)
+                goes_on = edit.is_needed and not wanted.is_dry
+                backup = (yield from self._commit(new, place, call)) if goes_on else None
+                return wanted.answer(edit, backup)
 
-    def _drafted(
-        self, new: Replacement, asked: change.Change, names: list[str], mount: str
-    ) -> Generator[Pause, None, change.Edit]:
+    def _write_live(self, wanted: change.Change, place: Place, call: Call) -> Generator[Pause, None, JsonObject]:
+        registry = self._live(place)
+        edit = yield from wanted.edit(registry, place.names)
+        if wanted.is_dry or not edit.is_needed:
+            return wanted.answer(edit, None)
+        with _refusing(ToolError("audit_unwritable")):
+            call.intend()
+        from tmkb.system import live
+
+        with _refusing(ToolError("backup_unwritable")):
+            before = edit.before and change.shown(*edit.before)
+            backup = live.save(
+                self.settings["backups"]["folder"], wanted.path, before, self.settings["backups"]["keep"]
+            )
+        removed = edit.before[0] if edit.before and not edit.row else None
+        registry.change([*edit.names, *edit.new], edit.row, removed)
+        return wanted.answer(edit, backup)
+
+    def _drafted(self, new: Replacement, wanted: change.Change, place: Place) -> Generator[Pause, None, change.Edit]:
         """Make the change in a copy, and read that again."""
         from tmkb.system import hivex, soundness
 
         data = yield from new.read(self.settings["hive_bytes"])
         hive = self._hive(data)
         if hive.is_dirty:
-            raise ToolError("hive_dirty", hive=mount)
-        edit = yield from asked.edit(hive, names)
+            raise ToolError("hive_dirty", hive=place.name)
+        edit = yield from wanted.edit(hive, place.names)
         if edit.is_needed:
-            soundness.check(data, edit.trail)
+            soundness.check(data, edit.trail, bool(edit.new))
             hivex.write(new.draft(), edit.names, edit.new, edit.after)
             yield Pause(0)
             written = self._hive((yield from new.drafted(self.settings["hive_bytes"])))
@@ -167,53 +187,50 @@ class Hives:
                 raise Corrupt
         return edit
 
-    def _lock(self, new: Replacement, mount: str) -> Generator[Pause, None, None]:
+    def _lock(self, new: Replacement, place: Place) -> Generator[Pause, None, None]:
         end = time.monotonic() + self.settings["lock_seconds"]
         while not new.lock():
             if time.monotonic() > end:
-                raise ToolError("hive_busy", hive=mount)
+                raise ToolError("hive_busy", hive=place.name)
             yield Pause(0.02)
 
-    def _commit(self, new: Replacement, mount: str, call: Call) -> str:
-        """From here on nothing gives way, so nothing is stopped halfway."""
+    def _commit(self, new: Replacement, place: Place, call: Call) -> Generator[Pause, None, str]:
+        """Put the copy in place; the name of the backup. Nothing gives way after that, so it is recorded as done."""
         backups = self.settings["backups"]
         new.check()
-        try:
+        yield Pause(0)
+        with _refusing(ToolError("audit_unwritable")):
             call.intend()
-        except OSError as error:
-            raise ToolError("audit_unwritable") from error
-        try:
-            name = new.back_up(backups["folder"], mount.replace("\\", "-"), backups["keep"])
-        except OSError as error:
-            raise ToolError("backup_unwritable") from error
+        with _refusing(ToolError("backup_unwritable")):
+            name = new.back_up(backups["folder"], "-".join(place.mount), backups["keep"])
+        yield Pause(0)
         new.commit()
         return name
 
-    def _place(self, path: str, among: list[tuple[str, ...]] | None = None) -> tuple[tuple[str, ...], str, list[str]]:
-        """The mount that has ``path``, its file, and the names below it; ``among``: only below one of these."""
+    def _live(self, place: Place) -> Live:
         try:
-            names = keypath.parse(path)
-        except ValueError:
-            raise ToolError("bad_key_path", path="arguments.path", received=path) from None
-        allowed = among is None or any(keypath.is_below(names, prefix) for prefix in among)
-        if any(keypath.is_below(names, denied) for denied in self.denied):
-            allowed = allowed and any(keypath.is_below(names, prefix) for prefix in self.excepted)
-        for mount, file in self.mounts if allowed else ():
-            if keypath.is_below(names, mount):
-                return mount, file, [*names[len(mount) :]]
-        permitted: list[JsonValue] = [
-            keypath.joined(each) for each in (among if among is not None else [mount for mount, _ in self.mounts])
-        ]
-        raise ToolError("key_not_permitted", permitted=permitted)
+            from tmkb.system import live
+
+            return live.Live(place.mount[0], self.settings["cells"])
+        except ModuleNotFoundError as error:
+            raise ToolError("no_live_registry") from error
 
     def _opened(self, file: str) -> Generator[Pause, None, Hive]:
         descriptor = plainfile.open_plain(file)
         try:
-            return self._hive((yield from plainfile.read(descriptor, self.settings["hive_bytes"])))
+            status = os.fstat(descriptor)
+            identity = plainfile.identity(status)
+            if self.kept[0] != identity:
+                self.kept = None, bytearray()
+                data = yield from plainfile.read(descriptor, self.settings["hive_bytes"])
+                if len(data) > self.settings["kept_bytes"] or time.time() - status.st_mtime < _SETTLED:
+                    return self._hive(data)
+                self.kept = identity, data
+            return self._hive(self.kept[1])
         finally:
             os.close(descriptor)
 
-    def _hive(self, data: bytes) -> Hive:
+    def _hive(self, data: bytearray) -> Hive:
         from tmkb.system import hive
 
         return hive.Hive(data, self.settings["cells"])
@@ -227,8 +244,17 @@ open = Hives
 
 
 @contextmanager
-def _told(mount: str) -> Iterator[None]:
-    """What goes wrong with the hive of ``mount``, as the client is told: neither paths nor what the system says."""
+def _refusing(error: ToolError) -> Iterator[None]:
+    """What has to come before a change cannot be done: the client is told ``error``."""
+    try:
+        yield
+    except OSError as cause:
+        raise error from cause
+
+
+@contextmanager
+def _told(place: Place) -> Iterator[None]:
+    """What goes wrong with the hive at ``place``, as the client is told: neither paths nor what the system says."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -236,10 +262,10 @@ def _told(mount: str) -> Iterator[None]:
     except NoWriter as error:
         raise ToolError("hive_writer_missing") from error
     except Corrupt as error:
-        raise ToolError("hive_corrupt", hive=mount) from error
+        raise ToolError("hive_corrupt", hive=place.name) from error
     except TooLarge as error:
-        raise ToolError("hive_too_large", hive=mount) from error
+        raise ToolError("hive_too_large", hive=place.name) from error
     except Changed as error:
-        raise ToolError("hive_changed", hive=mount) from error
+        raise ToolError("hive_changed", hive=place.name) from error
     except OSError as error:
-        raise ToolError("hive_unavailable", hive=mount) from error
+        raise ToolError("hive_unavailable", hive=place.name) from error
