@@ -137,7 +137,7 @@ def test_without_a_configuration_it_serves_event_logs_alone():
         said = [line for line in server.log if "Serving" in line]
 
     assert len(said) == 3
-    assert any("no files" in line for line in said) and any("no hives" in line for line in said)
+    assert any("no files" in line for line in said) and any("no registry" in line for line in said)
 
 
 def test_the_debug_log_has_every_kind_of_line(machine):

@@ -46,8 +46,10 @@ def sources(settings: Mapping[str, Any]) -> list[str]:
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise."""
-    return {"facts": {}, "warnings": [], "parts": {}}
+    """Nothing, likewise; but what is served is said at the start."""
+    roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
+    note = ["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]
+    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
 
 
 class Files:

@@ -46,8 +46,11 @@ def sources(settings: Mapping[str, Any]) -> list[str]:
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise."""
-    return {"facts": {}, "warnings": [], "parts": {}}
+    """Nothing, likewise; but what is served is said at the start."""
+    mounts = settings["mounts"]
+    named = mounts if isinstance(mounts, str) else ", ".join(f"{path} ({file})" for path, file in mounts.items())
+    note = ["serves_hives", {"mounts": named, "mode": settings["mode"]}] if named else ["serves_no_hives", {}]
+    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
 
 
 class Hives:
