@@ -19,12 +19,14 @@ from jsonschema.exceptions import ValidationError, best_match
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from tmkb import document
+from tmkb import document, paths
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
 from tmkb.values import JsonObject, JsonValue
 
 Names = Mapping[str, Collection[str]]
+
+POINTER = "# yaml-language-server: $schema="
 
 
 def check(doc: Document, schema_file: str, names: Names | None = None) -> list[Problem]:
@@ -49,6 +51,19 @@ def nearest(word: str, known: Collection[str]) -> str:
 def near(word: str, known: Collection[str]) -> dict[str, str]:
     """The fields ``nearest`` and ``known`` of a problem about a word that is none of ``known``."""
     return {"nearest": nearest(word, known), "known": ", ".join(known) or "none"}
+
+
+def pointed(text: str, schema: str, file: str) -> str:
+    """``text``, which ``file`` is to hold, begun with the line that leads editors to ``schema``.
+
+    Only in a checkout: elsewhere there is no way that is the same for everybody.
+    """
+    if text.startswith(POINTER):
+        text = text.partition("\n")[2]
+    here = os.path.abspath(os.path.dirname(file))
+    if paths.ROOT == paths.DATA or not here.startswith(paths.ROOT + os.sep) or file.endswith(".json"):
+        return text
+    return f"{POINTER}{os.path.relpath(schema, here).replace(os.sep, '/')}\n{text}"
 
 
 @cache
