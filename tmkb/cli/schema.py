@@ -1,5 +1,5 @@
 """``tmkb schema``: check the schemas, show one resolved with the file of each line, compare two, change one, export
-what editors check by."""
+what editors check by, say what each kind of file may hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tmkb import metaschema, paths
 from tmkb.cli import edits, output, sources
 from tmkb.document import Document, Path
-from tmkb.spec import difference, export, load, schemas
+from tmkb.spec import difference, export, formats, load, schemas
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
 
@@ -37,6 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     editors.add_argument("folder", metavar="DIR", help="where to; files of the same names are replaced")
     editors.set_defaults(act=_export)
     output.configure(editors)
+    kinds = actions.add_parser("formats", help="say what each kind of file may hold, in Markdown")
+    kinds.add_argument("kind", nargs="?", metavar="KIND", help="only this one")
+    kinds.set_defaults(act=_formats)
+    output.configure(kinds)
     for action in (check, show, diff):
         sources.configure_schemas(action)
         output.configure(action)
@@ -103,6 +107,19 @@ def _export(args: argparse.Namespace) -> int:
         output.fail(f"{args.folder}: {error.strerror}.")
         return 1
     output.write(args, {"files": [*written]}, f"{len(written)} files.")
+    return 0
+
+
+def _formats(args: argparse.Namespace) -> int:
+    """Print the page, or the section of one kind. 1 where there is no such kind."""
+    known = formats.kinds()
+    if args.kind not in (None, *known):
+        near = metaschema.nearest(args.kind, known)
+        hint = f"Did you mean {near}?" if near else f"Known: {', '.join(known)}."
+        output.fail(f"There is no kind {args.kind}. {hint}")
+        return 1
+    text = formats.section(args.kind) if args.kind else formats.page()
+    output.write(args, {"kind": args.kind, "text": text}, output.code(text, "markdown"))
     return 0
 
 
