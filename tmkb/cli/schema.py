@@ -69,9 +69,9 @@ def _show(args: argparse.Namespace) -> int:
         return 1
     doc = found.documents[place]
     rows = list(_rows(doc, doc.value, (), 0))
-    width = min(max(len(line) for line, _ in rows) + 2, 100)
-    origins = {".".join(map(str, path)): f"{at.file}:{at.line}" for path, at in doc.values.items() if path}
-    text = "\n".join(f"{line:<{width}}# {origin}" if origin else line for line, origin in rows)
+    width = min(max(len(line) for line, _ in rows), 98)
+    origins = {".".join(map(str, path)): _origin(doc, path) for path in doc.values if path}
+    text = "\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows)
     output.write(args, {"place": place, "value": doc.value, "origins": origins}, output.code(text, "yaml"))
     return 0
 
@@ -168,14 +168,19 @@ def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[t
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         here = (*path, key)
-        at = doc.keys.get(here) or doc.values.get(here)
         head = "  " * depth + ("- " if isinstance(key, int) else f"{_key(key)}: ")
         nested = isinstance(inner, dict | list) and bool(inner)
         plain = isinstance(inner, list) and not any(isinstance(item, dict | list) for item in inner)
         written = "" if nested and not plain else json.dumps(inner, ensure_ascii=False)
-        yield (head + written).rstrip(), f"{at.file}:{at.line}" if at else ""
+        yield (head + written).rstrip(), _origin(doc, here)
         if nested and not plain:
             yield from _rows(doc, inner, here, depth + 1)
+
+
+def _origin(doc: Document, path: Path) -> str:
+    """Where the key at ``path`` was last written, or the entry of a list stands; nothing where it is in no file."""
+    at = doc.keys.get(path) or doc.values.get(path)
+    return f"{at.file}:{at.line}" if at else ""
 
 
 def _key(key: str) -> str:
