@@ -1,8 +1,8 @@
 """Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
 
-Meta-schemas describe the resolved form of a file. Three keywords are ours. ``refersTo: KIND``: the string is one of the
+Meta-schemas describe the resolved form of a file. Four keywords are ours. ``refersTo: KIND``: the string is one of the
 names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
-``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``.
+``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``. ``example: FILE``: such a one.
 """
 
 from __future__ import annotations

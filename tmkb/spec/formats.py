@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tmkb import document, metaschema, paths
 
 _COMMON = "file"  # what all kinds have in common
-_LINES, _WIDTH = 24, 120  # of an example
+_LINES, _WIDTH = 20, 120  # of an example
 _WORDS = {"object": "map", "array": "list"}
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤"}
 _MARKUP = re.compile(r"[*<|]|(?<!\w)_|_(?!\w)")
