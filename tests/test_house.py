@@ -9,12 +9,12 @@ import sys
 import pytest
 
 import tmkb
-from tmkb import document, paths, problems, template
+from tmkb import document, metaschema, paths, problems, template
 from tmkb.cli import sources
 from tmkb.engine import dispatch, refusal, validation
 from tmkb.errors import ProtocolError
 from tmkb.providers import registry
-from tmkb.spec import load, schemas
+from tmkb.spec import export, load, schemas
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(tmkb.__file__)))
 MODULES = sorted(glob.glob(os.path.join(ROOT, "tmkb", "**", "*.py"), recursive=True))
@@ -152,23 +152,54 @@ def test_what_schemas_may_name_is_what_the_code_has():
     assert set(names["provider"]) == set(registry.MODULES)
 
 
-def test_every_schema_file_points_editors_to_its_schema():
-    for path in glob.glob(os.path.join(paths.SCHEMAS, "**", "*.yaml"), recursive=True):
-        if os.sep + "meta" + os.sep in path:
-            continue
-        first = source(path).splitlines()[0]
-        target = first.removeprefix("# yaml-language-server: $schema=")
-        assert os.path.isfile(os.path.join(os.path.dirname(path), target)), path
-    for path in glob.glob(os.path.join(paths.PATTERNS, "*", "pattern.yaml")) + glob.glob(
-        os.path.join(paths.CONFORMANCE, "*", "*.yaml")
-    ):
-        target = source(path).splitlines()[0].removeprefix("# yaml-language-server: $schema=")
-        assert os.path.isfile(os.path.join(os.path.dirname(path), target)), path
+YAML = [
+    path
+    for folder in (paths.SCHEMAS, paths.PATTERNS, paths.CONFORMANCE, os.path.join(ROOT, "docs"))
+    for path in sorted(glob.glob(os.path.join(folder, "**", "*.yaml"), recursive=True))
+]
+META = paths.meta_schemas()
 
 
-def test_every_kind_of_file_has_a_meta_schema():
-    for kind in {*schemas.PLACES.values(), "pattern", "problems"}:
-        assert document.read(os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml")).mapping()["title"]
+@pytest.mark.parametrize("path", [path for path in YAML if path not in META.values()], ids=name)
+def test_every_file_points_editors_to_the_schema_of_its_kind(path):
+    kind = document.read(path).mapping()["kind"]
+    first = source(path).partition("\n")[0]
+    target = os.path.normpath(os.path.join(os.path.dirname(path), first.removeprefix(metaschema.POINTER)))
+
+    assert target in (META[kind], os.path.join(export.EDITOR, f"{kind}.json"))
+
+
+@pytest.mark.parametrize("kind", META)
+def test_every_key_of_a_file_is_described(kind):
+    assert [*undescribed(document.read(META[kind]).mapping(), kind, "")] == []
+
+
+def undescribed(schema, kind, place):
+    """The place of each key without a description in ``schema``, which stands in that of ``kind``."""
+    for keyword in ("properties", "$defs"):
+        for key, inner in schema.get(keyword, {}).items():
+            if keyword == "properties" and not has_description(inner, kind):
+                yield f"{place}.{key}"
+            yield from undescribed(inner, kind, f"{place}.{key}")
+    inside = [schema[keyword] for keyword in ("items", "additionalProperties", "else") if keyword in schema]
+    for inner in [*inside, *schema.get("anyOf", [])]:
+        if isinstance(inner, dict):
+            yield from undescribed(inner, kind, f"{place}.*")
+
+
+def has_description(schema, kind):
+    if "description" in schema or "$ref" not in schema:
+        return "description" in schema
+    file, _, name = schema["$ref"].partition("#/$defs/")
+    kind = file.removesuffix(".yaml").removesuffix(".schema") or kind
+    return has_description(document.read(META[kind]).mapping()["$defs"][name], kind)
+
+
+def test_every_kind_of_file_has_a_meta_schema_and_its_place_among_the_others():
+    kinds = [kind for kind, file in META.items() if "kind" in document.read(file).mapping().get("properties", {})]
+
+    assert {*schemas.PLACES.values(), "pattern", "problems"} <= set(kinds)
+    assert sorted(document.read(META["file"]).mapping()["$defs"]["kinds"]["enum"]) == kinds
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths are compared as POSIX writes them")

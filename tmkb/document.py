@@ -121,6 +121,15 @@ def parse(text: str, file: str) -> Document:
     return document
 
 
+def bare(text: str, flow: bool = False) -> bool:
+    """Whether we read ``text`` without quotes as just this text, in ``flow`` between braces and brackets."""
+    form, expected = (f"[{{k: {text}}}]\n", [{"k": text}]) if flow else (f"k: {text}\n", {"k": text})
+    try:
+        return parse(form, "").value == expected and "\n" not in text
+    except DocumentError:
+        return False
+
+
 def like_yaml(text: str) -> str:
     """``text``, which is JSON, as a parser of YAML takes it; each character stays where it is."""
     return _ESCAPE.sub(_private, text.replace("\t", " "))

@@ -1,8 +1,8 @@
 """Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
 
-Meta-schemas describe the resolved form of a file. Three keywords are ours. ``refersTo: KIND``: the string is one of the
+Meta-schemas describe the resolved form of a file. Four keywords are ours. ``refersTo: KIND``: the string is one of the
 names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
-``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``.
+``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``. ``example: FILE``: such a one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from tmkb.errors import Problem
 from tmkb.values import JsonObject, JsonValue
 
 Names = Mapping[str, Collection[str]]
+
+POINTER = "# yaml-language-server: $schema="
 
 
 def check(doc: Document, schema_file: str, names: Names | None = None) -> list[Problem]:
@@ -72,6 +74,19 @@ def nearest(word: str, known: Collection[str]) -> str:
 def near(word: str, known: Collection[str]) -> dict[str, str]:
     """The fields ``nearest`` and ``known`` of a problem about a word that is none of ``known``."""
     return {"nearest": nearest(word, known), "known": ", ".join(known) or "none"}
+
+
+def pointed(text: str, schema: str, file: str) -> str:
+    """``text``, which ``file`` is to hold, begun with the line that leads editors to ``schema``.
+
+    Only in a checkout: elsewhere there is no way that is the same for everybody.
+    """
+    if text.startswith(POINTER):
+        text = text.partition("\n")[2]
+    here = os.path.abspath(os.path.dirname(file))
+    if paths.ROOT == paths.DATA or not here.startswith(paths.ROOT + os.sep) or file.endswith(".json"):
+        return text
+    return f"{POINTER}{os.path.relpath(schema, here).replace(os.sep, '/')}\n{text}"
 
 
 @cache

@@ -18,6 +18,18 @@ CONFORMANCE = os.path.join(ROOT, "conformance")
 PROOF = os.path.join(_HERE, "proof")  # what proofs stand on; read as text by all but `tmkb prove`
 
 
+def meta_schemas() -> dict[str, str]:
+    """Kind of file → the file that says what it may hold; `providers/NAME` → the same of the settings of a provider."""
+    import glob
+
+    found = {}
+    for folder, form in ((os.path.join(SCHEMAS, "meta"), "**/*.yaml"), (CONFORMANCE, "*.schema.yaml")):
+        for name in glob.glob(form, root_dir=folder, recursive=True):
+            kind = name.removesuffix(".yaml").removesuffix(".schema").replace(os.sep, "/")
+            found[kind] = os.path.join(folder, name)
+    return dict(sorted(found.items()))
+
+
 def shown(path: str) -> str:
     """``path`` as a person would write it: relative when it lies below the current folder."""
     try:

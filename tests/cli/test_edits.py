@@ -5,8 +5,9 @@ import os
 
 import pytest
 
-from tmkb import paths
+from tmkb import metaschema, paths
 from tmkb.cli import main
+from tmkb.spec import export
 from tmkb.spec import overlay as overlays
 
 
@@ -249,9 +250,20 @@ def test_eject_of_what_a_server_only_inherits(schema, tmp_path):
     assert schema("check", "mine")[0] == 0
 
 
-def test_in_a_checkout_files_point_editors_to_their_schema(mine, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "place", "kind"),
+    [
+        (["new", "tool", "greet", "--server", "tmkb"], "servers/tmkb/tools/greet.yaml", "tool"),
+        (["eject", "tmkb_query"], "servers/tmkb/tools/tmkb_query.yaml", "tool"),
+        (["set", "limits:limits.running", "1"], "limits.yaml", "limits"),
+    ],
+)
+def test_in_a_checkout_files_point_editors_to_their_schema(schema, monkeypatch, tmp_path, words, place, kind):
+    assert schema(*words, *(["elsewhere"] if words[0] == "eject" else ["--schemas", "elsewhere"]))[0] == 0
     monkeypatch.setattr(paths, "ROOT", str(tmp_path))
-    monkeypatch.setattr(paths, "SCHEMAS", str(tmp_path / "schemas"))
-    made = overlays._pointed("kind: tool\n", "tool", str(tmp_path / "mine" / "servers" / "x" / "tools" / "y.yaml"))
+    assert schema(*words, *(["mine"] if words[0] == "eject" else ["--schemas", "mine"]))[0] == 0
+    first, rest = text(tmp_path, place).split("\n", 1)
+    target = first.removeprefix(metaschema.POINTER)
 
-    assert made == "# yaml-language-server: $schema=../../../../schemas/meta/tool.yaml\nkind: tool\n"
+    assert rest == (tmp_path / "elsewhere" / place).read_text(encoding="utf-8")
+    assert os.path.samefile(tmp_path / "mine" / os.path.dirname(place) / target, f"{export.EDITOR}/{kind}.json")

@@ -75,7 +75,7 @@ def test_what_is_proven_can_be_recorded(command, patterns):
     assert status == 1 and out.endswith("1 of 2 proven\n")
     assert err.endswith("_proven.yaml written\n")
     assert re.fullmatch(
-        r"# yaml-language-server: .*\n# Written by .*\nkind: proven\npatterns:\n"
+        r"# Written by .*\nkind: proven\npatterns:\n"
         r'  ACME-AUTH-024: {sha256: "[0-9a-f]{64}", date: "20\d\d-\d\d-\d\d", tmkb: "\d.*"}\n',
         record.read_text(),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tmkb import document, paths, problems
+from tmkb import document, metaschema, paths, problems
 from tmkb.knowledge import library, pattern, provenance
 
 NAME = "acme_auth_026"
@@ -115,9 +115,21 @@ def test_a_record_with_a_fault_says_nothing_and_is_told(folder):
     (problem,) = provenance.problems([str(folder)])
 
     assert status(folder) == "unproven"
-    assert problems.line(problem).startswith(f"{path}:5:")
+    assert problems.line(problem).startswith(f"{path}:4:")
     path.write_text("kind: [")
     assert len(provenance.problems([str(folder)])) == 1
+
+
+def test_in_a_checkout_the_record_points_editors_to_its_schema(folder, monkeypatch):
+    write(folder)
+    record = folder.parent / "_proven.yaml"
+    elsewhere = record.read_text()
+    monkeypatch.setattr(paths, "ROOT", str(folder.parent.parent))
+    write(folder)
+    first, _, rest = record.read_text().partition("\n")
+
+    assert rest == elsewhere
+    assert (record.parent / first.removeprefix(metaschema.POINTER)).samefile(provenance.SCHEMA)
 
 
 def test_readers_are_told_where_it_comes_from(folder):

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import pathlib
 
 import jsonschema
 import pytest
@@ -10,13 +11,14 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from tmkb import document, paths
-from tmkb.cli import main
+from tmkb.cli import main, sources
+from tmkb.spec import export
 
 FILES = [
     file
-    for pattern in ("schemas/**/*.yaml", "patterns/*/pattern.yaml", "patterns/*.yaml", "docs/examples/**/*.yaml")
+    for pattern in ("schemas/**/*.yaml", "patterns/**/*.yaml", "conformance/**/*.yaml", "docs/examples/**/*.yaml")
     for file in sorted(glob.glob(os.path.join(paths.ROOT, pattern), recursive=True))
-    if not {"meta", "templates"} & set(file.split(os.sep))  # templates are filled, and checked then
+    if file not in paths.meta_schemas().values() and f"schemas{os.sep}templates" not in file
 ]
 
 
@@ -40,6 +42,15 @@ def said(exported, value):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.relpath(file, paths.ROOT))
 def test_every_file_is_right_by_it(exported, file):
     assert said(exported, document.read(file).mapping()) == []
+
+
+def test_those_in_the_tree_are_what_is_exported():
+    kept = {
+        file.relative_to(export.EDITOR).as_posix(): file.read_text(encoding="utf-8")
+        for file in pathlib.Path(export.EDITOR).rglob("*.json")
+    }
+
+    assert kept == dict(export.texts(sources.names())), "they are written by `tmkb schema export schemas/editor`"
 
 
 def test_every_exported_schema_is_one(exported):

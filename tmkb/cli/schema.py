@@ -1,5 +1,5 @@
 """``tmkb schema``: check the schemas, show one resolved with the file of each line, compare two, change one, export
-what editors check by."""
+what editors check by, say what each kind of file may hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tmkb import metaschema, paths
 from tmkb.cli import edits, output, sources
 from tmkb.document import Document, Path
-from tmkb.spec import difference, export, load, schemas
+from tmkb.spec import difference, export, formats, load, schemas
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
 
@@ -37,6 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     editors.add_argument("folder", metavar="DIR", help="where to; files of the same names are replaced")
     editors.set_defaults(act=_export)
     output.configure(editors)
+    kinds = actions.add_parser("formats", help="say what each kind of file may hold, in Markdown")
+    kinds.add_argument("kind", nargs="?", metavar="KIND", help="only this one")
+    kinds.set_defaults(act=_formats)
+    output.configure(kinds)
     for action in (check, show, diff):
         sources.configure_schemas(action)
         output.configure(action)
@@ -65,9 +69,9 @@ def _show(args: argparse.Namespace) -> int:
         return 1
     doc = found.documents[place]
     rows = list(_rows(doc, doc.value, (), 0))
-    width = min(max(len(line) for line, _ in rows) + 2, 100)
-    origins = {".".join(map(str, path)): f"{at.file}:{at.line}" for path, at in doc.values.items() if path}
-    text = "\n".join(f"{line:<{width}}# {origin}" if origin else line for line, origin in rows)
+    width = min(max(len(line) for line, _ in rows), 98)
+    origins = {".".join(map(str, path)): _origin(doc, path) for path in doc.values if path}
+    text = "\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows)
     output.write(args, {"place": place, "value": doc.value, "origins": origins}, output.code(text, "yaml"))
     return 0
 
@@ -103,6 +107,19 @@ def _export(args: argparse.Namespace) -> int:
         output.fail(f"{args.folder}: {error.strerror}.")
         return 1
     output.write(args, {"files": [*written]}, f"{len(written)} files.")
+    return 0
+
+
+def _formats(args: argparse.Namespace) -> int:
+    """Print the page, or the section of one kind. 1 where there is no such kind."""
+    known = formats.kinds()
+    if args.kind not in (None, *known):
+        near = metaschema.nearest(args.kind, known)
+        hint = f"Did you mean {near}?" if near else f"Known: {', '.join(known)}."
+        output.fail(f"There is no kind {args.kind}. {hint}")
+        return 1
+    text = formats.section(args.kind) if args.kind else formats.page()
+    output.write(args, {"kind": args.kind, "text": text}, output.code(text, "markdown"))
     return 0
 
 
@@ -151,14 +168,19 @@ def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[t
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         here = (*path, key)
-        at = doc.keys.get(here) or doc.values.get(here)
         head = "  " * depth + ("- " if isinstance(key, int) else f"{_key(key)}: ")
         nested = isinstance(inner, dict | list) and bool(inner)
         plain = isinstance(inner, list) and not any(isinstance(item, dict | list) for item in inner)
         written = "" if nested and not plain else json.dumps(inner, ensure_ascii=False)
-        yield (head + written).rstrip(), f"{at.file}:{at.line}" if at else ""
+        yield (head + written).rstrip(), _origin(doc, here)
         if nested and not plain:
             yield from _rows(doc, inner, here, depth + 1)
+
+
+def _origin(doc: Document, path: Path) -> str:
+    """Where the key at ``path`` was last written, or the entry of a list stands; nothing where it is in no file."""
+    at = doc.keys.get(path) or doc.values.get(path)
+    return f"{at.file}:{at.line}" if at else ""
 
 
 def _key(key: str) -> str:

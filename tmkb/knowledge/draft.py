@@ -9,8 +9,8 @@ import re
 import shutil
 from functools import cache
 
-from tmkb import document, paths
-from tmkb.errors import DocumentError, Problem, SpecError
+from tmkb import document, metaschema, paths
+from tmkb.errors import Problem, SpecError
 from tmkb.knowledge.pattern import SCHEMA, folder_name
 
 TYPE_CHECKING = False
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 TEMPLATE = os.path.join(paths.PATTERNS, "_template")
-_POINTER = "# yaml-language-server: $schema="  # what leads editors to the schema
 _MITIGATION = "MIT-AUTH-000"
 
 
@@ -80,7 +79,7 @@ def _copy(name: str, folder: str, values: Mapping[str, str]) -> str:
     with open(os.path.join(TEMPLATE, name), encoding="utf-8") as source:
         text = source.read()
     if name == "pattern.yaml":
-        text = _named(_pointed(text, folder), values)
+        text = _named(metaschema.pointed(text, SCHEMA, os.path.join(folder, name)), values)
     with open(os.path.join(folder, name), "x", encoding="utf-8", newline="\n") as target:
         target.write(text)
     return name
@@ -93,24 +92,6 @@ def _named(text: str, values: Mapping[str, str]) -> str:
     for number, line in enumerate(lines):
         key = line.partition(":")[0]
         if key in given:
-            lines[number] = f"{key}: {_scalar(given[key])}\n"
+            value = given[key]
+            lines[number] = f"{key}: {value if document.bare(value) else json.dumps(value, ensure_ascii=False)}\n"
     return "".join(lines).replace(_MITIGATION, "MIT-" + values["id"].removeprefix("TMKB-"))
-
-
-def _scalar(value: str) -> str:
-    """``value`` as YAML: bare where our reader takes it for nothing else."""
-    try:
-        bare = document.parse(f"key: {value}\n", "").value == {"key": value}
-    except DocumentError:
-        bare = False
-    return value if bare else json.dumps(value, ensure_ascii=False)
-
-
-def _pointed(text: str, folder: str) -> str:
-    """``text`` with the way to the schema in a checkout; a folder elsewhere has none that is the same for everybody."""
-    first, _, rest = text.partition("\n")
-    assert first.startswith(_POINTER)
-    here = os.path.abspath(folder)
-    if paths.ROOT == paths.DATA or not here.startswith(paths.ROOT + os.sep):
-        return rest
-    return f"{_POINTER}{os.path.relpath(SCHEMA, here).replace(os.sep, '/')}\n{rest}"

@@ -36,7 +36,6 @@ NAME = "_proven.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "proven.yaml")
 _PACKAGE = "tmkb.proof"
 _HEAD = """\
-# yaml-language-server: $schema=../schemas/meta/proven.yaml
 # Written by `tmkb prove --record`, never by hand.
 kind: proven
 patterns:"""
@@ -106,7 +105,7 @@ def record(runs: Mapping[str, tuple[str, str | None]], date: str, release: str) 
                 same = id_ in before and before[id_]["sha256"] == proven
                 lines[id_] = before[id_] if same else {"sha256": proven, "date": date, "tmkb": release}
         with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(_text(lines))
+            file.write(metaschema.pointed(_text(lines), SCHEMA, path))
         written.append(path)
     _read.cache_clear()
     return written

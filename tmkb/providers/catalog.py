@@ -5,8 +5,6 @@ Imported when a server first uses one of these operations.
 
 from __future__ import annotations
 
-import os
-
 from tmkb.errors import ToolError
 from tmkb.knowledge import catalog
 from tmkb.operation import Log
@@ -75,9 +73,9 @@ class Catalog:
 
     def schema(self, kind: str) -> JsonObject:
         """The JSON Schema of a kind of file."""
-        from tmkb import document
+        from tmkb import document, paths
 
-        files = _schemas()
+        files = paths.meta_schemas()
         if kind not in files:
             raise _unknown("kind", kind, files)
         return {"kind": kind, "schema": document.read(files[kind]).mapping()}
@@ -170,16 +168,6 @@ _MAKERS: dict[str, Callable[[Catalog, Mapping[str, Any]], Operation]] = {
     "prompt": Catalog.prompt,
     "validate": Catalog.validate,
 }
-
-
-def _schemas() -> dict[str, str]:
-    """Kind of file → the file that describes it."""
-    from tmkb import paths
-
-    folder = os.path.join(paths.SCHEMAS, "meta")
-    found = {os.path.splitext(name)[0]: os.path.join(folder, name) for name in sorted(os.listdir(folder))}
-    transcripts = os.path.join(paths.CONFORMANCE, "transcript.schema.yaml")
-    return {kind: file for kind, file in found.items() if os.path.isfile(file)} | {"transcript": transcripts}
 
 
 def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:

@@ -1,7 +1,7 @@
 """The meta-schemas as JSON Schema for editors, which see a file as it is written and not what it is merged with.
 
 A file that may extend another need not be complete, and may remove with null. Names that the code offers become
-choices.
+choices, and the settings of a provider are described where a server holds them.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from typing import Any
 from tmkb import document, paths
 from tmkb.metaschema import Names
 
-_META = os.path.join(paths.SCHEMAS, "meta")
+EDITOR = os.path.join(paths.SCHEMAS, "editor")  # where the packaged files point to
 _NAMED = ("properties", "patternProperties", "$defs")  # keywords that hold schemas by name
 _SINGLE = ("additionalProperties", "items", "propertyNames")
 _SEVERAL = ("anyOf", "oneOf", "allOf")
-_WHOLE = ("required", "dependentRequired", "lacks", "if", "then", "else")  # true of what is merged, not of one file
+_OURS = ("example", "lacks", "remedy")  # keywords that no editor knows
+_WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true of what is merged, not of one file
 
 
 def texts(names: Names) -> Iterator[tuple[str, str]]:
     """For each kind of file the name of its schema below a folder, and its text. ``names``: what the code offers."""
-    for root, _, files in os.walk(_META):
-        for file in sorted(files):
-            schema = document.read(os.path.join(root, file)).mapping()
-            properties: Any = schema.get("properties", {})
-            partial = "extends" in properties or "kind" not in properties
-            exported = _schema(schema, names, partial)
-            if partial and "kind" in properties:
-                exported |= {"type": "object", "required": ["kind"]}
-            name = os.path.relpath(os.path.join(root, os.path.splitext(file)[0]), _META).replace(os.sep, "/")
-            yield f"{name}.json", json.dumps(exported, ensure_ascii=False, indent=2) + "\n"
+    for kind, file in paths.meta_schemas().items():
+        schema = document.read(file).mapping()
+        properties: Any = schema.get("properties", {})
+        partial = "extends" in properties or "kind" not in properties
+        exported = _schema(schema, names, partial)
+        if partial and "kind" in properties:
+            exported |= {"type": "object", "required": ["kind"]}
+        if "providers" in properties:
+            exported["properties"]["providers"]["properties"] = {
+                name: {"$ref": f"providers/{name}.json"} for name in names["provider"]
+            }
+        yield f"{kind}.json", json.dumps(exported, ensure_ascii=False, indent=2) + "\n"
 
 
 def _schema(schema: Any, names: Names, partial: bool) -> Any:
@@ -48,10 +51,10 @@ def _schema(schema: Any, names: Names, partial: bool) -> Any:
             inner = [each for each in (_schema(each, names, partial) for each in value) if each]
             found |= {"anyOf" if partial and key == "oneOf" else key: inner} if inner else {}
         elif key == "$ref":
-            found[key] = value.replace(".yaml", ".json")
+            found[key] = value.replace(".schema.yaml", ".json").replace(".yaml", ".json")
         elif key == "refersTo":
             found |= {"enum": sorted(names[value])} if value in names else {}
-        elif not (key == "lacks" or (partial and key in _WHOLE)):
+        elif not (key in _OURS or (partial and key in _WHOLE)):
             found[key] = value
     return _removable(found) if partial else found
 

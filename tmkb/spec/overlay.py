@@ -10,17 +10,16 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from tmkb import document, paths
+from tmkb import document, metaschema, paths
 from tmkb.document import Path
 from tmkb.errors import Problem, SpecError
 from tmkb.metaschema import Names, near
-from tmkb.spec import edit, load, schemas
+from tmkb.spec import edit, export, load, schemas
 from tmkb.spec.edit import Text
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
 
 TEMPLATES = os.path.join(paths.SCHEMAS, "templates")
-_POINTER = "# yaml-language-server: $schema="  # what leads editors to the schema
 _STEP = re.compile(r'"(?:[^"\\]|\\.)*"|[^.\[\]"]+')
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _HOLE = re.compile(r"(?<=\n)(.*)NAME(\S*) +#")
@@ -61,8 +60,7 @@ class Overlay:
         file = self.file(place)
         if os.path.exists(file):
             return edit.read(file)
-        kind = str(schemas.kind(place))
-        return Text(_pointed(f"kind: {kind}\nextends: packaged\n", kind, file), file)
+        return Text(_pointed(f"kind: {schemas.kind(place)}\nextends: packaged\n", place, file), file)
 
     def changed(self, found: Schemas, place: str, action: str, path: Path, value: JsonValue) -> Text:
         """The text of the file of ``place`` after ``action``: set, add or remove. Raises SpecError."""
@@ -109,9 +107,9 @@ class Overlay:
             place = f"servers/{server}/errors"
         file = self.file(place)
         with open(os.path.join(TEMPLATES, f"{kind}.yaml"), encoding="utf-8") as source:
-            text = _called(source.read().partition("\n")[2], name)
+            text = _called(source.read(), name)
         if not os.path.exists(file):
-            return file, _pointed(text, str(schemas.kind(place)), file)
+            return file, _pointed(text, place, file)
         if kind != "error":
             raise SpecError([Problem("file_taken", paths.shown(file))])
         whole, new = edit.read(file), document.parse(text, "").part(("errors", name)).value
@@ -126,10 +124,7 @@ class Overlay:
         if os.path.exists(file):
             raise SpecError([Problem("file_taken", paths.shown(file))])
         with open(os.path.abspath(found.layers[place][0].file), encoding="utf-8", newline="") as source:
-            text = source.read()
-        if text.startswith(_POINTER):
-            text = _pointed(text.partition("\n")[2], str(schemas.kind(place)), file)
-        return file, text
+            return file, _pointed(source.read(), place, file)
 
     def _remove(self, text: Text, place: str, path: Path, before: Any) -> None:
         """Take away what is at ``path``; null does so to what lies under the folder."""
@@ -221,13 +216,8 @@ def _with(whole: Any, path: Path, value: JsonValue) -> Any:
     return made
 
 
-def _pointed(text: str, kind: str, file: str) -> str:
-    """``text`` with the way to its schema in a checkout; elsewhere there is none that is the same for everybody."""
-    here = os.path.abspath(os.path.dirname(file))
-    if paths.ROOT == paths.DATA or not here.startswith(paths.ROOT + os.sep) or file.endswith(".json"):
-        return text
-    target = os.path.relpath(os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), here)
-    return f"{_POINTER}{target.replace(os.sep, '/')}\n{text}"
+def _pointed(text: str, place: str, file: str) -> str:
+    return metaschema.pointed(text, os.path.join(export.EDITOR, f"{schemas.kind(place)}.json"), file)
 
 
 def _called(text: str, name: str) -> str:
@@ -238,6 +228,6 @@ def _called(text: str, name: str) -> str:
 
 def _ignored(folder: str, files: list[str]) -> list[str]:
     """What is no schema: what is hidden, all but documents, and in the packaged folder what nobody can replace."""
-    packaged = ("meta", "templates", "problems.yaml") if os.path.samefile(folder, paths.SCHEMAS) else ()
+    packaged = ("meta", "editor", "templates", "problems.yaml") if os.path.samefile(folder, paths.SCHEMAS) else ()
     other = [f for f in files if not f.endswith(document.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
     return [*other, *packaged, *(f for f in files if f.startswith("."))]

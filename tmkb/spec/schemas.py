@@ -158,7 +158,10 @@ def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[st
             problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
         for place, file in _files(folder, problems):
             if _kind(place, PLACES) is not None:
-                found.setdefault(place, []).append(file)
+                above = found.setdefault(place, [])
+                if above and os.path.dirname(above[-1]) == os.path.dirname(file) and above[-1] != file:
+                    problems.append(Problem("same_place", paths.shown(file), other=paths.shown(above[-1])))
+                above.append(file)
             elif not os.path.samefile(
                 folder, paths.SCHEMAS
             ):  # the packaged folder also holds meta-schemas and problems.yaml

@@ -48,7 +48,7 @@ def scalar(value: JsonValue, style: str | None, flow: bool) -> str:
         return json.dumps(value)
     if style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if style is None and _bare(value, flow):
+    if style is None and document.bare(value, flow):
         return value
     return json.dumps(value, ensure_ascii=not value.isprintable())
 
@@ -122,15 +122,6 @@ def _string(text: str) -> Any:
     if bare.isascii() and bare.isalpha() and text not in ("null", "true", "false"):
         return text
     return SingleQuotedScalarString(text) if '"' in text and text.isprintable() else DoubleQuotedScalarString(text)
-
-
-def _bare(text: str, flow: bool) -> bool:
-    """Whether every reader takes ``text`` without quotes for just this text."""
-    form, expected = (f"[{{k: {text}}}]\n", [{"k": text}]) if flow else (f"k: {text}\n", {"k": text})
-    try:
-        return document.parse(form, "").value == expected and "\n" not in text
-    except DocumentError:
-        return False
 
 
 def _folded(text: str, before: list[str], width: int) -> list[str]:
