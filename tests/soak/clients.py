@@ -63,10 +63,10 @@ class Asking:
         self.answered = collections.Counter()
         self.slowest = 0.0
 
-    def request(self, modern=None):
+    def request(self):
         """A request of any kind, noted down as asked."""
         kind = self.rng.choice([*KINDS])
-        modern = kind == "discover" or (self.rng.random() < 0.5 if modern is None else modern)
+        modern = kind == "discover" or self.rng.random() < 0.5
         method, params, _ = KINDS[kind]
         id_ = next(self.ids)
         meta = {"progressToken": id_} | (MODERN if modern else {})
@@ -122,27 +122,42 @@ class Piped(Asking):
             self.hear(self.server.read(), in_order=True)
 
 
-class Sessions(Asking):
-    """A client over HTTP that goes from one session to the next, and asks without one in between."""
+class OverHttp(Asking):
+    """A client over HTTP."""
 
-    def __init__(self, port, history, rng):
+    def __init__(self, port, history, rng=None):
         super().__init__(history, rng)
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
 
-    def turn(self):
-        """A handshake, some requests, and the end of the session."""
+    def shake_hands(self):
+        """Begin a session; the headers that name it."""
         id_, since = next(self.ids), self.history.seen
-        params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "soak", "version": "1"}}
-        message = {"jsonrpc": "2.0", "id": id_, "method": "initialize", "params": params}
-        headers, (answer,) = self._post(message, {})
+        params = {"protocolVersion": LEGACY, "capabilities": {}}
+        headers, (answer,) = self.post({"jsonrpc": "2.0", "id": id_, "method": "initialize", "params": params}, {})
         self.history.explain(stamped.stamps(json.dumps(answer)), _of("server"), since)
         self.answered["initialize"] += 1
         named = {"Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": LEGACY}
-        self._post({"jsonrpc": "2.0", "method": "notifications/initialized"}, named)
+        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, named)
+        return named
+
+    def post(self, message, headers):
+        """The headers of the response, and the messages that it brings."""
+        self.connection.request("POST", "/mcp", json.dumps(message), HEADERS | headers)
+        response = self.connection.getresponse()
+        lines = [line.removeprefix(b"data: ") for line in response.read().splitlines()]
+        return response.headers, [json.loads(line) for line in lines if line.startswith(b"{")]
+
+
+class Sessions(OverHttp):
+    """Goes from one session to the next, and asks some things without one."""
+
+    def turn(self):
+        """A handshake, some requests, and the end of the session."""
+        named = self.shake_hands()
         for _ in range(self.rng.randint(1, 40)):
             request = self.request()
             modern = self.pending[request["id"]].modern
-            for told in self._post(request, _described(request) if modern else named)[1]:
+            for told in self.post(request, _described(request) if modern else named)[1]:
                 self.hear(told)
             assert not self.pending
             time.sleep(0.01)
@@ -153,24 +168,17 @@ class Sessions(Asking):
         """Hang up."""
         self.connection.close()
 
-    def _post(self, message, headers):
-        self.connection.request("POST", "/mcp", json.dumps(message), HEADERS | headers)
-        response = self.connection.getresponse()
-        lines = [line.removeprefix(b"data: ") for line in response.read().splitlines()]
-        return response.headers, [json.loads(line) for line in lines if line.startswith(b"{")]
 
-
-class Listener(Asking):
-    """A client over HTTP that only hears of changes, on one stream from the beginning to the end."""
+class Listener(OverHttp):
+    """Only hears of changes, on one stream from the beginning to the end."""
 
     def __init__(self, port, history, modern):
-        super().__init__(history, None)
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
-        response = self._listened() if modern else self._subscribed(port)
+        super().__init__(port, history)
+        response = self._alone() if modern else self._in_a_session()
         self.thread = threading.Thread(target=self._hear, args=(response,), daemon=True)
         self.thread.start()
 
-    def _listened(self):
+    def _alone(self):
         wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
         params = {"notifications": wanted, "_meta": MODERN}
         request = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
@@ -180,13 +188,8 @@ class Listener(Asking):
             pass
         return response
 
-    def _subscribed(self, port):
-        first = Sessions(port, self.history, None)
-        params = {"protocolVersion": LEGACY, "capabilities": {}}
-        headers, _ = first._post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}, {})
-        named = {"Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": LEGACY}
-        first._post({"jsonrpc": "2.0", "method": "notifications/initialized"}, named)
-        first.finish()
+    def _in_a_session(self):
+        named = self.shake_hands()
         self.connection.request("GET", "/mcp", headers={"Accept": "text/event-stream"} | named)
         return self.connection.getresponse()
 

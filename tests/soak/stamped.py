@@ -189,11 +189,12 @@ class Folder:
     def rebuild(self, state):
         """Everything away, and written anew, file by file."""
         if os.path.isdir(self.path):
-            self.remove("server")
-            shutil.rmtree(self.path)
+            self.take_away()
         self.build(state)
 
     def take_away(self):
+        """Everything, the server's file first."""
+        self.remove("server")
         shutil.rmtree(self.path)
 
 
