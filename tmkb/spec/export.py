@@ -18,7 +18,8 @@ _META = os.path.join(paths.SCHEMAS, "meta")
 _NAMED = ("properties", "patternProperties", "$defs")  # keywords that hold schemas by name
 _SINGLE = ("additionalProperties", "items", "propertyNames")
 _SEVERAL = ("anyOf", "oneOf", "allOf")
-_WHOLE = ("required", "dependentRequired", "lacks", "if", "then", "else")  # true of what is merged, not of one file
+_OURS = ("described", "lacks", "noticed")  # keywords that say nothing to editors
+_WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true of what is merged, not of one file
 
 
 def texts(names: Names) -> Iterator[tuple[str, str]]:
@@ -51,7 +52,7 @@ def _schema(schema: Any, names: Names, partial: bool) -> Any:
             found[key] = value.replace(".yaml", ".json")
         elif key == "refersTo":
             found |= {"enum": sorted(names[value])} if value in names else {}
-        elif not (key == "lacks" or (partial and key in _WHOLE)):
+        elif not (key in _OURS or (partial and key in _WHOLE)):
             found[key] = value
     return _removable(found) if partial else found
 
