@@ -33,8 +33,9 @@ def differences(before: JsonValue, after: JsonValue) -> Iterator[Difference]:
     tangled = _uses(before, _TANGLING) or _uses(after, _TANGLING)
     combined = _uses(before, _COMBINING)
     for found in _compare(before, after, ()):
-        unsure = tangled or (combined and found.direction == "new")
-        yield found._replace(direction="either") if unsure and found.direction != "words" else found
+        told = found.direction == "words" and found.path[-1] in _WORDS
+        unsure = (tangled and not told) or (combined and found.direction == "new")
+        yield found._replace(direction="either") if unsure else found
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
