@@ -9,12 +9,25 @@ from tmkb import breadth
 from tmkb.spec.difference import _SIDES
 
 NAMES = st.sampled_from(["a", "b", "c"])
-VALUES = st.sampled_from([None, True, 0, 1, 1.5, 2, "", "a", "bb"])
-INSTANCES = st.recursive(
-    VALUES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
-    max_leaves=6,
-)
+FEW = [None, True, 0, 1, 1.5, 2, "", "a", "bb"]
+VALUES = st.sampled_from(FEW)
+OBJECTS = [
+    {},
+    *({name: value} for name in "abc" for value in FEW),
+    *({"a": 1, "b": v} for v in FEW),
+    {"a": 1, "b": 1, "c": 1},
+]
+INSTANCES = [
+    *FEW,
+    [],
+    *([v] for v in FEW),
+    [1, 1],
+    [1, "a"],
+    ["a", 1],
+    [0, 1, 2],
+    *OBJECTS,
+    *({"a": o} for o in OBJECTS[:12]),
+]
 NUMBER = st.integers(0, 3)
 TYPES = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
 PLAIN = {
@@ -107,17 +120,17 @@ def impacts(side, old, new):
     return {_SIDES[side].get(found.direction, "breaking") for found in breadth.differences(old, new)}
 
 
-@settings(max_examples=1000)
-@given(edited(), st.lists(INSTANCES, min_size=8, max_size=8))
-@example(({}, {"properties": {"a": {"type": "string"}}}), [{"a": 1}])
-@example(({"required": ["a"]}, {"required": ["a"], "properties": {"a": {"type": "string"}}}), [{"a": 1}])
-@example(({"enum": [1]}, {"enum": [True]}), [1])
-@example(({"minContains": 0, "contains": {"type": "null"}}, {"contains": {"type": "null"}}), [[]])
-@example(({"additionalProperties": {"type": "integer"}}, {"properties": {"a": {"type": "string"}}}), [{"a": 1}])
-def test_what_was_valid_stays_so_unless_it_breaks(pair, values):
+@settings(max_examples=400, deadline=None)
+@given(edited())
+@example(({}, {"properties": {"a": {"type": "string"}}}))
+@example(({"required": ["a"]}, {"required": ["a"], "properties": {"a": {"type": "string"}}}))
+@example(({"enum": [1]}, {"enum": [True]}))
+@example(({"minContains": 0, "contains": {"type": "null"}}, {"contains": {"type": "null"}}))
+@example(({"additionalProperties": {"type": "integer"}}, {"properties": {"a": {"type": "string"}}}))
+def test_what_was_valid_stays_so_unless_it_breaks(pair):
     old, new = pair
     before, after = (jsonschema.Draft202012Validator(schema) for schema in pair)
-    offered = [sent(old, new, value) for value in values]
+    offered = [sent(old, new, value) for value in INSTANCES]
     if "breaking" not in impacts("given", old, new):
         assert [value for value in offered if before.is_valid(value) and not after.is_valid(value)] == []
     if "breaking" not in impacts("got", old, new):

@@ -133,6 +133,8 @@ def _entries(path: Path, before: Any, after: Any, added: Direction, removed: Dir
 
 def _properties(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
     old, new = before.get(key, {}), after.get(key, {})
+    if not (old or new):
+        yield from _word(before, after, key, path)
     for name, schema in old.items():
         if name in new:
             yield from _compare(schema, new[name], (*path, key, name))
@@ -177,6 +179,8 @@ def _branches(before: Any, after: Any, key: str, path: Path) -> Iterator[Differe
 def _definitions(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
     """Schemas that count only where something refers to them: one that is new is a change there."""
     old, new = before.get(key, {}), after.get(key, {})
+    if not (old or new):
+        yield from _word(before, after, key, path)
     for name in [*old, *(name for name in new if name not in old)]:
         if name in old and name in new:
             yield from _compare(old[name], new[name], (*path, key, name))
