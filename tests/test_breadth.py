@@ -77,8 +77,8 @@ SCHEMAS = schemas(TOP).map(whole)
 @st.composite
 def edited(draw):
     """A schema, and what becomes of it when keywords at its top or in its properties are given, taken or exchanged."""
-    old = draw(SCHEMAS)
-    return old, whole(draw(edits(old, TOP)))
+    old, keywords = draw(st.tuples(schemas(PLAIN), st.just(PLAIN)) | st.tuples(SCHEMAS, st.just(TOP)))
+    return old, whole(draw(edits(old, keywords)))
 
 
 @st.composite
@@ -120,7 +120,7 @@ def impacts(side, old, new):
     return {_SIDES[side].get(found.direction, "breaking") for found in breadth.differences(old, new)}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(edited())
 @example(({}, {"properties": {"a": {"type": "string"}}}))
 @example(({"required": ["a"]}, {"required": ["a"], "properties": {"a": {"type": "string"}}}))
