@@ -62,10 +62,16 @@ class Document:
     def _problem(
         self, rule: str, path: Path, places: tuple[dict[Path, Position], ...], fields: dict[str, object]
     ) -> Problem:
+        return Problem(rule, *self._nearest(path, places), **fields)
+
+    def origin(self, path: Path) -> Position:
+        """Where the value at ``path`` stands, or the nearest part above it that stands in a file."""
+        return self._nearest(path, (self.values, self.keys))
+
+    def _nearest(self, path: Path, places: tuple[dict[Path, Position], ...]) -> Position:
         while path and not any(path in table for table in places):
             path = path[:-1]
-        found = next((table[path] for table in places if path in table), Position(self.file, 1, 1))
-        return Problem(rule, found.file, found.line, found.column, **fields)
+        return next((table[path] for table in places if path in table), Position(self.file, 1, 1))
 
     def mapping(self) -> JsonObject:
         """The value, where it is a map (a meta-schema has said so); else an empty one."""

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator
 
 from tmkb import metaschema, paths
-from tmkb.cli import edits, output, sources
+from tmkb.cli import differences, edits, output, sources
 from tmkb.document import Document, Path
-from tmkb.spec import difference, export, formats, load, schemas
+from tmkb.spec import export, formats, load, schemas
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
 
@@ -29,10 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a revision, lifecycle, server, tool, prompt or resource, `errors`, `limits` or `log`; or its path",
     )
     show.set_defaults(act=_show)
-    diff = actions.add_parser("diff", help="say what changes from one revision, or other file, to another")
-    diff.add_argument("old", metavar="OLD", help="as in `show`")
-    diff.add_argument("new", metavar="NEW", help="as in `show`")
-    diff.set_defaults(act=_diff)
     editors = actions.add_parser("export", help="write JSON Schemas of all kinds of files, for editors")
     editors.add_argument("folder", metavar="DIR", help="where to; files of the same names are replaced")
     editors.set_defaults(act=_export)
@@ -41,9 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument("kind", nargs="?", metavar="KIND", help="only this one")
     kinds.set_defaults(act=_formats)
     output.configure(kinds)
-    for action in (check, show, diff):
+    for action in (check, show):
         sources.configure_schemas(action)
         output.configure(action)
+    differences.configure(actions, _place)
     edits.configure(actions, _place)
 
 
@@ -76,23 +73,6 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _diff(args: argparse.Namespace) -> int:
-    """Print what changes from one file to the other. 1 where there is none of a name, or they are of two kinds."""
-    found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
-    places = [_place(found, name) for name in (args.old, args.new)]
-    if None in places:
-        return 1
-    old, new = (found.documents[str(place)].mapping() for place in places)
-    if old["kind"] != new["kind"]:
-        output.fail(f"{args.old} is a {old['kind']}, {args.new} a {new['kind']}.")
-        return 1
-    changed = [change for change in difference.changes(old, new) if change.path not in _NAMING]
-    lines = "\n".join(_sections(changed)) or "Nothing differs."
-    values = [{"path": [*map(str, c.path)], "before": c.before, "after": c.after} for c in changed]
-    output.write(args, {"old": places[0], "new": places[1], "changes": [*values]}, lines)
-    return 0
-
-
 def _export(args: argparse.Namespace) -> int:
     """Write the schemas. 1 where they cannot be written."""
     written = []
@@ -121,33 +101,6 @@ def _formats(args: argparse.Namespace) -> int:
     text = formats.section(args.kind) if args.kind else formats.page()
     output.write(args, {"kind": args.kind, "text": text}, output.code(text, "markdown"))
     return 0
-
-
-# What names a file differs of itself.
-_NAMING = {("revision",), ("name",), ("specification",), ("changes",), ("about",)}
-
-
-def _sections(changed: list[difference.Change]) -> Iterator[str]:
-    """The changes under the key at the top and the name below it that they belong to."""
-    section = entry = ""
-    for change in changed:
-        top, *rest = map(str, change.path)
-        if top != section:
-            section, entry = top, ""
-            yield top
-        if len(rest) > 1 and rest[0] != entry:
-            entry = rest[0]
-            yield f"  {entry}"
-        indent = "    " if len(rest) > 1 else "  "
-        yield f"{indent}{change.sign} {'.'.join(rest[1:] or rest) or top}{_values(change)}"
-
-
-def _values(change: difference.Change) -> str:
-    before, after = (json.dumps(value, ensure_ascii=False) for value in (change.before, change.after))
-    if change.sign == "~":
-        return f": {before} → {after}"
-    given = change.after if change.sign == "+" else change.before
-    return "" if given is True else f": {after if change.sign == '+' else before}"
 
 
 def _place(found: Schemas, name: str) -> str | None:

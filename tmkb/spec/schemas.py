@@ -110,9 +110,15 @@ def name(place: str) -> str:
     return parts[-2] if parts[-1] == "server" else parts[-1]
 
 
+def places(folders: Sequence[str]) -> list[str]:
+    """The places that have a file on the path, sorted."""
+    found = {place for folder in (*folders, paths.SCHEMAS) for place, _ in _files(folder, [])}
+    return sorted(place for place in found if kind(place))
+
+
 def servers(folders: Sequence[str]) -> list[str]:
     """The names of the servers on the path, sorted."""
-    return sorted({name(place) for place in _places(folders) if kind(place) == "server"})
+    return sorted({name(place) for place in places(folders) if kind(place) == "server"})
 
 
 def base(schemas: Schemas, place: str) -> Document | None:
@@ -165,7 +171,7 @@ def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[st
             elif not os.path.samefile(
                 folder, paths.SCHEMAS
             ):  # the packaged folder also holds meta-schemas and problems.yaml
-                hint = metaschema.near(place, _places([])) | {"known": ", ".join(PLACES)}
+                hint = metaschema.near(place, places([])) | {"known": ", ".join(PLACES)}
                 problems.append(Problem("misplaced", paths.shown(file), path=place, **hint))
     return found
 
@@ -198,7 +204,7 @@ def _inherit(schemas: Schemas) -> None:
     schemas.layers = dict(sorted(schemas.layers.items()))
     for place, layers in schemas.layers.items():
         if _extends(layers) == _PACKAGED and place not in schemas.inherited:
-            nearest = metaschema.nearest(place, _places([]))
+            nearest = metaschema.nearest(place, places([]))
             schemas.problems.append(layers[0].problem("nothing_to_extend", ("extends",), path=place, nearest=nearest))
 
 
@@ -220,11 +226,6 @@ def _extends(layers: Sequence[Document]) -> JsonValue:
 def _server(place: str) -> str:
     """The server that a file at ``place`` belongs to; an empty text where it is for all."""
     return _around(place)[1] if place.startswith("servers/") else ""
-
-
-def _places(folders: Sequence[str]) -> list[str]:
-    found = {place for folder in (*folders, paths.SCHEMAS) for place, _ in _files(folder, [])}
-    return sorted(place for place in found if kind(place))
 
 
 def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
