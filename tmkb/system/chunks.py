@@ -28,13 +28,15 @@ _HEADER = 512
 _RECORD = 24  # bytes of a record's header: magic, size, id, time
 _MOST_RECORDS = (SIZE - _HEADER) // (_RECORD + 4)
 _MOST_ERRORS = 1000
-_TIMES = struct.Struct("<Q")
 _1601 = 11_644_473_600_000_000  # microseconds before 1970
 _STEP = 128  # headers that are read at once
 
 
 class Chunk(NamedTuple):
-    """Ids of its first and last record, their times in microseconds, where it is, and what changes when it does."""
+    """Ids of its first and last record, their times in microseconds, where it is, and what changes when it does.
+
+    Times that run backwards say nothing of those between them.
+    """
 
     first: int
     last: int
@@ -84,11 +86,14 @@ def _chunk(fd: int, offset: int, header: bytes) -> Chunk | None:
     first, last = struct.unpack_from("<2Q", header, 24)
     (last_record,) = struct.unpack_from("<I", header, 44)
     (checksum,) = struct.unpack_from("<I", header, 124)
-    (oldest,) = _TIMES.unpack_from(header, _HEADER + 16)
-    newest = os.pread(fd, _TIMES.size, offset + last_record + 16) if last_record < SIZE - _RECORD else b""
-    if len(newest) < _TIMES.size:
-        return None
-    return Chunk(first, last, oldest // 10 - _1601, _TIMES.unpack(newest)[0] // 10 - _1601, offset, checksum)
+    oldest = _microseconds(header[_HEADER + 16 : _HEADER + _RECORD])
+    time = os.pread(fd, 8, offset + last_record + 16) if last_record < SIZE - _RECORD else b""
+    newest = _microseconds(time) if len(time) == 8 else oldest - 1  # not known: it has been cut off
+    return Chunk(first, last, oldest, newest, offset, checksum)
+
+
+def _microseconds(filetime: bytes) -> int:
+    return int.from_bytes(filetime, "little") // 10 - _1601
 
 
 def records(fd: int, chunk: Chunk) -> tuple[list[Record], int]:

@@ -61,12 +61,12 @@ class Folder:
         self.files: dict[str, File] = {}
 
     def logs(self) -> list[Log]:
-        """Those that there are now, by name; where the folder cannot be read, the named ones, if any."""
+        """Those that there are now, by name; where the folder cannot be read, the named ones, or one called `*`."""
         try:
             with os.scandir(self.path) as entries:
                 names = sorted(entry.name for entry in entries if entry.name.lower().endswith(_SUFFIX))
         except OSError:
-            names = [name.replace("/", _SLASH) + _SUFFIX for name in self.only or ()]
+            names = [name.replace("/", _SLASH) + _SUFFIX for name in (["*"] if self.only is None else self.only)]
         known = self.files
         self.files = {name: known.get(name) or File(self, name) for name in names}
         return [file for file in self.files.values() if self.only is None or file.name in self.only]
@@ -159,7 +159,7 @@ class _Scan:
         self.by_kind = not query._replace(start=None, end=None, text=None).plain
 
     def concerns(self, chunk: Chunk) -> bool:
-        """Whether there can be hits in a chunk. One whose times run backwards may hold any time."""
+        """Whether there can be hits in a chunk."""
         first, last = self.bounds
         if chunk.last < first or chunk.first > last:
             return False

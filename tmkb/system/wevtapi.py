@@ -32,11 +32,11 @@ class Channels:
         self.only = only
 
     def logs(self) -> list[Log]:
-        """By name; without the library the named ones, if any."""
+        """By name; without the library the named ones, or one called `*`."""
         try:
             names: Collection[str] = sorted(_channels(_library()))
         except Unreadable:
-            names = self.only or ()
+            names = ["*"] if self.only is None else self.only
         return [Channel(name) for name in names if self.only is None or name in self.only]
 
 
