@@ -169,15 +169,16 @@ def test_a_cursor_goes_on_where_the_ring_has_overwritten_what_came_next(tmp_path
     cursor = logs.ask(provider, limit=50, order="oldest")["nextCursor"]
     put(tmp_path, evtxfile.file(chunks[8:] + chunks[2:8]))  # the first two chunks are gone
 
-    entries = logs.ask(provider, limit=1000, order="oldest", cursor=cursor)["entries"]
+    answer = logs.ask(provider, limit=1000, order="oldest", cursor=cursor)
 
-    assert [entry["id"] for entry in entries] == list(range(201, 801))
+    assert [entry["id"] for entry in answer["entries"]] == list(range(201, 801))
+    assert "nextCursor" not in answer
 
 
 def test_only_chunks_that_have_changed_are_read_again(tmp_path, monkeypatch):
     read = []
     records = chunks_of.records
-    monkeypatch.setattr(chunks_of, "records", lambda fd, chunk: read.append(chunk.first) or records(fd, chunk))
+    monkeypatch.setattr(chunks_of, "records", lambda file, chunk: read.append(chunk.first) or records(file, chunk))
     chunks = evtxfile.chunks(evtxfile.events(450), records=100)
     put(tmp_path, evtxfile.file(chunks))
     provider = served(tmp_path)
@@ -243,6 +244,15 @@ def test_a_folder_that_is_not_there_has_the_logs_that_are_named(tmp_path):
     assert listed() == [("*", False, "missing")]
     assert listed(only=["System"]) == [("System", False, "missing")]
     assert listed(only=[]) == []
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_a_scan_that_is_stopped_within_a_chunk_goes_on_there(provider, folder, order):
+    hurried = served(folder, seconds=1e-9)
+
+    for query in ({}, {"text": "value 1"}, {"minLevel": "WARNING"}):
+        whole = logs.ask(provider, limit=10000, order=order, **query)["entries"]
+        assert logs.pages(hurried, limit=10000, order=order, **query) == whole
 
 
 # Damage

@@ -68,11 +68,10 @@ class Channel:
             for batch in self._events(library, path, query.oldest_first):
                 if counted and not page.wants(len(batch)):
                     page.passed(len(batch))
-                    yield None
-                    continue
-                for found in batch:
-                    self._tell(library, found, query, page)
-                yield self._entry(library, batch[-1], False).id
+                else:
+                    for found in batch:
+                        self._tell(library, found, query, page)
+                yield None if page.full else self._entry(library, batch[-1], False).id
 
     def _tell(self, library: Any, found: Any, query: LogQuery, page: LogPage) -> None:
         try:

@@ -309,6 +309,7 @@ def test_the_first_of_several_logs_that_can_be_read_is_served(folder, tmp_path):
     assert kinds(gone, text, evtx) == [("system", "textlog", True), ("Else", "textlog", False)]
     assert kinds(gone, evtx, text) == [("System", "evtx", True), ("Else", "textlog", False)]
     assert logs.ask(logs.served(gone, text, evtx), limit=1)["entries"][0]["source"] == "app"
+    assert len(logs.pages(logs.served(gone, evtx), limit=100)) == COUNT
 
 
 def test_a_log_that_is_damaged_is_told_rather_than_one_that_is_not_there(tmp_path):

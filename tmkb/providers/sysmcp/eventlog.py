@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import os
@@ -78,6 +77,8 @@ class EventLog:
                     break
                 except Unreadable as fault:
                     faults.append(fault)
+                except OSError:  # of the disk, or of a file that has gone meanwhile
+                    faults.append(Unreadable("corrupt"))
             else:
                 unknown = {"recordCount": None, "sizeBytes": 0, "oldest": None, "newest": None}
                 reason = self.reasons[_foremost(faults).cause]
@@ -99,15 +100,17 @@ class EventLog:
             raise ToolError("log_not_found", log=logName)
         asked = _Asked(logs[0].name, arguments, self.limits)
         faults = []
-        for log in logs:
+        for log in asked.of_its_kind(logs):
             page = LogPage(asked.skip, asked.limit, self.limits["result_bytes"], self.limits["message_bytes"])
             try:
-                reached = yield from self._fill(log, asked.query_of(log), page, asked.total is not None)
+                reached = yield from self._fill(log, asked.query, page, asked.total is not None)
                 return asked.answer(log, page, reached)
             except StalePlace:
                 asked.refuse_cursor()
             except Unreadable as fault:
                 faults.append(fault)
+            except OSError:
+                faults.append(Unreadable("corrupt"))
         return self._refuse(logs[0].name, _foremost(faults))
 
     def _logs(self) -> list[Log]:
@@ -134,23 +137,22 @@ class EventLog:
         self, log: Log, query: LogQuery, page: LogPage, counted: bool
     ) -> Generator[Said, JsonObject | None, _Reached]:
         """Fill a page and count on, unless that has been done (``counted``): both as long as the settings allow."""
-        from tmkb.system.logquery import Unreadable
-
-        started = turn = time.monotonic()
+        turn = time.monotonic()
+        until = turn + self.limits["seconds"]
+        counting = False
         place: JsonValue = None
         scan = log.scan(query, page)
         try:
             for reached in scan:
-                place = reached or place
+                place = place if reached is None else reached
                 now = time.monotonic()
-                allowed = self.limits["counting_seconds" if page.full else "seconds"]
-                if now - started > allowed or (counted and page.full):
+                if page.full and not counting:
+                    until, counting = now + (0 if counted else self.limits["counting_seconds"]), True
+                if now >= until:
                     return _Reached(False, place)
                 if now - turn > _TURN:
                     yield Pause(0)
                     turn = time.monotonic()
-        except OSError:  # of the disk, or of a file that has gone
-            raise Unreadable("corrupt") from None
         finally:
             scan.close()
         return _Reached(True, place)
@@ -196,10 +198,12 @@ class _Asked:
     def _go_on(self, cursor: str) -> None:
         try:
             said = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-        except (ValueError, binascii.Error):
+        except ValueError:
             said = None
         match said:
-            case [self.mark, str(kind), int(before), int() | None as total, newest, place] if before >= 0 and place:
+            case [self.mark, str(kind), int(before), int() | None as total, newest, place] if (
+                before >= 0 and place is not None
+            ):
                 self.kind, self.before, self.total = kind, before, total
                 self.query = self.query._replace(newest=newest, after=place)
             case _:
@@ -209,11 +213,10 @@ class _Asked:
         """Raises ToolError: it is of another query, or of no query."""
         raise ToolError("bad_cursor", path="arguments.cursor", received=self.cursor)
 
-    def query_of(self, log: Log) -> LogQuery:
-        """What is asked of a log. Raises ToolError where the cursor is of one of another kind."""
-        if self.kind not in (None, log.kind):
-            self.refuse_cursor()
-        return self.query
+    def of_its_kind(self, logs: list[Log]) -> list[Log]:
+        """Those of the kind that the cursor is of. Raises ToolError where there are none."""
+        alike = [log for log in logs if self.kind in (None, log.kind)]
+        return alike or self.refuse_cursor()
 
     def answer(self, log: Log, page: LogPage, reached: _Reached) -> JsonObject:
         """The data of the answer."""
@@ -231,10 +234,11 @@ class _Asked:
             "pageSize": self.limit,
             "skippedCorrupt": page.corrupt,
         }
-        if page.cut or (not page.full and not reached.end):
+        stopped = not page.full and not reached.end
+        if page.cut or stopped:
             answer["truncated"] = True
-        if total > behind or not exact:
-            place = page.place if page.full else reached.place
+        if stopped or (page.full and (total > behind or not exact)):
+            place = reached.place if stopped else page.place
             state = [self.mark, log.kind, behind, total if exact else None, page.newest, place]
             packed = base64.urlsafe_b64encode(json.dumps(state, separators=(",", ":")).encode())
             answer["nextOffset"] = behind
@@ -256,7 +260,7 @@ def _query(arguments: Mapping[str, Any]) -> LogQuery:
         oldest_first=arguments.get("order") == "oldest",
         rank=logentry.RANKS[arguments.get("minLevel", "VERBOSE")],
         source=None if source is None else source.casefold(),
-        event_ids=None if ids is None else frozenset(map(int, ids if isinstance(ids, list) else [ids])),
+        event_ids=None if ids is None else frozenset(sorted(map(int, ids if isinstance(ids, list) else [ids]))),
         start=start,
         end=end,
         text=None if text is None else text.casefold(),
