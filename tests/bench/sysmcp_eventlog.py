@@ -52,10 +52,10 @@ def make(folder, count):
     ]
 
 
-def timed(call, turns=TURNS):
+def timed(call, turns=None):
     """The median of so many calls in milliseconds, and what the last gave."""
     took, answer = [], None
-    for _ in range(turns):
+    for _ in range(turns or TURNS):
         begun = time.perf_counter()
         answer = call()
         took.append((time.perf_counter() - begun) * 1000)

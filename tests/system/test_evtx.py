@@ -124,7 +124,7 @@ def expected(arguments, start, end):
     return found if arguments.get("order") == "oldest" else found[::-1]
 
 
-@quick
+@settings(quick, max_examples=20)
 @given(arguments=filters, start=times, end=times, limit=st.integers(1, 400), by=st.sampled_from(["cursor", "offset"]))
 def test_pages_of_any_query_join_to_what_a_plain_loop_finds(provider, folder, arguments, start, end, limit, by):
     if start is not None and end is not None and start > end:
@@ -204,6 +204,9 @@ def test_no_more_columns_are_kept_than_the_settings_allow(tmp_path):
 
     (file,) = provider.sources[0].files.values()
     assert sum(len(columns.ids) for columns in file.columns.values()) == 250
+    os.unlink(file.path)
+    assert logs.run(provider.list_logs()) == {"logs": []}
+    assert provider.sources[0].room == 250  # for others
 
 
 def test_names_of_files_become_names_of_logs(tmp_path):

@@ -100,7 +100,7 @@ places = st.one_of(st.none(), st.integers(0, 299))
 
 
 @needs_library
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(arguments=filters, start=places, end=places, limit=st.integers(1, 60), by=st.sampled_from(["cursor", "offset"]))
 def test_pages_of_any_query_join_to_what_a_plain_loop_finds(provider, whole, arguments, start, end, limit, by):
     if start is not None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.sysmcp import logs
 from tmkb.errors import ToolError
 from tmkb.system import textlog
+from tmkb.system.logquery import LogPage, LogQuery
 
 quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -194,6 +195,22 @@ def test_lines_are_counted_anew_where_the_file_was_emptied(log):
         file.truncate(2)
 
     assert [(entry["id"], entry["message"]) for entry in entries(provider)] == [(1, "a")]
+
+
+def test_queries_that_run_side_by_side_count_alike(log, monkeypatch):
+    monkeypatch.setattr(textlog, "_BLOCK", 4)
+    provider = log(b"a\nb\n" * 10)
+    (text,) = provider.sources[0].logs()
+    early, late = LogPage(0, 100, 1 << 20, 4096), LogPage(0, 100, 1 << 20, 4096)
+    begun = text.scan(LogQuery(), early)
+    next(begun)
+    with open(log.path, "ab") as file:
+        file.write(b"c\n" * 10)
+    assert [*text.scan(LogQuery(), late)]
+    assert [*begun]
+
+    assert [entry["id"] for entry in early.entries] == [*range(20, 0, -1)]
+    assert [entry["id"] for entry in late.entries] == [*range(30, 0, -1)]
 
 
 @quick

@@ -69,6 +69,8 @@ class Folder:
             names = [name.replace("/", _SLASH) + _SUFFIX for name in (["*"] if self.only is None else self.only)]
         known = self.files
         self.files = {name: known.get(name) or File(self, name) for name in names}
+        for name in known.keys() - self.files.keys():
+            known[name].forget(known[name].columns)
         return [file for file in self.files.values() if self.only is None or file.name in self.only]
 
 
@@ -121,11 +123,15 @@ class File:
         if identity == self.identity:
             return
         read, bad = yield from chunks.index(file)
-        gone = self.columns.keys() - set(read)
-        self.folder.room += sum(len(self.columns.pop(chunk).ids) for chunk in gone)
+        self.forget(self.columns.keys() - set(read))
         self.chunks, self.bad = read, bad
         settled = time.time_ns() - found.st_mtime_ns > _TICK  # else it may change without a later time
         self.identity = identity if settled else None
+
+    def forget(self, gone: Collection[Chunk]) -> None:
+        """Keep the columns of these chunks no longer."""
+        for chunk in [*gone]:
+            self.folder.room += len(self.columns.pop(chunk).ids)
 
     def read(self, file: LogFile, chunk: Chunk) -> tuple[Columns, list[Record]]:
         """The columns of a chunk and its records, in order."""

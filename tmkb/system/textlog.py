@@ -19,7 +19,7 @@ from tmkb.system.logquery import LogQuery, LogState, StalePlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from tmkb.system.logquery import Log, LogPage, Scan
 
@@ -61,9 +61,7 @@ class TextLog:
     def __init__(self, name: str, path: str) -> None:
         self.name = name
         self.path = path
-        self.file: tuple[int, int] | None = None  # device and inode of what was counted
-        self.counted = 0  # bytes
-        self.lines = 0  # that end in them
+        self.counted = (0, 0), 0, 0  # which file, how many bytes of it, and how many lines end in them
 
     def state(self) -> LogState:
         """Raises `Unreadable`."""
@@ -85,8 +83,8 @@ class TextLog:
                 blocks = text.forwards(offset, before, end)
             else:
                 if query.after is None:
-                    yield from self._count(text)
-                    offset, before = text.size, self.lines + text.ends_open
+                    lines_ended = yield from self._count(text)
+                    offset, before = text.size, lines_ended + text.ends_open
                 blocks = text.backwards(offset, before)
             for lines in blocks:
                 self._tell(lines, query, page, text)
@@ -111,14 +109,17 @@ class TextLog:
                 return size
         raise StalePlace
 
-    def _count(self, text: _Text) -> Scan:
-        """Count the lines of the file, from where they were counted before."""
-        if self.file != text.identity or self.counted > text.size:
-            self.file, self.counted, self.lines = text.identity, 0, 0
-        while self.counted < text.size and (block := text.read(self.counted, min(_BLOCK, text.size - self.counted))):
-            self.lines += block.count(b"\n")
-            self.counted += len(block)
-            yield None
+    def _count(self, text: _Text) -> Generator[None, None, int]:
+        """Count the lines that have ended, from where they were counted before; another query may do so meanwhile."""
+        file, counted, lines = self.counted
+        if file != text.identity or counted > text.size:
+            counted = lines = 0
+        while counted < text.size and (block := text.read(counted, min(_BLOCK, text.size - counted))):
+            counted += len(block)
+            lines += block.count(b"\n")
+            self.counted = text.identity, counted, lines
+            yield
+        return lines
 
     def _tell(self, lines: list[_Line], query: LogQuery, page: LogPage, text: _Text) -> None:
         if query.plain and not page.wants(len(lines)):
