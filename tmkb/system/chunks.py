@@ -7,7 +7,6 @@ header of a chunk says is enough to put them in order and to leave most of them 
 from __future__ import annotations
 
 import io
-import os
 import struct
 import zlib
 from typing import NamedTuple
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
+    from tmkb.system.logfile import LogFile
+
 SIZE = 65536
 _FILE_HEADER = 4096
 _FILE_MAGIC = b"ElfFile\0"
@@ -28,13 +29,15 @@ _HEADER = 512
 _RECORD = 24  # bytes of a record's header: magic, size, id, time
 _MOST_RECORDS = (SIZE - _HEADER) // (_RECORD + 4)
 _MOST_ERRORS = 1000
-_TIMES = struct.Struct("<Q")
 _1601 = 11_644_473_600_000_000  # microseconds before 1970
 _STEP = 128  # headers that are read at once
 
 
 class Chunk(NamedTuple):
-    """Ids of its first and last record, their times in microseconds, where it is, and what changes when it does."""
+    """Ids of its first and last record, their times in microseconds, where it is, and what changes when it does.
+
+    Times that run backwards say nothing of those between them.
+    """
 
     first: int
     last: int
@@ -58,19 +61,19 @@ class Record(NamedTuple):
     xml: str
 
 
-def index(fd: int) -> Generator[None, None, tuple[list[Chunk], int]]:
+def index(file: LogFile) -> Generator[None, None, tuple[list[Chunk], int]]:
     """The chunks of an open file in the order of their records, and how many places hold something else.
 
     Raises `Unreadable` where it is no .evtx file.
     """
-    if os.pread(fd, len(_FILE_MAGIC), 0) != _FILE_MAGIC:
+    if file.read(0, len(_FILE_MAGIC)) != _FILE_MAGIC:
         raise Unreadable("corrupt")
     chunks, bad = [], 0
-    for number, offset in enumerate(range(_FILE_HEADER, os.fstat(fd).st_size, SIZE)):
+    for number, offset in enumerate(range(_FILE_HEADER, file.size, SIZE)):
         if number % _STEP == _STEP - 1:
             yield
-        header = os.pread(fd, _HEADER + _RECORD, offset)
-        chunk = _chunk(fd, offset, header)
+        header = file.read(offset, _HEADER + _RECORD)
+        chunk = _chunk(file, offset, header)
         if chunk is not None:
             chunks.append(chunk)
         elif any(header):  # Windows lays out chunks in advance, all zeros
@@ -78,24 +81,27 @@ def index(fd: int) -> Generator[None, None, tuple[list[Chunk], int]]:
     return sorted(chunks), bad
 
 
-def _chunk(fd: int, offset: int, header: bytes) -> Chunk | None:
+def _chunk(file: LogFile, offset: int, header: bytes) -> Chunk | None:
     if len(header) < _HEADER + _RECORD or not header.startswith(_MAGIC):
         return None
     first, last = struct.unpack_from("<2Q", header, 24)
     (last_record,) = struct.unpack_from("<I", header, 44)
     (checksum,) = struct.unpack_from("<I", header, 124)
-    (oldest,) = _TIMES.unpack_from(header, _HEADER + 16)
-    newest = os.pread(fd, _TIMES.size, offset + last_record + 16) if last_record < SIZE - _RECORD else b""
-    if len(newest) < _TIMES.size:
-        return None
-    return Chunk(first, last, oldest // 10 - _1601, _TIMES.unpack(newest)[0] // 10 - _1601, offset, checksum)
+    oldest = _microseconds(header[_HEADER + 16 : _HEADER + _RECORD])
+    time = file.read(offset + last_record + 16, 8) if last_record < SIZE - _RECORD else b""
+    newest = _microseconds(time) if len(time) == 8 else oldest - 1  # not known: it has been cut off
+    return Chunk(first, last, oldest, newest, offset, checksum)
 
 
-def records(fd: int, chunk: Chunk) -> tuple[list[Record], int]:
+def _microseconds(filetime: bytes) -> int:
+    return int.from_bytes(filetime, "little") // 10 - _1601
+
+
+def records(file: LogFile, chunk: Chunk) -> tuple[list[Record], int]:
     """The records of a chunk that can be read, in their order, and how many cannot."""
     from evtx import PyEvtxParser
 
-    data = os.pread(fd, SIZE, chunk.offset).ljust(SIZE, b"\0")
+    data = file.read(chunk.offset, SIZE).ljust(SIZE, b"\0")
     read: list[Record] = []
     errors = 0
     try:

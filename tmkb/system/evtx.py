@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import stat
 import time
 from array import array
 from collections import Counter
@@ -18,6 +17,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from tmkb.system import chunks, event
+from tmkb.system.logfile import LogFile
 from tmkb.system.logquery import LogQuery, LogState, StalePlace, Unreadable
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ _SUFFIX = ".evtx"
 _SLASH = "%4"  # how Windows writes the slash of a log's name in that of its file
 _TICK = 100_000_000  # nanoseconds; clocks of file systems have longer ones than that of the machine
 _MADE = re.compile("[=;&<>\"'\t\r\n\N{REPLACEMENT CHARACTER}]")  # what XML escapes, or a message adds to what is there
-_STEP = 100  # records that are read before anybody else has a turn
+_STEP = 50  # records that are read before anybody else has a turn
 _LAST_ID = 2**64 - 1
 
 
@@ -61,14 +61,16 @@ class Folder:
         self.files: dict[str, File] = {}
 
     def logs(self) -> list[Log]:
-        """Those that there are now, by name; where the folder cannot be read, the named ones, if any."""
+        """Those that there are now, by name; where the folder cannot be read, the named ones, or one called `*`."""
         try:
             with os.scandir(self.path) as entries:
                 names = sorted(entry.name for entry in entries if entry.name.lower().endswith(_SUFFIX))
         except OSError:
-            names = [name.replace("/", _SLASH) + _SUFFIX for name in self.only or ()]
+            names = [name.replace("/", _SLASH) + _SUFFIX for name in (["*"] if self.only is None else self.only)]
         known = self.files
         self.files = {name: known.get(name) or File(self, name) for name in names}
+        for name in known.keys() - self.files.keys():
+            known[name].forget(known[name].columns)
         return [file for file in self.files.values() if self.only is None or file.name in self.only]
 
 
@@ -96,40 +98,44 @@ class File:
 
     def state(self) -> LogState:
         """Raises `Unreadable`."""
-        with closing(_Opened(self.path)) as opened:
-            for _ in self._index(opened.fd):
+        with closing(_opened(self.path)) as file:
+            for _ in self._index(file):
                 pass
-            whole = self.chunks
-            return LogState(opened.size, whole[0].oldest if whole else None, whole[-1].newest if whole else None)
+        whole = self.chunks
+        return LogState(file.size, whole[0].oldest if whole else None, whole[-1].newest if whole else None)
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:
         """Chunk by chunk. A place is the id of a record: what comes behind it is next."""
-        with closing(_Opened(self.path)) as opened:
-            yield from self._index(opened.fd)
+        with closing(_opened(self.path)) as file:
+            yield from self._index(file)
             page.corrupt += self.bad
             newest = self.chunks[-1].last if self.chunks else 0
             page.newest = newest if query.newest is None else query.newest
-            scan = _Scan(self, opened.fd, query, page)
+            scan = _Scan(self, file, query, page)
             for chunk in self.chunks if query.oldest_first else reversed(self.chunks):
                 if scan.concerns(chunk):
                     yield from scan.examine(chunk)
                     yield chunk.last if query.oldest_first else chunk.first
 
-    def _index(self, fd: int) -> Generator[None, None, None]:
-        found = os.fstat(fd)
+    def _index(self, file: LogFile) -> Generator[None, None, None]:
+        found = file.stat
         identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         if identity == self.identity:
             return
-        read, bad = yield from chunks.index(fd)
-        gone = self.columns.keys() - set(read)
-        self.folder.room += sum(len(self.columns.pop(chunk).ids) for chunk in gone)
+        read, bad = yield from chunks.index(file)
+        self.forget(self.columns.keys() - set(read))
         self.chunks, self.bad = read, bad
         settled = time.time_ns() - found.st_mtime_ns > _TICK  # else it may change without a later time
         self.identity = identity if settled else None
 
-    def read(self, fd: int, chunk: Chunk) -> tuple[Columns, list[Record]]:
+    def forget(self, gone: Collection[Chunk]) -> None:
+        """Keep the columns of these chunks no longer."""
+        for chunk in [*gone]:
+            self.folder.room += len(self.columns.pop(chunk).ids)
+
+    def read(self, file: LogFile, chunk: Chunk) -> tuple[Columns, list[Record]]:
         """The columns of a chunk and its records, in order."""
-        found, bad = chunks.records(fd, chunk)
+        found, bad = chunks.records(file, chunk)
         kinds, records = [], []
         for record in sorted(found):
             try:
@@ -149,9 +155,9 @@ class File:
 class _Scan:
     """One query's way through the chunks of a file."""
 
-    def __init__(self, file: File, fd: int, query: LogQuery, page: LogPage) -> None:
+    def __init__(self, log: File, file: LogFile, query: LogQuery, page: LogPage) -> None:
+        self.log = log
         self.file = file
-        self.fd = fd
         self.query = query
         self.page = page
         self.bounds = _bounds(query, page.newest)
@@ -159,11 +165,11 @@ class _Scan:
         self.by_kind = not query._replace(start=None, end=None, text=None).plain
 
     def concerns(self, chunk: Chunk) -> bool:
-        """Whether there can be hits in a chunk. One whose times run backwards may hold any time."""
+        """Whether there can be hits in a chunk."""
         first, last = self.bounds
         if chunk.last < first or chunk.first > last:
             return False
-        known = self.file.columns.get(chunk)
+        known = self.log.columns.get(chunk)
         oldest, newest = (known.oldest, known.newest) if known else (chunk.oldest, chunk.newest)
         if newest < oldest:
             return True
@@ -174,7 +180,7 @@ class _Scan:
 
     def examine(self, chunk: Chunk) -> Scan:
         """Tell the page of the hits in a chunk. It is not read if what is known of it is enough."""
-        known = self.file.columns.get(chunk)
+        known = self.log.columns.get(chunk)
         count = self._count(chunk, known)
         if count is not None and not self.page.wants(count):
             self.page.passed(count)
@@ -183,7 +189,7 @@ class _Scan:
         if known and not self._rows(known):
             self.page.corrupt += known.bad
             return
-        columns, records = self.file.read(self.fd, chunk)
+        columns, records = self.log.read(self.file, chunk)
         self.page.corrupt += columns.bad
         yield from self._tell([records[row] for row in self._rows(columns)])
 
@@ -213,32 +219,35 @@ class _Scan:
 
     def _admits(self, number: int) -> bool:
         if number >= len(self.admitted):  # kinds are numbered as they are met
-            self.admitted = [self.query.admits(*kind) for kind in self.file.kinds]
+            self.admitted = [self.query.admits(*kind) for kind in self.log.kinds]
         return self.admitted[number]
 
     def _tell(self, records: list[Record]) -> Scan:
-        query, page, needle = self.query, self.page, _needle(self.query.text)
+        needle = _needle(self.query.text)
         if needle is not None:
             records = [record for record in records if needle in record.xml.casefold()]
         for number, record in enumerate(records, 1):
+            self._tell_of(record)
             if number % _STEP == 0:
-                yield None
-            if query.text is None and not page.wants():
-                page.passed(1)
-                continue
-            entry = event.read(record.xml, self.file.name)
-            if not query.in_message(entry.message):
-                continue
-            if page.wants():
-                page.take(entry._replace(id=record.id, time=record.time), record.id)
-            else:
-                page.passed(1)
+                yield record.id
+
+    def _tell_of(self, record: Record) -> None:
+        if self.query.text is None and not self.page.wants():
+            self.page.passed(1)
+            return
+        entry = event.read(record.xml, self.log.name)
+        if not self.query.in_message(entry.message):
+            return
+        if self.page.wants():
+            self.page.take(entry._replace(id=record.id, time=record.time), record.id)
+        else:
+            self.page.passed(1)
 
 
 def _bounds(query: LogQuery, newest: object) -> _Bounds:
     """Raises `StalePlace`."""
     if query.after is None:
-        return _Bounds(0, newest if isinstance(newest, int) else _LAST_ID)
+        return _Bounds(0, _LAST_ID)  # the header of the chunk that is being written may not know its last records yet
     if not isinstance(query.after, int) or not isinstance(newest, int) or query.after > newest:
         raise StalePlace
     return _Bounds(query.after + 1, newest) if query.oldest_first else _Bounds(0, query.after - 1)
@@ -249,24 +258,8 @@ def _needle(text: str | None) -> str | None:
     return None if text is None else max((part.strip() for part in _MADE.split(text)), key=len)
 
 
-class _Opened:
-    """A file that is open for reading: a regular one, and nothing is waited for. Raises `Unreadable`."""
-
-    def __init__(self, path: str) -> None:
-        if importlib.util.find_spec("evtx") is None:
-            raise Unreadable("needs_evtx")
-        try:
-            self.fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        except PermissionError:
-            raise Unreadable("denied") from None
-        except OSError:
-            raise Unreadable("missing") from None
-        found = os.fstat(self.fd)
-        self.size = found.st_size
-        if not stat.S_ISREG(found.st_mode):
-            self.close()
-            raise Unreadable("missing")
-
-    def close(self) -> None:
-        """Close it."""
-        os.close(self.fd)
+def _opened(path: str) -> LogFile:
+    """Raises `Unreadable`, also where the library is missing that reads it."""
+    if importlib.util.find_spec("evtx") is None:
+        raise Unreadable("needs_evtx")
+    return LogFile(path)

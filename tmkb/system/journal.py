@@ -16,7 +16,7 @@ from tmkb.system.logquery import LogQuery, LogState, StalePlace, Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from tmkb.system.logquery import Log, LogPage, Scan
@@ -41,6 +41,16 @@ class Journal:
     def logs(self) -> list[Log]:
         """All that are named, whether there is a journal or not."""
         return self.named
+
+
+def _journals(folder: str, inside: bool) -> Iterator[str]:
+    """The journal files of a folder and, if ``inside``, of those in it. Raises OSError."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if inside and entry.is_dir():
+                yield from _journals(entry.path, inside=False)
+            elif entry.name.endswith(_SUFFIXES):
+                yield entry.path
 
 
 class _Place(NamedTuple):
@@ -104,13 +114,8 @@ class JournalLog:
 
     def _files(self) -> list[str]:
         """Those with entries. Raises `Unreadable` where there are none, or none that may be read."""
-        found = [self.path] if os.path.isfile(self.path) else []
         try:
-            folders = (
-                [self.path, *(entry.path for entry in os.scandir(self.path) if entry.is_dir())] if not found else []
-            )
-            for folder in folders:
-                found += [entry.path for entry in os.scandir(folder) if entry.name.endswith(_SUFFIXES)]
+            found = [self.path] if os.path.isfile(self.path) else [*_journals(self.path, inside=True)]
         except PermissionError:
             raise Unreadable("denied") from None
         except OSError:

@@ -134,7 +134,7 @@ class Handle:
         try:
             return ctypes.string_at(text).decode("ascii")
         finally:
-            _free(text)
+            _libc().free(text)
 
     def values(self, field: str) -> Iterator[str]:
         """All values that a field has anywhere."""
@@ -144,11 +144,12 @@ class Handle:
             yield ctypes.string_at(self.data, self.size.value).decode("utf-8", "replace").partition("=")[2]
 
 
-def _free(pointer: c_void_p) -> None:
-    free = ctypes.CDLL(None).free
-    free.argtypes = [c_void_p]
-    free.restype = None
-    free(pointer)
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    library = ctypes.CDLL(None)
+    library.free.argtypes = [c_void_p]
+    library.free.restype = None
+    return library
 
 
 def _checked(result: int) -> int:

@@ -57,6 +57,13 @@ class StalePlace(Exception):
     """A place to go on from that is not in the log, or no longer."""
 
 
+class Reached(NamedTuple):
+    """How far a scan came: whether to the end of the log, and the last place that it told."""
+
+    end: bool
+    place: JsonValue
+
+
 class LogQuery(NamedTuple):
     """Filters, all of which an entry has to pass; the order; and where to begin and end.
 

@@ -7,20 +7,19 @@ level is INFORMATION, and where it names no program its source is the name of th
 from __future__ import annotations
 
 import calendar
-import os
 import re
-import stat
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from tmkb.system import logentry
 from tmkb.system.logentry import LogEntry
-from tmkb.system.logquery import LogQuery, LogState, StalePlace, Unreadable
+from tmkb.system.logfile import LogFile
+from tmkb.system.logquery import LogQuery, LogState, StalePlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from tmkb.system.logquery import Log, LogPage, Scan
 
@@ -62,9 +61,7 @@ class TextLog:
     def __init__(self, name: str, path: str) -> None:
         self.name = name
         self.path = path
-        self.file: tuple[int, int] | None = None  # device and inode of what was counted
-        self.counted = 0  # bytes
-        self.lines = 0  # that end in them
+        self.counted = (0, 0), 0, 0  # which file, how many bytes of it, and how many lines end in them
 
     def state(self) -> LogState:
         """Raises `Unreadable`."""
@@ -80,27 +77,27 @@ class TextLog:
         """Block by block. Raises `StalePlace` where the file has been replaced."""
         with closing(_Text(self.path)) as text:
             offset, before = self._place(query, text)
-            page.newest = [*text.file, text.size] if query.newest is None else query.newest
+            page.newest = [*text.identity, text.size] if query.newest is None else query.newest
             if query.oldest_first:
                 end = min(text.size, self._size(query)) if query.after else text.size
                 blocks = text.forwards(offset, before, end)
             else:
                 if query.after is None:
-                    yield from self._count(text)
-                    offset, before = text.size, self.lines + text.ends_open
+                    lines_ended = yield from self._count(text)
+                    offset, before = text.size, lines_ended + text.ends_open
                 blocks = text.backwards(offset, before)
             for lines in blocks:
                 self._tell(lines, query, page, text)
                 if lines and query.plain and page.full and not query.oldest_first:
                     page.passed(lines[-1].place[1])  # all that are left
                     return
-                yield [*text.file, *lines[-1].place] if lines else None
+                yield [*text.identity, *lines[-1].place] if lines else None
 
     def _place(self, query: LogQuery, text: _Text) -> tuple[int, int]:
         match query.after:
             case None:
                 return 0, 0
-            case [int(device), int(inode), int(offset), int(before)] if (device, inode) == text.file:
+            case [int(device), int(inode), int(offset), int(before)] if (device, inode) == text.identity:
                 if 0 <= before <= offset <= text.size and self._size(query) >= 0:
                     return offset, before
         raise StalePlace
@@ -112,14 +109,17 @@ class TextLog:
                 return size
         raise StalePlace
 
-    def _count(self, text: _Text) -> Scan:
-        """Count the lines of the file, from where they were counted before."""
-        if self.file != text.file or self.counted > text.size:
-            self.file, self.counted, self.lines = text.file, 0, 0
-        while self.counted < text.size and (block := text.read(self.counted, text.size)):
-            self.lines += block.count(b"\n")
-            self.counted += len(block)
-            yield None
+    def _count(self, text: _Text) -> Generator[None, None, int]:
+        """Count the lines that have ended, from where they were counted before; another query may do so meanwhile."""
+        file, counted, lines = self.counted
+        if file != text.identity or counted > text.size:
+            counted = lines = 0
+        while counted < text.size and (block := text.read(counted, min(_BLOCK, text.size - counted))):
+            counted += len(block)
+            lines += block.count(b"\n")
+            self.counted = text.identity, counted, lines
+            yield
+        return lines
 
     def _tell(self, lines: list[_Line], query: LogQuery, page: LogPage, text: _Text) -> None:
         if query.plain and not page.wants(len(lines)):
@@ -133,7 +133,7 @@ class TextLog:
                 and query.in_message(entry.message)
             ):
                 continue
-            page.take(entry, [*text.file, *line.place]) if page.wants() else page.passed(1)
+            page.take(entry, [*text.identity, *line.place]) if page.wants() else page.passed(1)
 
     def _entry(self, line: _Line, text: _Text) -> LogEntry:
         content = line.content.decode("utf-8", "replace").rstrip("\r")
@@ -164,41 +164,23 @@ def _time(found: re.Match[str], modified: datetime) -> int | None:
     return None
 
 
-class _Text:
-    """The bytes of a regular file that is open for reading, as far as it reached then. Raises `Unreadable`."""
+class _Text(LogFile):
+    """The lines of a file, as far as it reached when it was opened."""
 
     def __init__(self, path: str) -> None:
-        try:
-            self.fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        except PermissionError:
-            raise Unreadable("denied") from None
-        except OSError:
-            raise Unreadable("missing") from None
-        found = os.fstat(self.fd)
-        if not stat.S_ISREG(found.st_mode):
-            self.close()
-            raise Unreadable("missing")
-        self.file = found.st_dev, found.st_ino
-        self.size = found.st_size
-        self.modified = datetime.fromtimestamp(found.st_mtime)
-
-    def close(self) -> None:
-        """Close it."""
-        os.close(self.fd)
+        super().__init__(path)
+        self.identity = self.stat.st_dev, self.stat.st_ino
+        self.modified = datetime.fromtimestamp(self.stat.st_mtime)
 
     @property
     def ends_open(self) -> bool:
         """Whether its last line has no end yet."""
-        return self.size > 0 and os.pread(self.fd, 1, self.size - 1) != b"\n"
-
-    def read(self, start: int, end: int) -> bytes:
-        """A block from ``start`` on, not beyond ``end``; empty where the file has become shorter."""
-        return os.pread(self.fd, min(_BLOCK, end - start), start)
+        return self.size > 0 and self.read(self.size - 1, 1) != b"\n"
 
     def forwards(self, offset: int, before: int, end: int) -> Iterator[list[_Line]]:
         """The lines from ``offset`` on, before which there are so many others."""
         begun = b""
-        while offset < end and (block := self.read(offset, end)):
+        while offset < end and (block := self.read(offset, min(_BLOCK, end - offset))):
             lines = []
             pieces = block.split(b"\n")
             for piece in pieces[:-1]:
@@ -216,8 +198,9 @@ class _Text:
         """The lines that end at ``offset`` or earlier, the last first; there are ``before`` of them."""
         tail: bytes | None = None  # of a line whose beginning has not been reached; at first there may be none
         while offset > 0:
-            block = self.read(max(0, offset - _BLOCK), offset)
-            if len(block) < min(offset, _BLOCK):  # the file has become shorter
+            size = min(offset, _BLOCK)
+            block = self.read(offset - size, size)
+            if len(block) < size:  # the file has become shorter
                 return
             lines = []
             first, *others = block.split(b"\n")

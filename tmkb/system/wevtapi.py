@@ -32,11 +32,11 @@ class Channels:
         self.only = only
 
     def logs(self) -> list[Log]:
-        """By name; without the library the named ones, if any."""
+        """By name; without the library the named ones, or one called `*`."""
         try:
             names: Collection[str] = sorted(_channels(_library()))
         except Unreadable:
-            names = self.only or ()
+            names = ["*"] if self.only is None else self.only
         return [Channel(name) for name in names if self.only is None or name in self.only]
 
 
@@ -68,11 +68,10 @@ class Channel:
             for batch in self._events(library, path, query.oldest_first):
                 if counted and not page.wants(len(batch)):
                     page.passed(len(batch))
-                    yield None
-                    continue
-                for found in batch:
-                    self._tell(library, found, query, page)
-                yield self._entry(library, batch[-1], False).id
+                else:
+                    for found in batch:
+                        self._tell(library, found, query, page)
+                yield None if page.full else self._entry(library, batch[-1], False).id
 
     def _tell(self, library: Any, found: Any, query: LogQuery, page: LogPage) -> None:
         try:

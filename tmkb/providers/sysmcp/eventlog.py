@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import json
 import os
 import time
 
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
 
     from tmkb.operation import Operation, Running, Said
     from tmkb.providers.registry import Prepared
-    from tmkb.system.logquery import Log, LogPage, LogQuery, Unreadable
+    from tmkb.system.logquery import Log, LogPage, LogQuery, Reached, Unreadable
     from tmkb.values import JsonObject, JsonValue
 
     class Source(Protocol):
@@ -78,6 +74,8 @@ class EventLog:
                     break
                 except Unreadable as fault:
                     faults.append(fault)
+                except OSError:  # of the disk, or of a file that has gone meanwhile
+                    faults.append(Unreadable("corrupt"))
             else:
                 unknown = {"recordCount": None, "sizeBytes": 0, "oldest": None, "newest": None}
                 reason = self.reasons[_foremost(faults).cause]
@@ -92,22 +90,25 @@ class EventLog:
         Raises ToolError where an argument makes no sense, where there is no such log, or none that can be read, and
         where time has run out before the first entry of the page was reached.
         """
+        from tmkb.providers.sysmcp.asked import Asked
         from tmkb.system.logquery import LogPage, StalePlace, Unreadable
 
         logs = [log for log in self._logs() if log.name.casefold() == logName.casefold()]
         if not logs:
             raise ToolError("log_not_found", log=logName)
-        asked = _Asked(logs[0].name, arguments, self.limits)
+        asked = Asked(logs[0].name, arguments, self.limits)
         faults = []
-        for log in logs:
+        for log in asked.of_its_kind(logs):
             page = LogPage(asked.skip, asked.limit, self.limits["result_bytes"], self.limits["message_bytes"])
             try:
-                reached = yield from self._fill(log, asked.query_of(log), page, asked.total is not None)
+                reached = yield from self._fill(log, asked.query, page, asked.total is not None)
                 return asked.answer(log, page, reached)
             except StalePlace:
                 asked.refuse_cursor()
             except Unreadable as fault:
                 faults.append(fault)
+            except OSError:
+                faults.append(Unreadable("corrupt"))
         return self._refuse(logs[0].name, _foremost(faults))
 
     def _logs(self) -> list[Log]:
@@ -132,28 +133,29 @@ class EventLog:
 
     def _fill(
         self, log: Log, query: LogQuery, page: LogPage, counted: bool
-    ) -> Generator[Said, JsonObject | None, _Reached]:
+    ) -> Generator[Said, JsonObject | None, Reached]:
         """Fill a page and count on, unless that has been done (``counted``): both as long as the settings allow."""
-        from tmkb.system.logquery import Unreadable
+        from tmkb.system.logquery import Reached
 
-        started = turn = time.monotonic()
+        turn = time.monotonic()
+        until = turn + self.limits["seconds"]
+        counting = False
         place: JsonValue = None
         scan = log.scan(query, page)
         try:
             for reached in scan:
-                place = reached or place
+                place = place if reached is None else reached
                 now = time.monotonic()
-                allowed = self.limits["counting_seconds" if page.full else "seconds"]
-                if now - started > allowed or (counted and page.full):
-                    return _Reached(False, place)
+                if page.full and not counting:
+                    until, counting = now + (0 if counted else self.limits["counting_seconds"]), True
+                if now >= until:
+                    return Reached(False, place)
                 if now - turn > _TURN:
                     yield Pause(0)
                     turn = time.monotonic()
-        except OSError:  # of the disk, or of a file that has gone
-            raise Unreadable("corrupt") from None
         finally:
             scan.close()
-        return _Reached(True, place)
+        return Reached(True, place)
 
     def _refuse(self, log: str, fault: Unreadable) -> NoReturn:
         why = self.reasons[fault.cause]
@@ -165,120 +167,6 @@ class EventLog:
 
 
 open = EventLog
-
-
-class _Reached:
-    """How far a scan came: to the end of the log, or to a place."""
-
-    __slots__ = ("end", "place")
-
-    def __init__(self, end: bool, place: JsonValue) -> None:
-        self.end = end
-        self.place = place
-
-
-class _Asked:
-    """What was asked for, and what the cursor says if there is one: where to go on, and how many hits are before."""
-
-    def __init__(self, log: str, arguments: Mapping[str, Any], limits: Mapping[str, Any]) -> None:
-        self.cursor: str | None = arguments.get("cursor")
-        self.limit = _whole(arguments, "limit", limits["page"])
-        self.skip = self.before = _whole(arguments, "offset", 0)
-        self.total: int | None = None
-        self.query = _query(arguments)
-        self.mark = hashlib.sha256(json.dumps([log, repr(self.query)]).encode()).hexdigest()[:16]
-        self.kind: str | None = None
-        if self.cursor is not None:
-            if self.skip:
-                raise ToolError("offset_beside_cursor", path="arguments.offset", received=self.skip)
-            self._go_on(self.cursor)
-
-    def _go_on(self, cursor: str) -> None:
-        try:
-            said = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-        except (ValueError, binascii.Error):
-            said = None
-        match said:
-            case [self.mark, str(kind), int(before), int() | None as total, newest, place] if before >= 0 and place:
-                self.kind, self.before, self.total = kind, before, total
-                self.query = self.query._replace(newest=newest, after=place)
-            case _:
-                self.refuse_cursor()
-
-    def refuse_cursor(self) -> NoReturn:
-        """Raises ToolError: it is of another query, or of no query."""
-        raise ToolError("bad_cursor", path="arguments.cursor", received=self.cursor)
-
-    def query_of(self, log: Log) -> LogQuery:
-        """What is asked of a log. Raises ToolError where the cursor is of one of another kind."""
-        if self.kind not in (None, log.kind):
-            self.refuse_cursor()
-        return self.query
-
-    def answer(self, log: Log, page: LogPage, reached: _Reached) -> JsonObject:
-        """The data of the answer."""
-        if not reached.end and not page.full and (page.hits < self.skip or reached.place is None):
-            raise ToolError("timed_out")
-        first = self.before
-        total = page.hits + first - self.skip if self.total is None else self.total
-        exact = reached.end or self.total is not None
-        behind = first + len(page.entries)
-        answer: JsonObject = {
-            "entries": [*page.entries],
-            "totalCount": total,
-            "totalExact": exact,
-            "page": first // self.limit + 1,
-            "pageSize": self.limit,
-            "skippedCorrupt": page.corrupt,
-        }
-        if page.cut or (not page.full and not reached.end):
-            answer["truncated"] = True
-        if total > behind or not exact:
-            place = page.place if page.full else reached.place
-            state = [self.mark, log.kind, behind, total if exact else None, page.newest, place]
-            packed = base64.urlsafe_b64encode(json.dumps(state, separators=(",", ":")).encode())
-            answer["nextOffset"] = behind
-            answer["nextCursor"] = packed.decode().rstrip("=")
-        return answer
-
-
-def _query(arguments: Mapping[str, Any]) -> LogQuery:
-    """Raises ToolError."""
-    from tmkb.system import logentry
-    from tmkb.system.logquery import LogQuery
-
-    ids = arguments.get("eventId")
-    start, end = _time(arguments, "startTime"), _time(arguments, "endTime")
-    if start is not None and end is not None and start > end:
-        raise ToolError("times_reversed", path="arguments.endTime", received=arguments["endTime"])
-    source, text = arguments.get("source"), arguments.get("text")
-    return LogQuery(
-        oldest_first=arguments.get("order") == "oldest",
-        rank=logentry.RANKS[arguments.get("minLevel", "VERBOSE")],
-        source=None if source is None else source.casefold(),
-        event_ids=None if ids is None else frozenset(map(int, ids if isinstance(ids, list) else [ids])),
-        start=start,
-        end=end,
-        text=None if text is None else text.casefold(),
-    )
-
-
-def _time(arguments: Mapping[str, Any], name: str) -> int | None:
-    from tmkb.system import logentry
-
-    if name not in arguments:
-        return None
-    try:
-        return logentry.microseconds(arguments[name])
-    except ValueError:
-        raise ToolError("bad_time", path=f"arguments.{name}", received=arguments[name]) from None
-
-
-def _whole(arguments: Mapping[str, Any], name: str, otherwise: int) -> int:
-    number = arguments.get(name, otherwise)
-    if number != int(number):
-        raise ToolError("not_whole", path=f"arguments.{name}", received=number)
-    return int(number)
 
 
 def _foremost(faults: list[Unreadable]) -> Unreadable:
