@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from tests.process import Server
-from tests.test_watching import CHANGED, Folder, taken, until
+from tests.test_watching import CHANGED, taken, until
 from tmkb.cli import service, sources
 from tmkb.errors import SpecError
 from tmkb.runtime import Runtime
@@ -291,18 +291,20 @@ def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
 
 def test_services_come_and_go(shop, tmp_path):
     pytest.importorskip("watchfiles")
-    (tmp_path / "services").mkdir()
-    folder = Folder(tmp_path / "services")
+    folder = tmp_path / "services"
+    folder.mkdir()
     file = config(tmp_path, "kind: config\ncapabilities: {tools: {listChanged: true}}\nservices: services\n")
     with Server("--server", "shop", "--schemas", shop(), "--config", file, "--watch") as server:
         assert server.handshake("2025-06-18")["capabilities"] == {"tools": {"listChanged": True}}
 
-        folder.write("demo", DEMO)
+        (folder / "demo.yaml").write_text(DEMO, encoding="utf-8")
         assert server.read() == {"jsonrpc": "2.0", "method": CHANGED}
         assert names(server)[-2:] == ["demo_hi", "demo_slow"]
         assert server.ask("tools/call", name="demo_hi", arguments={})["result"]["success"] is True
 
-        folder.write("again", DEMO)  # the name of the file is not its id, and its tools are taken
+        (folder / "again.yaml").write_text(
+            DEMO, encoding="utf-8"
+        )  # the name of the file is not its id, and its tools are taken
         until(server, "again.yaml")
         taken(server, 2)
         assert names(server)[-2:] == ["demo_hi", "demo_slow"]  # and no notification
@@ -310,8 +312,8 @@ def test_services_come_and_go(shop, tmp_path):
         server.send(
             {"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {"name": "demo_slow", "arguments": {}}}
         )
-        folder.remove("demo")
-        folder.remove("again")
+        (folder / "demo.yaml").unlink()
+        (folder / "again.yaml").unlink()
         assert server.read() == {"jsonrpc": "2.0", "method": CHANGED}
         assert names(server)[-1] == "cart_clear"
         assert server.ask("tools/call", name="demo_hi", arguments={})["result"]["error"]["code"] == "NoTool"

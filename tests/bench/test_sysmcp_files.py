@@ -5,7 +5,7 @@ import time
 import pytest
 import sysmcp_files
 
-from tmkb.system import beneath
+from tmkb.system.files import beneath
 
 
 def least(act):

@@ -6,11 +6,13 @@ import shutil
 import struct
 from types import GeneratorType
 
+from tmkb import paths
 from tmkb.errors import ToolError
 from tmkb.providers.sysmcp.hives import Hives
-from tmkb.system import faults, hivex
+from tmkb.system import faults
+from tmkb.system.registry import hivex
 
-FIXTURE = os.path.join(os.path.dirname(__file__), "..", "data", "sysmcp", "SYSTEM.hive")
+FIXTURE = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures", "SYSTEM.hive")
 WRITABLE = "HKLM\\SYSTEM\\SysMCP\\Writable"
 SETTINGS = {
     "mode": "read-write",

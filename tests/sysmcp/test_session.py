@@ -203,9 +203,8 @@ def test_it_listens_on_this_machine_alone():
 
 def raised():
     """(error id, its fields) of everything that the providers raise."""
-    for file in glob.glob(os.path.join(paths.ROOT, "tmkb", "providers", "sysmcp", "*.py")) + glob.glob(
-        os.path.join(paths.ROOT, "tmkb", "system", "*.py")
-    ):
+    folders = [os.path.join(paths.ROOT, "tmkb", *below) for below in (("providers", "sysmcp"), ("system", "**"))]
+    for file in [file for folder in folders for file in glob.glob(os.path.join(folder, "*.py"), recursive=True)]:
         with open(file, encoding="utf-8") as source:
             tree = ast.parse(source.read())
         for node in ast.walk(tree):

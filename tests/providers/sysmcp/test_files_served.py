@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.sysmcp.trees import plant
-from tmkb.system import beneath
+from tmkb.system.files import beneath
 
 pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
 

@@ -215,7 +215,7 @@ def test_time_is_up(tmp_path):
 
 
 def test_a_missing_library_is_told_with_its_remedy(place, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tmkb.system.hive", None)
+    monkeypatch.setitem(sys.modules, "tmkb.system.registry.hive", None)
 
     assert refusal(place.read, DEMO) == ("hive_reader_missing", {})
 

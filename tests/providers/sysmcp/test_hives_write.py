@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
 
 from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, end, made, mutant, refusal, sealed
-from tmkb.system import faults, hivex, value
+from tmkb.system import faults
+from tmkb.system.registry import hivex, value
 
 pytestmark = pytest.mark.skipif(not can_write(), reason="needs libhivex")
 DWORD = {"valueName": "x", "type": "REG_DWORD"}
@@ -486,7 +487,7 @@ for number in range(30):
 NURSERY = """
 import os, sys
 from tests.sysmcp.hives import Place
-from tmkb.system import hive, hivex, replacement, soundness
+from tmkb.system.registry import hive, hivex, replacement, soundness
 hivex.require()
 for _ in sys.stdin:
     if not (pid := os.fork()):

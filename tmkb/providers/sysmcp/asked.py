@@ -11,15 +11,15 @@ import hashlib
 import json
 
 from tmkb.errors import ToolError
-from tmkb.system import logentry
-from tmkb.system.logquery import LogQuery
+from tmkb.system.eventlog import logentry
+from tmkb.system.eventlog.logquery import LogQuery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
-    from tmkb.system.logquery import Log, LogPage, Reached
+    from tmkb.system.eventlog.logquery import Log, LogPage, Reached
     from tmkb.values import JsonObject
 
 

@@ -6,8 +6,8 @@ import hashlib
 import json
 
 from tmkb.errors import ToolError
-from tmkb.system import keypath, value
 from tmkb.system.faults import Corrupt
+from tmkb.system.registry import keypath, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.operation import Pause
-    from tmkb.system.hive import Hive, Key
+    from tmkb.system.registry.hive import Hive, Key
     from tmkb.values import JsonObject, JsonValue
 
     Row = tuple[str, int, bytes]  # a value: its name, the number of its type, its bytes
@@ -164,7 +164,7 @@ def _digest(type_: JsonValue, given: JsonValue) -> JsonObject:
 
 def _rows(hive: Hive, key: Key) -> Generator[Pause, None, list[Row]]:
     """All values of ``key``, whole. Raises ToolError for those that would not survive being written again."""
-    from tmkb.system.hive import page
+    from tmkb.system.registry.hive import page
 
     rows: list[Row] = []
     for found in (yield from page(hive, key.values(), 0, _ALL)):

@@ -10,12 +10,12 @@ from tmkb.operation import Pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from typing import Any, NoReturn, Protocol
 
     from tmkb.operation import Operation, Running, Said
     from tmkb.providers.registry import Prepared
-    from tmkb.system.logquery import Log, LogPage, LogQuery, Reached, Unreadable
+    from tmkb.system.eventlog.logquery import Log, LogPage, LogQuery, Reached, Unreadable
     from tmkb.values import JsonObject, JsonValue
 
     class Source(Protocol):
@@ -38,8 +38,15 @@ def sources(settings: Mapping[str, Any]) -> list[str]:
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise."""
-    return {"facts": {}, "warnings": [], "parts": {}}
+    """Nothing, likewise; but what is served is said at the start."""
+    named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
+    note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
+    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
+
+
+def _places(source: Mapping[str, Any]) -> Iterable[str]:
+    """Where ``source`` is on this machine."""
+    return source.get("files", {}).values() or [source[key] for key in ("folder", "path") if key in source]
 
 
 class EventLog:
@@ -59,7 +66,7 @@ class EventLog:
 
     def list_logs(self) -> Running:
         """All logs, each with what can be said of it at once."""
-        from tmkb.system.logquery import Unreadable
+        from tmkb.system.eventlog.logquery import Unreadable
 
         named: dict[str, list[Log]] = {}
         for log in self._logs():
@@ -91,7 +98,7 @@ class EventLog:
         where time has run out before the first entry of the page was reached.
         """
         from tmkb.providers.sysmcp.asked import Asked
-        from tmkb.system.logquery import LogPage, StalePlace, Unreadable
+        from tmkb.system.eventlog.logquery import LogPage, StalePlace, Unreadable
 
         logs = [log for log in self._logs() if log.name.casefold() == logName.casefold()]
         if not logs:
@@ -115,8 +122,8 @@ class EventLog:
         return [log for source in self.sources for log in source.logs()]
 
     def _described(self, log: Log) -> Generator[Said, JsonObject | None, JsonObject]:
-        from tmkb.system.logentry import iso
-        from tmkb.system.logquery import LogPage, LogQuery
+        from tmkb.system.eventlog.logentry import iso
+        from tmkb.system.eventlog.logquery import LogPage, LogQuery
 
         state = log.state()
         page = LogPage(0, 0, 0, 0)  # counts
@@ -135,7 +142,7 @@ class EventLog:
         self, log: Log, query: LogQuery, page: LogPage, counted: bool
     ) -> Generator[Said, JsonObject | None, Reached]:
         """Fill a page and count on, unless that has been done (``counted``): both as long as the settings allow."""
-        from tmkb.system.logquery import Reached
+        from tmkb.system.eventlog.logquery import Reached
 
         turn = time.monotonic()
         until = turn + self.limits["seconds"]
@@ -178,19 +185,19 @@ def _source(settings: Mapping[str, Any], kept: int) -> Source | None:
     """Where logs come from, as one item of the setting `sources` says; None where it is for another system."""
     match settings["kind"]:
         case "evtx":
-            from tmkb.system.evtx import Folder
+            from tmkb.system.eventlog.evtx import Folder
 
             return Folder(settings["folder"], settings.get("only"), kept)
         case "journal":
-            from tmkb.system.journal import Journal
+            from tmkb.system.eventlog.journal import Journal
 
             return Journal(settings["path"], settings["logs"])
         case "textlog":
-            from tmkb.system.textlog import Texts
+            from tmkb.system.eventlog.textlog import Texts
 
             return Texts(settings["files"])
     if os.name != "nt":
         return None
-    from tmkb.system.wevtapi import Channels
+    from tmkb.system.eventlog.wevtapi import Channels
 
     return Channels(settings.get("only"))

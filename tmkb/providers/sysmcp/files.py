@@ -16,9 +16,10 @@ from contextlib import closing, contextmanager
 from tmkb.errors import ToolError
 from tmkb.operation import Pause
 from tmkb.providers.sysmcp.page import Page
-from tmkb.system import beneath, content, kinds, matching, names, times
-from tmkb.system.search import Criteria, Words
-from tmkb.system.walk import Skipped, Walk
+from tmkb.system import times
+from tmkb.system.files import beneath, content, kinds, matching, names
+from tmkb.system.files.search import Criteria, Words
+from tmkb.system.files.walk import Skipped, Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from tmkb.operation import Operation, Running
     from tmkb.providers.registry import Prepared
-    from tmkb.system.walk import Entry
+    from tmkb.system.files.walk import Entry
     from tmkb.values import JsonObject
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"search": (), "stat": ()}

@@ -15,9 +15,10 @@ from tmkb.errors import ToolError
 from tmkb.operation import Pause
 from tmkb.providers.sysmcp import change
 from tmkb.providers.sysmcp.mounts import Mounts
-from tmkb.system import keypath, plainfile
+from tmkb.system import plainfile
 from tmkb.system.audit import Audit
 from tmkb.system.faults import Changed, Corrupt, NoWriter, TooLarge
+from tmkb.system.registry import keypath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from tmkb.providers.registry import Prepared
     from tmkb.providers.sysmcp.mounts import Place
     from tmkb.system.audit import Call
-    from tmkb.system.hive import Hive, Key, Value
-    from tmkb.system.live import Live
-    from tmkb.system.replacement import Replacement
+    from tmkb.system.registry.hive import Hive, Key, Value
+    from tmkb.system.registry.live import Live
+    from tmkb.system.registry.replacement import Replacement
     from tmkb.values import JsonObject, JsonValue
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"read": (), "write": ()}
@@ -114,7 +115,7 @@ class Hives:
 
     def _listed(self, hive: Hive, key: Key, asked: Mapping[str, Any]) -> Generator[Pause, None, JsonObject]:
         """One page of subkeys and values, both from the same number on. It ends before it grows too large."""
-        from tmkb.system.hive import page
+        from tmkb.system.registry.hive import page
 
         include, first = asked.get("include", "both"), int(asked.get("offset", 0))
         most = int(asked.get("limit", self.settings["page"]))
@@ -142,10 +143,10 @@ class Hives:
         with _told(place):
             if place.file is None:
                 return (yield from self._write_live(wanted, place, call))
-            from tmkb.system import hivex
+            from tmkb.system.registry import hivex
 
             hivex.require()
-            from tmkb.system import replacement  # of POSIX, as is that library
+            from tmkb.system.registry import replacement  # of POSIX, as is that library
 
             with replacement.Replacement(place.file) as new:
                 yield from self._lock(new, place)
@@ -161,7 +162,7 @@ class Hives:
             return wanted.answer(edit, None)
         with _refusing(ToolError("audit_unwritable")):
             call.intend()
-        from tmkb.system import live
+        from tmkb.system.registry import live
 
         with _refusing(ToolError("backup_unwritable")):
             before = edit.before and change.shown(*edit.before)
@@ -174,7 +175,7 @@ class Hives:
 
     def _drafted(self, new: Replacement, wanted: change.Change, place: Place) -> Generator[Pause, None, change.Edit]:
         """Make the change in a copy, and read that again."""
-        from tmkb.system import hivex, soundness
+        from tmkb.system.registry import hivex, soundness
 
         data = yield from new.read(self.settings["hive_bytes"])
         hive = self._hive(data)
@@ -212,7 +213,7 @@ class Hives:
 
     def _live(self, place: Place) -> Live:
         try:
-            from tmkb.system import live
+            from tmkb.system.registry import live
 
             return live.Live(place.mount[0], self.settings["cells"])
         except ModuleNotFoundError as error:
@@ -234,7 +235,7 @@ class Hives:
             os.close(descriptor)
 
     def _hive(self, data: bytearray) -> Hive:
-        from tmkb.system import hive
+        from tmkb.system.registry import hive
 
         return hive.Hive(data, self.settings["cells"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmkb.errors import ToolError
-from tmkb.system import keypath
+from tmkb.system.registry import keypath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

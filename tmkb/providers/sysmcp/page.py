@@ -11,7 +11,7 @@ import hashlib
 import json
 
 from tmkb.errors import ToolError
-from tmkb.system import names
+from tmkb.system.files import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

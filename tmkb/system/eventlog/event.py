@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 from xml.sax.saxutils import unescape
 
-from tmkb.system.logentry import LogEntry, microseconds
+from tmkb.system.eventlog.logentry import LogEntry, microseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.system import matching
+from tmkb.system.files import matching
 
 PARTS = st.text(alphabet="ab.", min_size=1, max_size=4)
 STEPS = st.one_of(st.just("**"), st.text(alphabet="ab.*?", min_size=1, max_size=4))

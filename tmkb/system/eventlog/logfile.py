@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from tmkb.system.logquery import Unreadable
+from tmkb.system.eventlog.logquery import Unreadable
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 

@@ -11,15 +11,15 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from tmkb.system import logentry
-from tmkb.system.logquery import Unreadable
+from tmkb.system.eventlog import logentry
+from tmkb.system.eventlog.logquery import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from tmkb.system.logfile import LogFile
+    from tmkb.system.eventlog.logfile import LogFile
 
 SIZE = 65536
 _FILE_HEADER = 4096

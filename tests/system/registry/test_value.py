@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.system import value
+from tmkb.system.registry import value
 
 WRITABLE = sorted(value.EXPECTED)
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=50)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sysmcp.trees import plant
-from tmkb.system import beneath, names
-from tmkb.system.walk import Skipped, Walk
+from tmkb.system.files import beneath, names
+from tmkb.system.files.walk import Skipped, Walk
 
 pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
 

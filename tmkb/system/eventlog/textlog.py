@@ -12,16 +12,16 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tmkb.system import logentry
-from tmkb.system.logentry import LogEntry
-from tmkb.system.logfile import LogFile
-from tmkb.system.logquery import LogQuery, LogState, StalePlace
+from tmkb.system.eventlog import logentry
+from tmkb.system.eventlog.logentry import LogEntry
+from tmkb.system.eventlog.logfile import LogFile
+from tmkb.system.eventlog.logquery import LogQuery, LogState, StalePlace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
-    from tmkb.system.logquery import Log, LogPage, Scan
+    from tmkb.system.eventlog.logquery import Log, LogPage, Scan
 
 _BLOCK = 65536
 _LONGEST = 65536  # bytes of a line; the rest of a longer one is not looked at

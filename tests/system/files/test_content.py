@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.system import beneath, content
+from tmkb.system.files import beneath, content
 
 
 @pytest.fixture

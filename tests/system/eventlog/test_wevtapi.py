@@ -10,8 +10,8 @@ import pytest
 
 from tests.sysmcp import evtxfile, logs
 from tmkb.errors import ToolError
-from tmkb.system import wevtapi
-from tmkb.system.logquery import LogQuery, StalePlace
+from tmkb.system.eventlog import wevtapi
+from tmkb.system.eventlog.logquery import LogQuery, StalePlace
 
 EVENTS = evtxfile.events(200)
 

@@ -16,17 +16,17 @@ from collections import Counter
 from contextlib import closing
 from typing import NamedTuple
 
-from tmkb.system import chunks, event
-from tmkb.system.logfile import LogFile
-from tmkb.system.logquery import LogQuery, LogState, StalePlace, Unreadable
+from tmkb.system.eventlog import chunks, event
+from tmkb.system.eventlog.logfile import LogFile
+from tmkb.system.eventlog.logquery import LogQuery, LogState, StalePlace, Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Sequence
 
-    from tmkb.system.chunks import Chunk, Record
-    from tmkb.system.event import Kind
-    from tmkb.system.logquery import Log, LogPage, Scan
+    from tmkb.system.eventlog.chunks import Chunk, Record
+    from tmkb.system.eventlog.event import Kind
+    from tmkb.system.eventlog.logquery import Log, LogPage, Scan
 
 _SUFFIX = ".evtx"
 _SLASH = "%4"  # how Windows writes the slash of a log's name in that of its file

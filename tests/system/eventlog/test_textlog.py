@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.sysmcp import logs
 from tmkb.errors import ToolError
-from tmkb.system import textlog
-from tmkb.system.logquery import LogPage, LogQuery
+from tmkb.system.eventlog import textlog
+from tmkb.system.eventlog.logquery import LogPage, LogQuery
 
 quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -12,7 +12,7 @@ import os
 from itertools import islice
 from typing import NamedTuple
 
-from tmkb.system import beneath, content, names
+from tmkb.system.files import beneath, content, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.system import event
+from tmkb.system.eventlog import event
 
 NAMESPACE = "http://schemas.microsoft.com/win/2004/08/events/event"
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tmkb.system.hive import Key
+    from tmkb.system.registry.hive import Key
 
 _BASE = 0x1000  # where the first bin begins; places are counted from there
 _NONE = 0xFFFFFFFF

@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sysmcp import evtxfile, logs
+from tmkb import paths
 from tmkb.errors import ToolError
-from tmkb.system import chunks as chunks_of
+from tmkb.system.eventlog import chunks as chunks_of
 
-FIXTURE = os.path.join(os.path.dirname(__file__), "..", "data", "sysmcp", "System.evtx")
+FIXTURE = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures", "System.evtx")
 EVENTS = evtxfile.events(2000)
 RANKS = ["VERBOSE", "INFORMATION", "WARNING", "ERROR", "CRITICAL"]
 LEVELS = {1: "CRITICAL", 2: "ERROR", 3: "WARNING", 5: "VERBOSE"}

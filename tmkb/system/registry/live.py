@@ -12,7 +12,7 @@ import os
 import re
 import time
 
-from tmkb.system import hive, keypath, value
+from tmkb.system.registry import hive, keypath, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import functools
 import os
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 
-from tmkb.system.logquery import Unreadable
+from tmkb.system.eventlog.logquery import Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sysmcp import logs
+from tmkb import paths
 from tmkb.errors import ToolError
 
-FIXTURE = os.path.join(os.path.dirname(__file__), "..", "data", "sysmcp", "system.journal.xz")
+FIXTURE = os.path.join(paths.ROOT, "tests", "data", "sysmcp", "system.journal.xz")
 MACHINE = "fedcba9876543210fedcba9876543210"
 RANKS = ["VERBOSE", "INFORMATION", "WARNING", "ERROR", "CRITICAL"]
 LOGS = {"System": {}, "Kernel": {"only": [0, 3]}, "Rest": {"except": [0, 3]}}
@@ -177,8 +178,8 @@ def test_a_folder_without_journals_is_as_none(tmp_path, folders):
 
 
 def test_without_the_library_logs_are_listed_with_the_reason(folder, monkeypatch):
-    monkeypatch.setattr("tmkb.system.libsystemd._LIBRARY", "libsystemd.so.none")
-    from tmkb.system import libsystemd
+    monkeypatch.setattr("tmkb.system.eventlog.libsystemd._LIBRARY", "libsystemd.so.none")
+    from tmkb.system.eventlog import libsystemd
 
     libsystemd._library.cache_clear()
     try:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from tmkb.system import event, logentry
-from tmkb.system.logquery import LogQuery, LogState, StalePlace, Unreadable
+from tmkb.system.eventlog import event, logentry
+from tmkb.system.eventlog.logquery import LogQuery, LogState, StalePlace, Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import Any
 
-    from tmkb.system.logentry import LogEntry
-    from tmkb.system.logquery import Log, LogPage, Scan
+    from tmkb.system.eventlog.logentry import LogEntry
+    from tmkb.system.eventlog.logquery import Log, LogPage, Scan
 
 _BATCH = 64
 _MOST_IDS = 10  # that an XPath names; Windows refuses one of more than about twenty terms

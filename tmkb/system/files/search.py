@@ -6,14 +6,15 @@ import os
 import stat
 from typing import NamedTuple
 
-from tmkb.system import content, kinds, times
+from tmkb.system import times
+from tmkb.system.files import content, kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tmkb.system.matching import Match
-    from tmkb.system.walk import Entry, Skipped
+    from tmkb.system.files.matching import Match
+    from tmkb.system.files.walk import Entry, Skipped
 
 
 class Words(NamedTuple):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from typing import NamedTuple, Protocol
 
-from tmkb.system import logentry
+from tmkb.system.eventlog import logentry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from tmkb.system.logentry import LogEntry
+    from tmkb.system.eventlog.logentry import LogEntry
     from tmkb.values import JsonObject, JsonValue
 
     Scan = Generator[JsonValue, None, None]

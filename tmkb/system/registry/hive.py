@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from Registry import RegistryParse
 
 from tmkb.operation import Pause
-from tmkb.system import keypath
 from tmkb.system.faults import Corrupt, TooLarge
-from tmkb.system.value import ONE_CELL
+from tmkb.system.registry import keypath
+from tmkb.system.registry.value import ONE_CELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,17 +9,17 @@ import os
 from contextlib import closing
 from typing import NamedTuple
 
-from tmkb.system import logentry
-from tmkb.system.libsystemd import Handle
-from tmkb.system.logentry import LogEntry
-from tmkb.system.logquery import LogQuery, LogState, StalePlace, Unreadable
+from tmkb.system.eventlog import logentry
+from tmkb.system.eventlog.libsystemd import Handle
+from tmkb.system.eventlog.logentry import LogEntry
+from tmkb.system.eventlog.logquery import LogQuery, LogState, StalePlace, Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from tmkb.system.logquery import Log, LogPage, Scan
+    from tmkb.system.eventlog.logquery import Log, LogPage, Scan
     from tmkb.values import JsonValue
 
 _SUFFIXES = (".journal", ".journal~")

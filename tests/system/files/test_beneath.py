@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.sysmcp.trees import plant, swapping
-from tmkb.system import beneath
+from tmkb.system.files import beneath
 
 pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
 

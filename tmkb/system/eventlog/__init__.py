@@ -1,0 +1,1 @@
+"""Event logs: .evtx files, the journal of systemd, text logs, and those of a running Windows."""
