@@ -13,9 +13,11 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
     from types import TracebackType
+    from typing import Any
 
-    from tmkb.values import JsonObject
+    from tmkb.values import JsonObject, JsonValue
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -31,6 +33,15 @@ class Audit:
     def call(self, tool: str, arguments: JsonObject) -> Call:
         """A call has begun: to be used with ``with``, which records how it ended."""
         return Call(self, tool, arguments)
+
+    def recorded(self, tool: str, run: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
+        """``run``, of whose each call it is recorded how it ended, as a call of ``tool``."""
+
+        def recorded(**arguments: JsonValue) -> Generator[Any, Any, Any]:
+            with self.call(tool, arguments):
+                return (yield from run(**arguments))
+
+        return recorded
 
     def record(self, line: JsonObject, durable: bool = False) -> None:
         """Write a line, down to the disk where it is to be durable. Raises OSError."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sysmcp import evtxfile, logs
 from tmkb import document, paths
 from tmkb.errors import ToolError
-from tmkb.operation import Pause
+from tmkb.operation import Progress
 from tmkb.providers import registry
 
 COUNT = 250
@@ -268,7 +268,7 @@ def test_others_have_a_turn(folder):
     said = [next(running) for _ in range(3)]
     running.close()
 
-    assert all(isinstance(each, Pause) and each.seconds == 0 for each in said)
+    assert all(isinstance(each, Progress) for each in said)
 
 
 def test_a_query_that_is_stopped_lets_go_of_its_file(folder):
@@ -395,8 +395,9 @@ def test_it_is_a_provider(folder):
     settings = {"sources": [{"kind": "evtx", "folder": str(folder)}], "limits": logs.LIMITS, "reasons": {}}
 
     assert registry.sources("eventlog", settings) == []
-    assert registry.prepare("eventlog", settings) == {"facts": {}, "warnings": [], "parts": {}}
+    note = ["serves_logs", {"sources": f"evtx {folder}"}]
+    assert registry.prepare("eventlog", settings) == {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
     provider = registry.open_provider("eventlog", settings, lambda part: {})
-    query = provider.operation("query", {})
+    query = provider.operation("query", {"name": "eventlog_query"})
     assert logs.run(query(logName="System", limit=1))["totalCount"] == COUNT
-    assert logs.run(provider.operation("list_logs", {})())["logs"]
+    assert logs.run(provider.operation("list_logs", {"name": "eventlog_list_logs"})())["logs"]

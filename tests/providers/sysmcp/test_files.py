@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sysmcp.trees import found, pages, plant, refused, run, search, served, swapping
-from tmkb.operation import Pause
+from tmkb.operation import Progress
 from tmkb.system.files import beneath
 
 pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
@@ -448,7 +448,7 @@ def test_a_hash_is_made_in_steps_and_not_of_what_changes_meanwhile(files, root):
     (root / "large").write_bytes(b"x" * 60_000_000)
     steps = files.stat(path="large", hash="sha256")
 
-    assert isinstance(next(steps), Pause)
+    assert isinstance(next(steps), Progress)
     os.utime(root / "large", (1, 1))
     assert refused(steps) == ("changed_meanwhile", {})
     slow = served(limits={"seconds": 1e-6}, docs=root)

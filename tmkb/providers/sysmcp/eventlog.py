@@ -6,7 +6,8 @@ import os
 import time
 
 from tmkb.errors import ToolError
-from tmkb.operation import Pause
+from tmkb.operation import Pause, Progress
+from tmkb.system.audit import Audit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class EventLog:
     """The logs of the sources, in their order: of several with one name the first that can be read."""
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
+        self.audit = Audit(settings.get("audit"))
         self.limits: Mapping[str, Any] = settings["limits"]
         self.reasons: Mapping[str, str] = settings["reasons"]
         kept = self.limits["indexed_records"]
@@ -60,9 +62,9 @@ class EventLog:
         self.sources: list[Source] = [source for source in opened if source is not None]
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """The operation called ``name``; all definitions use it alike."""
-        operations: dict[str, Operation] = {"query": self.query, "list_logs": self.list_logs}
-        return operations[name]
+        """The operation called ``name``, recorded as the tool that ``definition`` names."""
+        found: dict[str, Callable[..., Running]] = {"query": self.query, "list_logs": self.list_logs}
+        return self.audit.recorded(definition["name"], found[name])
 
     def list_logs(self) -> Running:
         """All logs, each with what can be said of it at once."""
@@ -158,7 +160,7 @@ class EventLog:
                 if now >= until:
                     return Reached(False, place)
                 if now - turn > _TURN:
-                    yield Pause(0)
+                    yield Progress(page.hits)
                     turn = time.monotonic()
         finally:
             scan.close()

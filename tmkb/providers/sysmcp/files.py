@@ -14,9 +14,10 @@ import time
 from contextlib import closing, contextmanager
 
 from tmkb.errors import ToolError
-from tmkb.operation import Pause
+from tmkb.operation import Progress
 from tmkb.providers.sysmcp.page import Page
 from tmkb.system import times
+from tmkb.system.audit import Audit
 from tmkb.system.files import beneath, content, kinds, matching, names
 from tmkb.system.files.search import Criteria, Words
 from tmkb.system.files.walk import Skipped, Walk
@@ -59,14 +60,15 @@ class Files:
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
         """Needs no part."""
         self.settings = settings
+        self.audit = Audit(settings.get("audit"))
         self.roots: Mapping[str, str] = settings["roots"]
         self.limits: Mapping[str, Any] = settings["limits"]
         self.follow = settings["symlinks"] == "beneath"
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """The operation called ``name``; all definitions use it alike."""
-        found: dict[str, Operation] = {"search": self.search, "stat": self.stat}
-        return found[name]
+        """The operation called ``name``, recorded as the tool that ``definition`` names."""
+        found: dict[str, Callable[..., Running]] = {"search": self.search, "stat": self.stat}
+        return self.audit.recorded(definition["name"], found[name])
 
     def search(self, limit: float = _LIMIT, offset: float = 0, cursor: str | None = None, **query: Any) -> Running:
         """What fits all of ``query``, in the order of paths, until a page is full or time is over."""
@@ -78,7 +80,7 @@ class Files:
         pace = _Pace(self.limits["seconds"])
         is_complete = False
         with closing(self._entries(roots[roots.index(page.root or roots[0]) :], query, after, skipped)) as entries:
-            for root, entry in entries:
+            for looked_at, (root, entry) in enumerate(entries, 1):
                 if entry is not None:
                     hit = criteria.hit(entry, skipped)
                     if hit is not None and not page.take({**self._place(root, _joined(query, entry)), **hit}):
@@ -87,7 +89,7 @@ class Files:
                 if pace.is_due():
                     if entry is not None and pace.is_over():
                         break
-                    yield Pause(0)
+                    yield Progress(looked_at)
                     pace.go_on()
             else:
                 is_complete = True
@@ -170,7 +172,7 @@ class Files:
 
     def _read(
         self, folder: int, parts: Sequence[str], status: os.stat_result, hashed: bool
-    ) -> Generator[Pause, None, JsonObject]:
+    ) -> Generator[Progress, None, JsonObject]:
         """Whether the file or folder of that status can be read, and the digest of a file if it is wanted."""
         is_file = stat.S_ISREG(status.st_mode)
         if not is_file and not stat.S_ISDIR(status.st_mode):
@@ -183,14 +185,15 @@ class Files:
         except OSError:
             return {}
 
-    def _digest(self, fd: int) -> Generator[Pause, None, str]:
+    def _digest(self, fd: int) -> Generator[Progress, None, str]:
         pace = _Pace(self.limits["seconds"])
-        sha256 = hashlib.sha256()
+        sha256, size, done = hashlib.sha256(), os.fstat(fd).st_size, 0
         try:
             for block in content.unchanged(fd, self.limits["hash_bytes"]):
                 sha256.update(block)
+                done += len(block)
                 if pace.is_due():
-                    yield Pause(0)
+                    yield Progress(done, size)
                     pace.go_on()
                 if pace.is_over():
                     raise ToolError("hash_timed_out", seconds=self.limits["seconds"])
