@@ -162,9 +162,9 @@ def test_the_gravest_comes_first_with_its_place_and_what_was_and_is(diff, overla
 
     assert out.splitlines() == [
         "breaking (1)",
-        f"  {errors}:5  ~ errors.shut_down.code: -32600 → -32000  [everything, tmkb, tmkb-full]",
+        f"  {errors}:5  ~ errors.shut_down.code: -32600 → -32000  [everything, sysmcp, tmkb, tmkb-full]",
         "additive (1)",
-        f"  {limits}:3  ~ limits.running: 100 → 1000  [everything, tmkb, tmkb-full]",
+        f"  {limits}:3  ~ limits.running: 100 → 1000  [everything, sysmcp, tmkb, tmkb-full]",
         "cosmetic (1)",
         f'  {errors}:4  ~ errors.unknown_tool.message: "Unknown tool: {{tool}}" → "No."  [everything, tmkb, tmkb-full]',
     ]
