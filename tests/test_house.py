@@ -72,7 +72,8 @@ def test_no_literal_of_the_protocol_stands_in_python(path):
 def test_what_is_generic_knows_no_word_of_any_server(path):
     of_tmkb = "threat|pattern|tmkb_query|knowledge|cwe|owasp|severity"
     of_sysmcp = "sysmcp|evtx|event log|journald|hive|winreg|hklm"
-    words = re.findall(rf"\b({of_tmkb}|{of_sysmcp})s?\b", source(path).lower())
+    code = source(path).lower().replace('"pattern"', "")  # a keyword of JSON Schema
+    words = re.findall(rf"\b({of_tmkb}|{of_sysmcp})s?\b", code)
 
     assert words == []
 

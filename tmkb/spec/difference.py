@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tmkb import breadth
 from tmkb.document import Document, Path, Position
-from tmkb.spec import notice, schemas
+from tmkb.spec import breadth, notice, schemas
 from tmkb.spec.notice import ADDITIVE, BREAKING, COSMETIC, Notice
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tmkb import breadth
+from tmkb.spec import breadth
 from tmkb.spec.difference import _SIDES
 
 NAMES = st.sampled_from(["a", "b", "c"])
