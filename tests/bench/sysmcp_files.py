@@ -1,4 +1,4 @@
-"""How long searches among 200 000 files take, beside what they are to take: `python tests/bench/sysmcp_files.py`."""
+"""How long searches among 200 000 files take, beside what they are to take: `python -m tests.bench.sysmcp_files`."""
 
 import argparse
 import os
