@@ -9,7 +9,7 @@ from tests.test_house import ROOT, source
 from tmkb import document, problems
 from tmkb.cli import sources
 from tmkb.knowledge import library, vocabulary
-from tmkb.spec import load
+from tmkb.spec import configuration, load
 
 DOCUMENTS = [
     "README.md",
@@ -29,6 +29,7 @@ PLACES = {
     "prompt": "servers/tmkb/prompts/{name}",
     "resource": "servers/tmkb/resources/{name}",
     "server": "servers/{name}/server",
+    "service": "servers/sysmcp/services/{id}",
     "tool": "servers/tmkb/tools/{name}",
 }
 
@@ -49,6 +50,9 @@ def test_every_example_loads(tmp_path, name, number, text):
     elif value["kind"] == "vocabulary":
         (tmp_path / vocabulary.FILE).write_text(text)
         assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []
+    elif value["kind"] == "config":
+        (tmp_path / "config.yaml").write_text(text)
+        load.load("sysmcp", [], sources.names(), configuration.read(str(tmp_path / "config.yaml"), "sysmcp"))
     else:
         path = tmp_path / (PLACES[value["kind"]].format(**value) + ".yaml")
         path.parent.mkdir(parents=True, exist_ok=True)

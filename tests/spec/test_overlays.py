@@ -162,7 +162,7 @@ def test_a_new_server_is_a_folder(overlay):
     spec = load.load("hello", [folder], sources.names())
 
     assert (list(spec["tools"]), list(spec["revisions"])) == (["greet"], ["2025-06-18"])
-    assert schemas.servers([folder]) == ["everything", "hello", "tmkb", "tmkb-full"]
+    assert schemas.servers([folder]) == ["everything", "hello", "sysmcp", "tmkb", "tmkb-full"]
 
 
 def test_an_unknown_server_is_told_with_the_nearest_name():
