@@ -299,8 +299,8 @@ class _Builder:
         """What the parser stumbled over; in our words where a character tells what the matter is."""
         mark = error.problem_mark or error.context_mark
         place = (self.file, mark.line + 1, mark.column + 1) if mark else (self.file,)
-        rule = _STUMBLED.get(text := self.at(mark), "syntax")
-        reason = ", ".join(part for part in (error.context, error.problem) if part)
+        text, reason = self.at(mark), ", ".join(part for part in (error.context, error.problem) if part)
+        rule = "syntax" if reason.startswith("while parsing") else _STUMBLED.get(text, "syntax")
         return Problem(rule, *place, text=text, reason=reason)
 
     def fault(self, rule: str, event: yaml.Event, **fields: object) -> None:

@@ -74,7 +74,7 @@ def nearest(word: str, known: Collection[str]) -> str:
 
 
 def near(word: str, known: Collection[str]) -> dict[str, str]:
-    """The fields ``nearest`` and ``known`` of a problem about a word that is not ``known``; of many names the most alike."""
+    """The fields ``nearest`` and ``known`` of a problem about a word that is not ``known``; of many, the most alike."""
     shown = [*known]
     if len(shown) > _SHOWN:
         shown = [*difflib.get_close_matches(word, shown, n=_SHOWN, cutoff=0), "…"]
