@@ -29,7 +29,7 @@ PLACES = {
     "prompt": "servers/tmkb/prompts/{name}",
     "resource": "servers/tmkb/resources/{name}",
     "server": "servers/{name}/server",
-    "service": "servers/tmkb/services/{id}",
+    "service": "servers/sysmcp/services/{id}",
     "tool": "servers/tmkb/tools/{name}",
 }
 
@@ -52,8 +52,7 @@ def test_every_example_loads(tmp_path, name, number, text):
         assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []
     elif value["kind"] == "config":
         (tmp_path / "config.yaml").write_text(text)
-        given = configuration.read(str(tmp_path / "config.yaml"), "sysmcp")
-        assert load.read([], sources.names(), ["sysmcp"], given).problems == []
+        load.load("sysmcp", [], sources.names(), configuration.read(str(tmp_path / "config.yaml"), "sysmcp"))
     else:
         path = tmp_path / (PLACES[value["kind"]].format(**value) + ".yaml")
         path.parent.mkdir(parents=True, exist_ok=True)

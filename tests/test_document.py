@@ -69,7 +69,10 @@ def test_every_value_and_key_has_its_place():
         ("# nothing\n", "empty", 1),
         ("[" * 100_000, "too_deep", 65),
         ("a: [1", "syntax", 1),
-        ("a: b: c", "syntax", 5),
+        ("a: b: c", "stray_colon", 5),
+        ("a:\n\tb: 1", "tab", 1),
+        ("a: `b`", "reserved", 4),
+        ("a: {b}", "bare_brace", 6),
         ("a: \x01", "syntax", 4),
     ],
 )

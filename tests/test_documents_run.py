@@ -61,6 +61,7 @@ SECTIONS = [
     *sections("mcp-integration.md", "Seven scenarios|The larger server|Your own patterns|Usage"),
     *sections("howto.md"),
     *sections("pattern-guide.md"),
+    *sections("sysmcp.md"),
 ]
 
 

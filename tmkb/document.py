@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -27,6 +27,8 @@ DEEPEST = 64  # levels of nesting; our deepest own file has 14
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
+# A character that the parser stumbles over → the rule that says what to do about it.
+_STUMBLED = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is the fast one; it is missing where PyYAML was built without libyaml.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -159,21 +161,20 @@ class _Builder:
 
     def __init__(self, file: str) -> None:
         self.file = file
+        self.text = ""
         self.values: dict[Path, Position] = {}
         self.keys: dict[Path, Position] = {}
         self.problems: list[Problem] = []
 
     def build(self, text: str) -> Document:
+        self.text = text
         try:
             value = self.document(yaml.parse(text, Loader=_LOADER))
         except UnicodeEncodeError as error:  # half a surrogate pair, which no file can hold
             place = _place(text, error.start)
             raise DocumentError([Problem("not_utf8", self.file, *place)]) from error
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            reason = ", ".join(part for part in (error.context, error.problem) if part)
-            raise DocumentError([*self.problems, Problem("syntax", self.file, line, column, reason=reason)]) from error
+            raise DocumentError([*self.problems, self.syntax(error)]) from error
         except yaml.reader.ReaderError as error:
             place = _place(text, error.position if isinstance(error.position, int) else 0)
             problem = Problem("syntax", self.file, *place, reason=error.reason)
@@ -269,7 +270,7 @@ class _Builder:
         if _NUMBER.fullmatch(text):
             return self.number(text, event)
         if not text:
-            self.fault("no_value", event)
+            self.fault("bare_brace" if self.at(event.start_mark) == "}" else "no_value", event)
             return text
         for tag, pattern in yaml.SafeLoader.yaml_implicit_resolvers.get(text[0], []):
             if tag != _STRING_TAG and pattern.match(text):
@@ -289,6 +290,18 @@ class _Builder:
         mark = event.start_mark
         assert mark is not None  # the parser marks every event
         return Position(self.file, mark.line + 1, mark.column + 1)
+
+    def at(self, mark: Any) -> str:
+        """The character at ``mark``, which is of the C parser or of the other; an empty text where there is none."""
+        return self.text[mark.index : mark.index + 1] if mark else ""
+
+    def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
+        """What the parser stumbled over; in our words where a character tells what the matter is."""
+        mark = error.problem_mark or error.context_mark
+        place = (self.file, mark.line + 1, mark.column + 1) if mark else (self.file,)
+        text, reason = self.at(mark), ", ".join(part for part in (error.context, error.problem) if part)
+        rule = "syntax" if reason.startswith("while parsing") else _STUMBLED.get(text, "syntax")
+        return Problem(rule, *place, text=text, reason=reason)
 
     def fault(self, rule: str, event: yaml.Event, **fields: object) -> None:
         place = self.place(event)

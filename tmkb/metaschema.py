@@ -26,16 +26,18 @@ from tmkb.values import JsonObject, JsonValue
 
 Names = Mapping[str, Collection[str]]
 
+_SHOWN = 12  # names that a reader is shown at once
 POINTER = "# yaml-language-server: $schema="
 
 
-def check(doc: Document, schema_file: str, names: Names | None = None) -> list[Problem]:
-    """Every place where ``doc`` breaks the schema in ``schema_file``, in the order of the document.
+def check(doc: Document, schema_file: str, names: Names | None = None, at: Path = ()) -> list[Problem]:
+    """Every place where what stands in ``doc`` ``at`` a path breaks the schema in ``schema_file``, in their order.
 
     ``names``: for each KIND of ``refersTo`` the permitted names; a kind that is not given is not checked.
     """
     validator = _Validator(schema_file, names or {})
-    problems = [problem for error in validator.iter_errors(doc.value) for problem in _problems(doc, error)]
+    value = doc.part(at).value
+    problems = [problem for error in validator.iter_errors(value) for problem in _problems(doc, at, error)]
     # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
     once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
@@ -72,8 +74,11 @@ def nearest(word: str, known: Collection[str]) -> str:
 
 
 def near(word: str, known: Collection[str]) -> dict[str, str]:
-    """The fields ``nearest`` and ``known`` of a problem about a word that is none of ``known``."""
-    return {"nearest": nearest(word, known), "known": ", ".join(known) or "none"}
+    """The fields ``nearest`` and ``known`` of a problem about a word that is not ``known``; of many, the most alike."""
+    shown = [*known]
+    if len(shown) > _SHOWN:
+        shown = [*difflib.get_close_matches(word, shown, n=_SHOWN, cutoff=0), "…"]
+    return {"nearest": nearest(word, known), "known": ", ".join(shown) or "none"}
 
 
 def pointed(text: str, schema: str, file: str) -> str:
@@ -126,9 +131,10 @@ class _Validator:
         ).iter_errors
 
 
-def _problems(doc: Document, error: ValidationError) -> Iterator[Problem]:
+def _problems(doc: Document, above: Path, error: ValidationError) -> Iterator[Problem]:
+    """``above``: where the value stands that ``error`` tells its own path from."""
     keyword = "propertyNames" if "propertyNames" in error.relative_schema_path else str(error.validator)
-    yield from _REPORTS.get(keyword, _any)(doc, tuple(error.absolute_path), error)
+    yield from _REPORTS.get(keyword, _any)(doc, (*above, *error.relative_path), error)
 
 
 def _unknown_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -164,17 +170,25 @@ def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 
 def _reference(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    yield doc.problem("unknown_name", path, **_unknown(error))
+
+
+def _unknown(error: Any) -> dict[str, str]:
     kind, names = error.validator_value
-    yield doc.problem("unknown_name", path, kind=kind, name=error.instance, **near(error.instance, sorted(names)))
+    return {"kind": kind, "name": error.instance, **near(error.instance, sorted(names))}
 
 
 def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     inner = best_match(error.context)
-    yield from _any(doc, path, error) if inner is None else _problems(doc, inner)
+    yield from _any(doc, path, error) if inner is None else _problems(doc, path, inner)
 
 
 def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    yield doc.key_problem("bad_key", (*path, error.instance), key=error.instance, place=_dotted(path))
+    here = (*path, error.instance)
+    if error.validator == "refersTo":
+        yield doc.key_problem("unknown_name", here, **_unknown(error))
+    else:
+        yield doc.key_problem("bad_key", here, key=error.instance, place=_dotted(path))
 
 
 def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -196,7 +210,7 @@ def _form(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 
 def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    said = error.schema.get("description", "")
+    said = error.schema.get("description", "").rstrip(".")
     yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
 
 

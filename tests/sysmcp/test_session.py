@@ -235,3 +235,22 @@ def test_no_error_is_kept_that_nobody_raises():
             text += source.read()
 
     assert [id_ for id_ in own.keys() - general.keys() if "keyword" not in own[id_] and id_ not in text] == []
+
+
+def test_folders_that_are_not_there_are_told_until_they_are(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "kind: config\n"
+        "providers:\n"
+        "  eventlog: {sources: [{kind: evtx, folder: logs}]}\n"
+        "  files: {roots: {notes: notes}}\n"
+        "  hives: {mounts: {'HKLM\\SYSTEM': SYSTEM}}\n"
+    )
+
+    def told():
+        found = service.service("sysmcp", config=str(file))
+        return [fields["setting"] for line, fields in found.notes if line == "absent"]
+
+    assert told() == ["sources.0.folder", "roots.notes", "mounts.HKLM\\SYSTEM"]
+    (tmp_path / "notes").mkdir()
+    assert told() == ["sources.0.folder", "mounts.HKLM\\SYSTEM"]

@@ -33,7 +33,7 @@ def configure(actions: Any, place: Place) -> None:
     """The actions and their options; ``place`` finds the file that is called by a name."""
     made = []
     for name, about in _ABOUT.items():
-        action = actions.add_parser(name, help=about, description=about.capitalize() + ".")
+        action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         action.add_argument("path", metavar="PATH", help=_PATH)
         if name in ("set", "add"):
             action.add_argument("value", metavar="VALUE", help="a text where a text stands; else YAML, as 5 or [a, b]")

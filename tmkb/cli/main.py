@@ -72,7 +72,7 @@ def parser(configured: Collection[str]) -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"tmkb {__version__}")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, about in COMMANDS.items():
-        command = commands.add_parser(name, help=about, description=about.capitalize() + ".")
+        command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in configured:
             module = _module(name)
             module.configure(command)

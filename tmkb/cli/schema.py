@@ -52,11 +52,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     """Print the problems. 2 where there is any: a mistake in the schemas."""
-    found = load.read(paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS"), sources.names())
+    folders = paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS")
+    found = load.read(folders, sources.names())
     count = len(found.documents.keys() - found.inherited)
-    text = output.problem_lines(found.problems) or f"{count} files, no problems."
+    mine = "".join(f"{folder}: {_held(found, folder)} of " for folder in folders)
+    text = output.problem_lines(found.problems) or f"{mine}{count} files, no problems."
     output.write(args, {"files": count, "problems": output.problem_values(found.problems)}, text)
     return 2 if found.problems else 0
+
+
+def _held(found: Schemas, folder: str) -> int:
+    """How many of the files that were read lie below ``folder``: those of other suffixes are none of ours."""
+    files = {os.path.abspath(doc.file) for layers in found.layers.values() for doc in layers}
+    return sum(file.startswith(os.path.join(os.path.abspath(folder), "")) for file in files)
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
     parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {service.DEFAULT_SERVER})")
-    parser.add_argument("--config", metavar="FILE", help="what is set for the server: a file as in meta/config.yaml")
+    parser.add_argument("--config", metavar="FILE", help="what is set for the server; see `tmkb schema formats config`")
     parser.add_argument(
         "--log-level",
         type=str.lower,

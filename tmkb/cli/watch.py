@@ -199,7 +199,8 @@ def _forked(work: Callable[[], None], inlet: int) -> int:
     if child := os.fork():
         return child
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to both
+        for number in (signal.SIGINT, signal.SIGTERM):  # which terminals and service managers send to both
+            signal.signal(number, signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
         for fd in range(3):
             os.dup2(nothing, fd)

@@ -111,7 +111,7 @@ def _server(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     starting = _map(doc, "log")["starting"]
     yield from _fields(doc, ("log", "starting", "fields"), starting.get("fields", []), facts)
     for name in _map(doc, "providers"):
-        yield from metaschema.check(doc.part(("providers", name)), metaschema.settings(name))
+        yield from metaschema.check(doc, metaschema.settings(name), at=("providers", name))
 
 
 def _service(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
@@ -321,7 +321,7 @@ def _complete(place: str, doc: Document) -> Iterator[Problem]:
     """A general table has the ids of the packaged one: the code relies on them."""
     key = _TABLES.get(place)
     if key is not None and (lost := [name for name in _packaged(place, key) if name not in _map(doc, key)]):
-        yield doc.key_problem("lost_names", (key,), names=", ".join(lost))
+        yield doc.key_problem("lost_names", (key,), count=len(lost), name=lost[0])
 
 
 def _contract(place: str, doc: Document) -> Iterator[Problem]:

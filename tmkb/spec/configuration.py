@@ -71,7 +71,7 @@ class Config:
 
     def add_services(self, found: Schemas, names: Names) -> None:
         """Add each service of the folder that has no problem; what is wrong with another is kept."""
-        for file in _files(self.services, self.left_out):
+        for file in self._files():
             place = f"servers/{self.server}/services/{os.path.splitext(os.path.basename(file))[0]}"
             found.problems = []
             added = self._service(found, place, file)
@@ -82,6 +82,20 @@ class Config:
                     del found.documents[other]
             self.left_out += found.problems
         found.problems = []
+
+    def _files(self) -> list[str]:
+        """The files of the folder of services, sorted."""
+        if self.services is None:
+            return []
+        try:
+            names = sorted(os.listdir(self.services))
+        except OSError as error:
+            folder = paths.shown(self.services)
+            self.left_out.append(self.doc.problem("no_entry", ("services",), folder=folder, reason=error.strerror))
+            return []
+        return [
+            os.path.join(self.services, name) for name in names if name.endswith(document.SUFFIXES) and name[0] != "."
+        ]
 
     def _service(self, found: Schemas, place: str, file: str) -> dict[str, Document]:
         """The documents of the service in ``file``, added to ``found``."""
@@ -110,16 +124,3 @@ def read(file: str, server: str) -> Config:
     if problems := metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", "config.yaml")):
         raise SpecError(problems)
     return Config(doc, os.path.dirname(os.path.abspath(file)), server)
-
-
-def _files(folder: str | None, problems: list[Problem]) -> list[str]:
-    """The files of ``folder``, sorted."""
-    if folder is None:
-        return []
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        shown = paths.shown(folder)
-        problems.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
-        return []
-    return [os.path.join(folder, name) for name in names if name.endswith(document.SUFFIXES) and name[0] != "."]

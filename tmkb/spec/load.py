@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Sequence
 from typing import Any
 
-from tmkb import metaschema
+from tmkb import metaschema, paths
 from tmkb.errors import Problem, SpecError
 from tmkb.metaschema import Names
 from tmkb.spec import check, derived, schemas
 from tmkb.spec.configuration import Config
 from tmkb.spec.model import Spec
 from tmkb.spec.schemas import Schemas
+
+_SEEN_FROM = {"place": "", "known": "", "nearest": ""}  # fields that differ with the file a fault is met in
 
 
 def read(
@@ -31,10 +34,17 @@ def read(
         found.problems.extend(check.check(found, names))
     if given is not None and not found.problems:
         given.add_services(found, names)
-    # What several files inherit is wrong once, not once in each of them.
-    once = {(p.file, p.line, p.column, p.rule, str(p.fields | {"place": ""})): p for p in reversed(found.problems)}
-    found.problems = [once[key] for key in sorted(once)]
+    found.problems = _told(found.problems)
     return found
+
+
+def _told(problems: Sequence[Problem]) -> list[Problem]:
+    """``problems`` by place. What several files inherit is wrong once, not once in each of them; and what is wrong with
+    a packaged file follows from what is wrong with those of a user, where there is any."""
+    once = {(p.file, p.line, p.column, p.rule, str(p.fields | _SEEN_FROM)): p for p in reversed(problems)}
+    sorted_ = [once[key] for key in sorted(once)]
+    packaged = os.path.join(paths.shown(paths.SCHEMAS), "")
+    return [problem for problem in sorted_ if not problem.file.startswith(packaged)] or sorted_
 
 
 def load(server: str, folders: Sequence[str], names: Names, given: Config | None = None) -> Spec:

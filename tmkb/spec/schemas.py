@@ -146,6 +146,13 @@ def _around(place: str) -> tuple[str, str, str]:
 def _read(schemas: Schemas, folders: Sequence[str], servers: Sequence[str] | None) -> None:
     found = _found(folders, schemas.problems)
     schemas.places = sorted(found)
+    known = [_server(place) for place in schemas.places if kind(place) == "server"]
+    for place in schemas.places:
+        if (server := _server(place)) not in ("", *known):
+            hint = metaschema.near(server, known)
+            schemas.problems.append(
+                Problem("unknown_name", paths.shown(found[place][0]), kind="server", name=server, **hint)
+            )
     wanted = ["", *(servers if servers is not None else {_server(place): None for place in schemas.places})]
     for server in wanted:  # which grows while it is gone through
         for place in [place for place in schemas.places if _server(place) == server]:
@@ -162,6 +169,7 @@ def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[st
     for folder in (*folders, paths.SCHEMAS):
         if not os.path.isdir(folder):
             problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
+            continue
         for place, file in _files(folder, problems):
             if _kind(place, PLACES) is not None:
                 above = found.setdefault(place, [])
@@ -171,9 +179,20 @@ def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[st
             elif not os.path.samefile(
                 folder, paths.SCHEMAS
             ):  # the packaged folder also holds meta-schemas and problems.yaml
-                hint = metaschema.near(place, places([])) | {"known": ", ".join(PLACES)}
-                problems.append(Problem("misplaced", paths.shown(file), path=place, **hint))
+                known = ", ".join(PLACES)
+                problems.append(Problem("misplaced", paths.shown(file), path=place, nearest=_meant(place), known=known))
     return found
+
+
+def _meant(place: str) -> str:
+    """Where a file at ``place``, which is none, was most likely meant to lie: deeper, less deep, or spelt otherwise."""
+    parts = place.split("/")
+    for meant in ("/".join(["servers", "NAME", *parts]), *("/".join(parts[depth:]) for depth in range(1, len(parts)))):
+        if kind(meant):
+            return meant
+    forms = [form.split("/") for form in PLACES if form.count("/") == place.count("/")]
+    alike = ["/".join(part if word == "*" else word for word, part in zip(form, parts, strict=True)) for form in forms]
+    return metaschema.nearest(place, alike)
 
 
 def _down(files: list[str], problems: list[Problem]) -> Iterator[Document]:

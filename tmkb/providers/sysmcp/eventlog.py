@@ -7,6 +7,7 @@ import time
 
 from tmkb.errors import ToolError
 from tmkb.operation import Pause, Progress
+from tmkb.providers.sysmcp import absent
 from tmkb.system.audit import Audit
 
 TYPE_CHECKING = False
@@ -34,15 +35,20 @@ _TURN = 0.01  # seconds after which others have a turn
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: logs are read when they are asked for."""
-    return []
+    """None but folders that are not there: logs are read when they are asked for."""
+    return absent.files(_named(settings))
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
     """Nothing, likewise; but what is served is said at the start."""
     named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
     note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
-    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
+    return {"facts": {}, "warnings": [], "notes": [note, *absent.notes(_named(settings))], "parts": {}}
+
+
+def _named(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The folders of `.evtx` files; of the other kinds several are named where a machine has one."""
+    return {f"sources.{i}.folder": each["folder"] for i, each in enumerate(settings["sources"]) if "folder" in each}
 
 
 def _places(source: Mapping[str, Any]) -> Iterable[str]:

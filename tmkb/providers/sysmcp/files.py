@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 
 from tmkb.errors import ToolError
 from tmkb.operation import Progress
+from tmkb.providers.sysmcp import absent
 from tmkb.providers.sysmcp.page import Page
 from tmkb.system import times
 from tmkb.system.audit import Audit
@@ -43,15 +44,19 @@ _LIMIT = 100  # files of a page, if the client names no number
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: files are read when they are asked for."""
-    return []
+    """None but roots that are not there: files are read when they are asked for."""
+    return absent.files(_named(settings))
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
     """Nothing, likewise; but what is served is said at the start."""
     roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
     note = ["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]
-    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
+    return {"facts": {}, "warnings": [], "notes": [note, *absent.notes(_named(settings))], "parts": {}}
+
+
+def _named(settings: Mapping[str, Any]) -> dict[str, str]:
+    return {f"roots.{name}": folder for name, folder in settings["roots"].items()}
 
 
 class Files:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from tmkb.errors import ToolError
 from tmkb.operation import Pause
-from tmkb.providers.sysmcp import change
+from tmkb.providers.sysmcp import absent, change
 from tmkb.providers.sysmcp.mounts import Mounts
 from tmkb.system import plainfile
 from tmkb.system.audit import Audit
@@ -42,8 +42,8 @@ _SETTLED = 2.0  # seconds after which a further change of a file shows in its ti
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: hives are read when they are asked for."""
-    return []
+    """None but hives that are not there: hives are read when they are asked for."""
+    return absent.files(_named(settings))
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
@@ -51,7 +51,12 @@ def prepare(settings: Mapping[str, Any]) -> Prepared:
     mounts = settings["mounts"]
     named = mounts if isinstance(mounts, str) else ", ".join(f"{path} ({file})" for path, file in mounts.items())
     note = ["serves_hives", {"mounts": named, "mode": settings["mode"]}] if named else ["serves_no_hives", {}]
-    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
+    return {"facts": {}, "warnings": [], "notes": [note, *absent.notes(_named(settings))], "parts": {}}
+
+
+def _named(settings: Mapping[str, Any]) -> dict[str, str]:
+    mounts = settings["mounts"]
+    return {} if isinstance(mounts, str) else {f"mounts.{path}": file for path, file in mounts.items()}
 
 
 class Hives:
