@@ -52,6 +52,19 @@ def test_case_does_not_count(place, path):
     assert place.read(path)["resolvedPath"] == DEMO
 
 
+@pytest.mark.parametrize("denied", ["ControlSet001", "currentcontrolset"])
+@pytest.mark.parametrize("asked", ["ControlSet001", "CurrentControlSet"])
+def test_what_is_denied_is_denied_by_both_names_of_the_control_set(tmp_path, denied, asked):
+    services, demo = f"HKLM\\SYSTEM\\{denied}\\Services", f"HKLM\\SYSTEM\\{asked}\\Services\\Demo"
+    place = Place(tmp_path, deny=[services], write_allow=[demo])
+
+    assert refusal(place.read, demo) == ("key_not_permitted", {"permitted": ["HKLM\\SYSTEM"]})
+    assert place.read(demo.rpartition("\\Services")[0])["subkeyCount"] == 2
+    assert refusal(place.write, demo, type="REG_SZ", data="x") == ("key_not_permitted", {"permitted": [demo]})
+    for allowed in (demo, "HKLM"):
+        assert Place(tmp_path, deny=[services], read_allow=[allowed, f"{services}\\Demo"]).read(demo)["valueCount"] == 3
+
+
 def test_one_value(place):
     found = place.read(DEMO, valueName="START")
 

@@ -94,7 +94,7 @@ class Hives:
         place = self.mounts.readable(asked["path"])
         with _told(place):
             hive = (yield from self._opened(place.file)) if place.file else self._live(place)
-            trail = yield from hive.trail((yield from hive.resolve(place.names)))
+            trail = yield from hive.trail((yield from place.resolved(hive)))
             key = trail[-1]
             if len(trail) <= len(place.names):
                 raise ToolError("key_not_found", path=asked["path"])
@@ -157,7 +157,7 @@ class Hives:
 
     def _write_live(self, wanted: change.Change, place: Place, call: Call) -> Generator[Pause, None, JsonObject]:
         registry = self._live(place)
-        edit = yield from wanted.edit(registry, place.names)
+        edit = yield from wanted.edit(registry, (yield from place.resolved(registry)))
         if wanted.is_dry or not edit.is_needed:
             return wanted.answer(edit, None)
         with _refusing(ToolError("audit_unwritable")):
@@ -181,7 +181,7 @@ class Hives:
         hive = self._hive(data)
         if hive.is_dirty:
             raise ToolError("hive_dirty", hive=place.name)
-        edit = yield from wanted.edit(hive, place.names)
+        edit = yield from wanted.edit(hive, (yield from place.resolved(hive)))
         if edit.is_needed:
             soundness.check(data, edit.trail, bool(edit.new))
             hivex.write(new.draft(), edit.names, edit.new, edit.after)

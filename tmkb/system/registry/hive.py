@@ -55,9 +55,13 @@ class Hive:
 
     def resolve(self, names: list[str]) -> Generator[Pause, None, list[str]]:
         """``names`` below the root, with the control set that is selected for CurrentControlSet."""
+        return self._selected(self.root, names)
+
+    def _selected(self, system: Key, names: list[str]) -> Generator[Pause, None, list[str]]:
+        """The same below ``system``, the key that has the control sets."""
         if not names or keypath.folded(names[0]) != "CURRENTCONTROLSET":
             return names
-        select = yield from self.root.subkey("Select")
+        select = yield from system.subkey("Select")
         current = (yield from select.value("Current")) if select else None
         number = int.from_bytes(current.data(4), "little") if current else 0
         return [f"ControlSet{number:03d}", *names[1:]]
