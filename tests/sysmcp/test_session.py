@@ -114,6 +114,13 @@ def test_nothing_of_the_machine_is_told(machine, tmp_path):
     assert codes.count("ToolExecutionError") >= 8 and "InternalError" not in codes
 
 
+def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
+    with session("--config", machine) as server:
+        for tool in ("eventlog_query", "eventlog_list_logs", "fs_search", "fs_stat", "reg_read", "reg_write"):
+            result = call(server, tool, self="x")
+            assert result["error"]["code"] == "InvalidParams", tool
+
+
 def test_the_static_profile_sends_nothing_unasked(machine):
     with session("--config", machine) as server:
         for number in range(3):

@@ -279,6 +279,20 @@ def test_a_list_of_lists_that_has_itself(place):
     assert refusal(place.read, "HKLM\\SYSTEM") == ("hive_corrupt", {"hive": "HKLM\\SYSTEM"})
 
 
+def test_others_have_a_turn_while_lists_of_no_keys_are_looked_through(place):
+    data, count = place.bytes(), 20_000
+    bin_at = len(data) - 0x1000
+    listed = struct.pack("<2sH", b"lf", 0).ljust(12, b"\0")
+    lists = struct.pack("<2sH", b"ri", count) + struct.pack("<I", bin_at + 0x20) * count
+    cells = b"".join(struct.pack("<i", -len(cell) - 4) + cell for cell in (listed, lists))
+    size = -(-(len(cells) + 0x20) // 0x1000) * 0x1000
+    data += (struct.pack("<4sII", b"hbin", bin_at, size).ljust(0x20, b"\0") + cells).ljust(size, b"\0")
+    place.put(patched(data, (0x28, bin_at + size), (root_of(data) + 0x1C, bin_at + 0x20 + 16)))
+
+    assert sum(1 for _ in place.begin("read", path="HKLM\\SYSTEM")) > count // 500
+    assert refusal(place.read, "HKLM\\SYSTEM\\Select")[0] == "key_not_found"
+
+
 @pytest.mark.parametrize("count", [0x7FFFFFFF, 0xFFFFFFFE, 1000])
 def test_more_values_than_there_are(place, count):
     data = place.bytes()

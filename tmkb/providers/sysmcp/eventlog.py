@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 
 from tmkb.errors import ToolError
 from tmkb.operation import Pause, Progress
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from tmkb.operation import Operation, Running, Said
     from tmkb.providers.registry import Prepared
-    from tmkb.system.eventlog.logquery import Log, LogPage, LogQuery, Reached, Unreadable
+    from tmkb.system.eventlog.logquery import Log, LogPage, LogQuery, LogState, Reached, Unreadable
     from tmkb.values import JsonObject, JsonValue
 
     class Source(Protocol):
@@ -127,7 +128,7 @@ class EventLog:
         from tmkb.system.eventlog.logentry import iso
         from tmkb.system.eventlog.logquery import LogPage, LogQuery
 
-        state = log.state()
+        state = yield from self._state(log)
         page = LogPage(0, 0, 0, 0)  # counts
         reached = yield from self._fill(log, LogQuery(), page, False)
         return {
@@ -139,6 +140,22 @@ class EventLog:
             "newest": iso(state.newest),
             "readable": True,
         }
+
+    def _state(self, log: Log) -> Generator[Pause, None, LogState]:
+        """How a log is now, as far as that can be found out in time. Raises Unreadable."""
+        from tmkb.system.eventlog.logquery import LogState
+
+        until = time.monotonic() + self.limits["seconds"]
+        with closing(log.state()) as steps:
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as done:
+                    state: LogState = done.value
+                    return state
+                if time.monotonic() > until:
+                    return LogState(None, None, None)
+                yield Pause(0)
 
     def _fill(
         self, log: Log, query: LogQuery, page: LogPage, counted: bool

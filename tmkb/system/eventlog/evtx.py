@@ -89,18 +89,17 @@ class File:
     def __init__(self, folder: Folder, file: str) -> None:
         self.folder = folder
         self.path = os.path.join(folder.path, file)
-        self.name = file[: -len(_SUFFIX)].replace(_SLASH, "/")
+        self.name = os.fsencode(file[: -len(_SUFFIX)]).decode("utf-8", "replace").replace(_SLASH, "/")
         self.identity: object = None
         self.chunks: list[Chunk] = []
         self.bad = 0
         self.columns: dict[Chunk, Columns] = {}
         self.kinds: dict[Kind, int] = {}
 
-    def state(self) -> LogState:
+    def state(self) -> Generator[None, None, LogState]:
         """Raises `Unreadable`."""
         with closing(_opened(self.path)) as file:
-            for _ in self._index(file):
-                pass
+            yield from self._index(file)
         whole = self.chunks
         return LogState(file.size, whole[0].oldest if whole else None, whole[-1].newest if whole else None)
 
