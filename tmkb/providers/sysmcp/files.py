@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from tmkb.errors import ToolError
 from tmkb.operation import Progress
 from tmkb.providers.sysmcp.page import Page
-from tmkb.system import times
+from tmkb.system import faults, times
 from tmkb.system.audit import Audit
 from tmkb.system.files import beneath, content, kinds, matching, names
 from tmkb.system.files.search import Criteria, Words
@@ -197,9 +197,9 @@ class Files:
                     pace.go_on()
                 if pace.is_over():
                     raise ToolError("hash_timed_out", seconds=self.limits["seconds"])
-        except content.TooLarge:
+        except faults.TooLarge:
             raise ToolError("too_large_to_hash", limit=self.limits["hash_bytes"]) from None
-        except content.Changed:
+        except faults.Changed:
             raise ToolError("changed_meanwhile") from None
         return sha256.hexdigest()
 

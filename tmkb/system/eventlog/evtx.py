@@ -14,6 +14,7 @@ import time
 from array import array
 from collections import Counter
 from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 from tmkb.system.eventlog import chunks, event
@@ -218,7 +219,8 @@ class _Scan:
 
     def _admits(self, number: int) -> bool:
         if number >= len(self.admitted):  # kinds are numbered as they are met
-            self.admitted = [self.query.admits(*kind) for kind in self.log.kinds]
+            further = islice(self.log.kinds, len(self.admitted), None)
+            self.admitted += [self.query.admits(*kind) for kind in further]
         return self.admitted[number]
 
     def _tell(self, records: list[Record]) -> Scan:
