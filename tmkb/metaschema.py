@@ -48,14 +48,17 @@ def settings(provider: str) -> str:
     return os.path.join(paths.SCHEMAS, "meta", "providers", f"{provider}.yaml")
 
 
-def paths_in(schema_file: str, value: JsonValue) -> Iterator[Path]:
-    """Where texts of ``value`` stand that the schema says are paths of files: ``format: path``."""
-    yield from dict.fromkeys(_marked(_schema(schema_file), value, ()))
+def paths_in(schema_file: str, value: JsonValue) -> dict[Path, str]:
+    """Where texts of ``value`` stand that the schema says are paths of files, and of what: their ``format``.
+
+    ``path``: of anything, there or not; ``folder``, ``writable_folder``, ``plain_file``, ``log``.
+    """
+    return dict(_marked(_schema(schema_file), value, ()))
 
 
-def _marked(schema: Any, value: Any, path: Path) -> Iterator[Path]:
-    if isinstance(value, str) and schema.get("format") == "path":
-        yield path
+def _marked(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str) and "format" in schema:
+        yield path, schema["format"]
     for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from _marked(inner, value, path)
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -184,11 +187,13 @@ def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 
 def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    here = (*path, error.instance)
+    here, said = (*path, error.instance), {"key": error.instance, "place": _dotted(path)}
     if error.validator == "refersTo":
         yield doc.key_problem("unknown_name", here, **_unknown(error))
+    elif "remedy" in error.schema:
+        yield doc.key_problem("wrong_key_form", here, **said, remedy=error.schema["remedy"])
     else:
-        yield doc.key_problem("bad_key", here, key=error.instance, place=_dotted(path))
+        yield doc.key_problem("bad_key", here, **said)
 
 
 def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:

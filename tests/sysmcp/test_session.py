@@ -13,8 +13,9 @@ import pytest
 
 from tests.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
-from tmkb import paths, template
+from tmkb import paths, problems, template
 from tmkb.cli import service
+from tmkb.errors import SpecError
 
 FIXTURES = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures")
 CONFIG = os.path.join(FIXTURES, "config.yaml")
@@ -56,6 +57,7 @@ def machine(tmp_path):
     (tmp_path / "secret-folder").mkdir()
     (tmp_path / "secret-folder" / "a.txt").write_text("a")
     (tmp_path / "broken.hive").write_bytes(b"regf" + b"\0" * 9000)
+    (tmp_path / "gone.hive").touch()
     return config(
         tmp_path,
         r"""
@@ -63,7 +65,7 @@ def machine(tmp_path):
         providers:
           eventlog: {sources: [{kind: evtx, folder: logs}]}
           files: {roots: {docs: secret-folder}}
-          hives: {mounts: {'HKLM\SYSTEM': broken.hive, 'HKLM\SOFTWARE': none.hive}}
+          hives: {mounts: {'HKLM\SYSTEM': broken.hive, 'HKLM\SOFTWARE': gone.hive}}
         """,
     )
 
@@ -89,6 +91,7 @@ def test_a_page_of_many(machine):
 
 def test_nothing_of_the_machine_is_told(machine, tmp_path):
     with session("--config", machine) as server:
+        (tmp_path / "gone.hive").unlink()
         answers = [
             call(server, "eventlog_query", logName="Broken"),
             call(server, "eventlog_query", logName="../System"),
@@ -112,6 +115,13 @@ def test_nothing_of_the_machine_is_told(machine, tmp_path):
     assert not [line for line in log if "Traceback" in line]
     codes = [answer.get("error", {}).get("code") for answer in answers]
     assert codes.count("ToolExecutionError") >= 8 and "InternalError" not in codes
+
+
+def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
+    with session("--config", machine) as server:
+        for tool in ("eventlog_query", "eventlog_list_logs", "fs_search", "fs_stat", "reg_read", "reg_write"):
+            result = call(server, tool, self="x")
+            assert result["error"]["code"] == "InvalidParams", tool
 
 
 def test_the_static_profile_sends_nothing_unasked(machine):
@@ -193,6 +203,41 @@ def test_the_watch_would_notice():
     assert (done.returncode, done.stderr) == (99, "FORBIDDEN subprocess.Popen\n")
 
 
+@pytest.mark.parametrize(
+    ("settings", "at", "said"),
+    [
+        ("files: {roots: {a: none}}", "none", "There is no folder"),
+        ("files: {roots: {a: file}}", "file}", "There is no folder"),
+        ('files: {roots: {a: "x\\0y"}}', '"x', "There is no folder"),
+        ("files: {roots: {'': folder}}", "''", "A root has a name"),
+        ("files: {audit: none/audit}", "none", "Lines cannot be written"),
+        ("files: {audit: folder}", "folder", "Lines cannot be written"),
+        ("files: {audit: link}", "link", "Lines cannot be written"),
+        ("eventlog: {sources: [{kind: evtx, folder: none}]}", "none", "There is no folder"),
+        ("hives: {mounts: {'HKLM\\A': none}}", "none", "There is no plain file"),
+        ("hives: {mounts: {'HKLM\\A': folder}}", "folder", "There is no plain file"),
+        ("hives: {mounts: {'HKLM\\A': link}}", "link", "There is no plain file"),
+        ("hives: {mounts: {'HKLM/A': file}}", "'HKLM", "one backslash"),
+        ("hives: {mounts: dead}", "dead", "Possible: live"),
+        ("hives: {deny: ['HKLM\\A\\']}", "'HKLM", "one backslash"),
+        ("hives: {audit: log, backups: {folder: none, keep: 1}}", "none", "that can be written"),
+        ("hives: {audit: log, backups: {folder: folder-link, keep: 1}}", "folder-link", "that can be written"),
+        ("hivez: {}", "hivez", "Did you mean 'hives'?"),
+    ],
+)
+def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "folder-link").symlink_to("folder")
+    file = config(tmp_path, f"kind: config\nproviders: {{{settings}}}\n")
+
+    with pytest.raises(SpecError) as caught:
+        service.service("sysmcp", config=file, caching=False)
+    line = problems.line(caught.value.problems[0])
+    assert line.startswith(f"{paths.shown(file)}:2:{f'providers: {{{settings}'.index(at) + 1}: ") and said in line
+
+
 def test_it_listens_on_this_machine_alone():
     command = [sys.executable, "-m", "tmkb", "serve", "--server", "sysmcp", "--http", "0.0.0.0:0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
@@ -235,22 +280,3 @@ def test_no_error_is_kept_that_nobody_raises():
             text += source.read()
 
     assert [id_ for id_ in own.keys() - general.keys() if "keyword" not in own[id_] and id_ not in text] == []
-
-
-def test_folders_that_are_not_there_are_told_until_they_are(tmp_path):
-    file = tmp_path / "config.yaml"
-    file.write_text(
-        "kind: config\n"
-        "providers:\n"
-        "  eventlog: {sources: [{kind: evtx, folder: logs}]}\n"
-        "  files: {roots: {notes: notes}}\n"
-        "  hives: {mounts: {'HKLM\\SYSTEM': SYSTEM}}\n"
-    )
-
-    def told():
-        found = service.service("sysmcp", config=str(file))
-        return [fields["setting"] for line, fields in found.notes if line == "absent"]
-
-    assert told() == ["sources.0.folder", "roots.notes", "mounts.HKLM\\SYSTEM"]
-    (tmp_path / "notes").mkdir()
-    assert told() == ["sources.0.folder", "mounts.HKLM\\SYSTEM"]

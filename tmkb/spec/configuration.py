@@ -16,6 +16,30 @@ from tmkb.spec.schemas import Schemas
 _SETTINGS = ("capabilities", "limits", "providers")  # what of a server is set here
 
 
+def _is_writable(folder: str) -> bool:
+    return os.path.isdir(folder) and os.access(folder, os.W_OK)
+
+
+def _is_plain(file: str) -> bool:
+    return os.path.isfile(file) and not os.path.islink(file)
+
+
+def _is_log(file: str) -> bool:
+    """Whether lines can be added to a file, or it can be made."""
+    if os.path.lexists(file):
+        return _is_plain(file) and os.access(file, os.W_OK)
+    return _is_writable(os.path.dirname(file))
+
+
+# What has to be at a path, by the format that its schema names.
+_FORMS = {
+    "folder": os.path.isdir,
+    "writable_folder": lambda folder: _is_writable(folder) and not os.path.islink(folder),
+    "plain_file": _is_plain,
+    "log": _is_log,
+}
+
+
 class Config:
     """A configuration that obeys its meta-schema, for one server. `left_out`: why services are not served."""
 
@@ -37,7 +61,7 @@ class Config:
         place = f"servers/{self.server}/server"
         for key in _SETTINGS:
             if place in found.documents and key in self.doc.mapping():
-                settings = self._placed(key)
+                settings = self._placed(key, found.problems)
                 found.documents[place] = resolve.merge(found.documents[place], settings, found.problems)
 
         for index, name in enumerate(self._without()):
@@ -55,18 +79,21 @@ class Config:
         without: Any = self.doc.mapping().get("without", [])
         return [str(name) for name in without]
 
-    def _placed(self, key: str) -> Document:
-        """The settings under ``key``, their paths as seen from the folder of the file."""
+    def _placed(self, key: str, problems: list[Problem]) -> Document:
+        """The settings under ``key``, their paths as seen from its folder; told is what is not there of them."""
         settings = self.doc.part((key,)).under(key)
         value: Any = settings.value
         settings.value = value = copy.deepcopy(value)
         for name, given in value["providers"].items() if key == "providers" else ():
             schema = metaschema.settings(name)
-            for path in metaschema.paths_in(schema, given) if os.path.exists(schema) else ():
+            marked = metaschema.paths_in(schema, given) if os.path.exists(schema) else {}
+            for path, form in marked.items():
                 at = given
                 for step in path[:-1]:
                     at = at[step]
-                at[path[-1]] = os.path.join(self.folder, at[path[-1]])
+                at[path[-1]] = file = os.path.join(self.folder, at[path[-1]])
+                if form in _FORMS and ("\0" in file or not _FORMS[form](file)):
+                    problems.append(self.doc.problem(f"no_{form}", (key, name, *path), path=paths.shown(file)))
         return settings
 
     def add_services(self, found: Schemas, names: Names) -> None:

@@ -5,11 +5,12 @@ The file is opened for each line, so it may be moved away at any time. It is nev
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import time
 from contextlib import suppress
+
+from tmkb.system import times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +79,8 @@ class Call:
         self._record("intent")
 
     def _record(self, outcome: str) -> None:
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         took = round(1000 * (time.monotonic() - self.began), 3)
-        self.audit.record({"ts": now, **self.said, "outcome": outcome, "ms": took}, self.durable)
+        self.audit.record({"ts": times.iso(time.time()), **self.said, "outcome": outcome, "ms": took}, self.durable)
 
 
 def _outcome(error: BaseException | None) -> str:

@@ -1,4 +1,4 @@
-"""What can be wrong with a registry hive, besides what the operating system says (OSError)."""
+"""What can be wrong with a file, besides what the operating system says (OSError)."""
 
 
 class Corrupt(Exception):

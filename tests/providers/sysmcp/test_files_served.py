@@ -48,6 +48,27 @@ def test_what_is_found_can_be_asked_for_whatever_its_name(call):
         assert call("fs_stat", path=path)[0]["data"]["path"] == path
 
 
+def test_the_cursor_of_a_long_path_is_taken_back(call, root):
+    def make(folder, left):
+        os.mkdir('"' * 250, dir_fd=folder)
+        inner = os.open('"' * 250, os.O_RDONLY, dir_fd=folder)
+        if left:
+            make(inner, left - 1)
+        os.close(inner)
+
+    (root / "deep").mkdir()
+    folder = os.open(root / "deep", os.O_RDONLY)
+    make(folder, 16)
+    os.close(folder)
+    found, cursor = [], {}
+    while cursor is not None:
+        data = call("fs_search", path="deep", pattern="*", type="dir", limit=1, **cursor)[0]["data"]
+        found += data["files"]
+        cursor = {"cursor": data["nextCursor"]} if "nextCursor" in data else None
+
+    assert len(found) == 17
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "code", "reason"),
     [

@@ -52,6 +52,19 @@ def test_case_does_not_count(place, path):
     assert place.read(path)["resolvedPath"] == DEMO
 
 
+@pytest.mark.parametrize("denied", ["ControlSet001", "currentcontrolset"])
+@pytest.mark.parametrize("asked", ["ControlSet001", "CurrentControlSet"])
+def test_what_is_denied_is_denied_by_both_names_of_the_control_set(tmp_path, denied, asked):
+    services, demo = f"HKLM\\SYSTEM\\{denied}\\Services", f"HKLM\\SYSTEM\\{asked}\\Services\\Demo"
+    place = Place(tmp_path, deny=[services], write_allow=[demo])
+
+    assert refusal(place.read, demo) == ("key_not_permitted", {"permitted": ["HKLM\\SYSTEM"]})
+    assert place.read(demo.rpartition("\\Services")[0])["subkeyCount"] == 2
+    assert refusal(place.write, demo, type="REG_SZ", data="x") == ("key_not_permitted", {"permitted": [demo]})
+    for allowed in (demo, "HKLM"):
+        assert Place(tmp_path, deny=[services], read_allow=[allowed, f"{services}\\Demo"]).read(demo)["valueCount"] == 3
+
+
 def test_one_value(place):
     found = place.read(DEMO, valueName="START")
 
@@ -264,6 +277,20 @@ def test_a_list_of_lists_that_has_itself(place):
     place.put(patched(data, (0x1000 + at + 4, 0xFFFF6972), (0x1000 + at + 8, at)))
 
     assert refusal(place.read, "HKLM\\SYSTEM") == ("hive_corrupt", {"hive": "HKLM\\SYSTEM"})
+
+
+def test_others_have_a_turn_while_lists_of_no_keys_are_looked_through(place):
+    data, count = place.bytes(), 20_000
+    bin_at = len(data) - 0x1000
+    listed = struct.pack("<2sH", b"lf", 0).ljust(12, b"\0")
+    lists = struct.pack("<2sH", b"ri", count) + struct.pack("<I", bin_at + 0x20) * count
+    cells = b"".join(struct.pack("<i", -len(cell) - 4) + cell for cell in (listed, lists))
+    size = -(-(len(cells) + 0x20) // 0x1000) * 0x1000
+    data += (struct.pack("<4sII", b"hbin", bin_at, size).ljust(0x20, b"\0") + cells).ljust(size, b"\0")
+    place.put(patched(data, (0x28, bin_at + size), (root_of(data) + 0x1C, bin_at + 0x20 + 16)))
+
+    assert sum(1 for _ in place.begin("read", path="HKLM\\SYSTEM")) > count // 500
+    assert refusal(place.read, "HKLM\\SYSTEM\\Select")[0] == "key_not_found"
 
 
 @pytest.mark.parametrize("count", [0x7FFFFFFF, 0xFFFFFFFE, 1000])

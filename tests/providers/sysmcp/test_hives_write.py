@@ -222,6 +222,16 @@ def test_arguments_that_do_not_fit(place, arguments, error, where):
     assert place.lines()[0]["outcome"] == error
 
 
+def test_a_bin_of_a_million_cells_is_not_gone_through(place):
+    data, size = bytearray(place.bytes()), 1 << 23
+    free = struct.pack("<i", 8) + bytes(4)
+    data[0x1008:0x100C] = struct.pack("<I", size)
+    data[0x28:0x2C] = struct.pack("<I", size)
+    place.put(sealed(data + free * ((size + 0x1000 - len(data)) // 8)))
+
+    assert refusal(place.write, **DWORD, data=1) == ("hive_corrupt", {"hive": "HKLM\\SYSTEM"})
+
+
 def test_a_value_that_would_not_survive_is_not_rewritten(place):
     whole = bytearray(place.bytes())
     multi = whole.index(b"multi", 0x1000) - 0x14

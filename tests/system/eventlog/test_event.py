@@ -1,5 +1,6 @@
 """Events of Windows as XML become entries."""
 
+import timeit
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
@@ -49,6 +50,15 @@ def test_levels(number, level):
         == event.read(xml(level=f"<Level>{number}</Level>"), "").level
         == level
     )
+
+
+def test_a_name_of_many_parts_takes_no_longer_than_its_length():
+    def seconds(parts):
+        name = "System><Provider" + ' Name="x"' * parts
+        hostile = xml().replace("<System>", f"<{name}<x></x><System>")
+        return min(timeit.repeat(lambda: event.kind(hostile), number=1, repeat=5))
+
+    assert seconds(4000) < 40 * seconds(400)
 
 
 def test_the_sentence_is_preferred_to_the_values():

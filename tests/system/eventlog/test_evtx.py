@@ -217,17 +217,32 @@ def test_names_of_files_become_names_of_logs(tmp_path):
     (tmp_path / "other.txt").write_bytes(one)
     os.mkfifo(tmp_path / "Pipe.evtx")
     (tmp_path / "Folder.evtx").mkdir()
+    (tmp_path / "Link.evtx").symlink_to(tmp_path / "other.txt")
+    with open(os.fsencode(tmp_path) + b"/\xff.evtx", "wb") as file:
+        file.write(one)
     provider = served(tmp_path)
 
     listed = {log["name"]: log for log in logs.run(provider.list_logs())["logs"]}
-    assert list(listed) == ["Empty", "Folder", "Microsoft-Windows-X/Operational", "Pipe"]
+    assert list(listed) == ["Empty", "Folder", "Link", "Microsoft-Windows-X/Operational", "Pipe", "\ufffd"]
     assert listed["Empty"] == {
         **{"name": "Empty", "kind": "evtx", "recordCount": 0, "sizeBytes": 8},
         **{"oldest": None, "newest": None, "readable": True},
     }
     assert listed["Microsoft-Windows-X/Operational"]["newest"] == "2023-11-14T22:13:34Z"
-    assert [listed[name]["reason"] for name in ("Folder", "Pipe")] == ["missing", "missing"]
+    assert [listed[name]["reason"] for name in ("Folder", "Link", "Pipe")] == ["missing", "missing", "missing"]
     assert logs.ask(provider, "microsoft-windows-x/OPERATIONAL")["totalCount"] == 3
+
+
+def test_a_file_of_nothing_is_looked_through_in_steps_and_no_longer_than_a_call_may_take(tmp_path):
+    put(tmp_path, evtxfile.file(evtxfile.chunks(EVENTS[:3])), "Sparse")
+    os.truncate(tmp_path / "Sparse.evtx", 1 << 36)
+    provider = logs.served({"kind": "evtx", "folder": str(tmp_path)}, seconds=0.05, counting_seconds=0)
+    running = provider.list_logs()
+
+    steps = [next(running) for _ in range(3)]
+    (listed,) = logs.run(running)["logs"]
+    assert len(steps) == 3
+    assert (listed["readable"], listed["sizeBytes"], listed["recordCount"]) == (True, None, None)
 
 
 def test_only_named_logs_are_served(folder):

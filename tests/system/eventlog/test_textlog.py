@@ -41,6 +41,31 @@ def log(tmp_path):
     return put
 
 
+def test_others_have_a_turn_within_a_block_and_nothing_is_told_twice(log, monkeypatch):
+    provider = log(b"".join(b"%d\n" % number for number in range(300)))
+    monkeypatch.setattr(textlog, "_STEP", 7)
+    (text,) = provider.sources[0].logs()
+    scan = text.scan(LogQuery(text="x"), LogPage(0, 10, 1 << 20, 4096))
+
+    assert len([*scan]) > 300 // 7
+    hurried = logs.served({"kind": "textlog", "files": {"System": str(log.path)}}, seconds=1e-9)
+    logs.run(hurried.list_logs())  # so that lines are counted
+    assert [entry["message"] for entry in logs.pages(hurried, text="1")] == [
+        str(number) for number in reversed(range(300)) if "1" in str(number)
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="a system without such links")
+def test_a_link_is_no_log(log, tmp_path):
+    log(b"secret\n")
+    os.symlink(log.path, tmp_path / "link.log")
+    provider = logs.served({"kind": "textlog", "files": {"System": str(tmp_path / "link.log")}})
+
+    with pytest.raises(ToolError) as refused:
+        logs.ask(provider)
+    assert refused.value.error == "log_unavailable"
+
+
 def entries(provider, **arguments):
     return logs.ask(provider, limit=10000, **arguments)["entries"]
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tmkb.system import faults
 from tmkb.system.files import beneath, content
 
 
@@ -39,9 +40,9 @@ def test_what_is_too_large_is_not_read(write):
     path = write(b"a" * 1000)
 
     assert text(path, 1000)
-    with pytest.raises(content.TooLarge):
+    with pytest.raises(faults.TooLarge):
         text(path, 999)
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd, pytest.raises(content.TooLarge):
+    with beneath.opened(os.open(path, os.O_RDONLY)) as fd, pytest.raises(faults.TooLarge):
         content.text(fd, 10, 999)  # it was smaller when it was looked at
 
 
@@ -87,13 +88,13 @@ def test_a_file_that_grows_while_it_is_read(write):
         next(blocks)
         with open(path, "ab") as file:
             file.write(b"b")
-        with pytest.raises(content.Changed):
+        with pytest.raises(faults.Changed):
             list(blocks)
 
 
 def test_a_file_that_never_ends(write):
     path = write(b"a" * 200_000)
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd, pytest.raises(content.TooLarge):
+    with beneath.opened(os.open(path, os.O_RDONLY)) as fd, pytest.raises(faults.TooLarge):
         for _ in content.unchanged(fd, 1 << 20):
             with open(path, "ab") as file:
                 file.write(b"b" * 200_000)
@@ -105,5 +106,5 @@ def test_a_file_that_is_cut_while_it_is_read(write):
         blocks = content.unchanged(fd, 1 << 20)
         next(blocks)
         os.truncate(path, 10)
-        with pytest.raises(content.Changed):
+        with pytest.raises(faults.Changed):
             list(blocks)

@@ -74,6 +74,15 @@ def place(tmp_path):
     return Place(tmp_path, mounts="live", write_allow=["HKLM\\Software\\Demo"])
 
 
+def test_what_is_denied_is_denied_by_both_names_of_the_control_set(tree, tmp_path):
+    sets = {"Secret": {"Sub": {}}, "Open": {}}
+    tree["SYSTEM"] = {"Select": {"Current": (4, 2)}, "ControlSet002": sets, "CurrentControlSet": sets}
+    place = Place(tmp_path, mounts="live", deny=["HKLM\\SYSTEM\\ControlSet002\\Secret"])
+
+    assert refusal(place.read, "HKLM\\System\\CurrentControlSet\\Secret\\Sub")[0] == "key_not_permitted"
+    assert place.read("HKLM\\System\\CurrentControlSet\\Open")["resolvedPath"] == "HKLM\\SYSTEM\\ControlSet002\\Open"
+
+
 def test_a_key(tree, place):
     found = place.read("hklm\\SOFTWARE\\demo")
 

@@ -59,8 +59,7 @@ class Change:
 
     def edit(self, hive: Hive, names: Sequence[str]) -> Generator[Pause, None, Edit]:
         """What it comes to in ``hive``, for the key at ``names``. Raises ToolError where it cannot be, or must not."""
-        names = yield from hive.resolve([*names])
-        trail = yield from hive.trail(names)
+        trail = yield from hive.trail([*names])
         missing = names[len(trail) - 1 :]
         self._judge_missing(missing)
         rows = [] if missing or self.action == "createKey" else (yield from _rows(hive, trail[-1]))

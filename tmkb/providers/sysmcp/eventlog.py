@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 
 from tmkb.errors import ToolError
 from tmkb.operation import Pause, Progress
-from tmkb.providers.sysmcp import absent
 from tmkb.system.audit import Audit
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tmkb.operation import Operation, Running, Said
     from tmkb.providers.registry import Prepared
-    from tmkb.system.eventlog.logquery import Log, LogPage, LogQuery, Reached, Unreadable
+    from tmkb.system.eventlog.logquery import Log, LogPage, LogQuery, LogState, Reached, Unreadable
     from tmkb.values import JsonObject, JsonValue
 
     class Source(Protocol):
@@ -35,20 +35,15 @@ _TURN = 0.01  # seconds after which others have a turn
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None but folders that are not there: logs are read when they are asked for."""
-    return absent.files(_named(settings))
+    """None: logs are read when they are asked for."""
+    return []
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
     """Nothing, likewise; but what is served is said at the start."""
     named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
     note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
-    return {"facts": {}, "warnings": [], "notes": [note, *absent.notes(_named(settings))], "parts": {}}
-
-
-def _named(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The folders of `.evtx` files; of the other kinds several are named where a machine has one."""
-    return {f"sources.{i}.folder": each["folder"] for i, each in enumerate(settings["sources"]) if "folder" in each}
+    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
 
 
 def _places(source: Mapping[str, Any]) -> Iterable[str]:
@@ -133,7 +128,7 @@ class EventLog:
         from tmkb.system.eventlog.logentry import iso
         from tmkb.system.eventlog.logquery import LogPage, LogQuery
 
-        state = log.state()
+        state = yield from self._state(log)
         page = LogPage(0, 0, 0, 0)  # counts
         reached = yield from self._fill(log, LogQuery(), page, False)
         return {
@@ -145,6 +140,22 @@ class EventLog:
             "newest": iso(state.newest),
             "readable": True,
         }
+
+    def _state(self, log: Log) -> Generator[Pause, None, LogState]:
+        """How a log is now, as far as that can be found out in time. Raises Unreadable."""
+        from tmkb.system.eventlog.logquery import LogState
+
+        until = time.monotonic() + self.limits["seconds"]
+        with closing(log.state()) as steps:
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as done:
+                    state: LogState = done.value
+                    return state
+                if time.monotonic() > until:
+                    return LogState(None, None, None)
+                yield Pause(0)
 
     def _fill(
         self, log: Log, query: LogQuery, page: LogPage, counted: bool

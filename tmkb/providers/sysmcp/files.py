@@ -15,9 +15,8 @@ from contextlib import closing, contextmanager
 
 from tmkb.errors import ToolError
 from tmkb.operation import Progress
-from tmkb.providers.sysmcp import absent
 from tmkb.providers.sysmcp.page import Page
-from tmkb.system import times
+from tmkb.system import faults, times
 from tmkb.system.audit import Audit
 from tmkb.system.files import beneath, content, kinds, matching, names
 from tmkb.system.files.search import Criteria, Words
@@ -44,19 +43,15 @@ _LIMIT = 100  # files of a page, if the client names no number
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None but roots that are not there: files are read when they are asked for."""
-    return absent.files(_named(settings))
+    """None: files are read when they are asked for."""
+    return []
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
     """Nothing, likewise; but what is served is said at the start."""
     roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
     note = ["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]
-    return {"facts": {}, "warnings": [], "notes": [note, *absent.notes(_named(settings))], "parts": {}}
-
-
-def _named(settings: Mapping[str, Any]) -> dict[str, str]:
-    return {f"roots.{name}": folder for name, folder in settings["roots"].items()}
+    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
 
 
 class Files:
@@ -202,9 +197,9 @@ class Files:
                     pace.go_on()
                 if pace.is_over():
                     raise ToolError("hash_timed_out", seconds=self.limits["seconds"])
-        except content.TooLarge:
+        except faults.TooLarge:
             raise ToolError("too_large_to_hash", limit=self.limits["hash_bytes"]) from None
-        except content.Changed:
+        except faults.Changed:
             raise ToolError("changed_meanwhile") from None
         return sha256.hexdigest()
 

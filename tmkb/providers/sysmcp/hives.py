@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from tmkb.errors import ToolError
 from tmkb.operation import Pause
-from tmkb.providers.sysmcp import absent, change
+from tmkb.providers.sysmcp import change
 from tmkb.providers.sysmcp.mounts import Mounts
 from tmkb.system import plainfile
 from tmkb.system.audit import Audit
@@ -42,8 +42,8 @@ _SETTLED = 2.0  # seconds after which a further change of a file shows in its ti
 
 
 def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None but hives that are not there: hives are read when they are asked for."""
-    return absent.files(_named(settings))
+    """None: hives are read when they are asked for."""
+    return []
 
 
 def prepare(settings: Mapping[str, Any]) -> Prepared:
@@ -51,12 +51,7 @@ def prepare(settings: Mapping[str, Any]) -> Prepared:
     mounts = settings["mounts"]
     named = mounts if isinstance(mounts, str) else ", ".join(f"{path} ({file})" for path, file in mounts.items())
     note = ["serves_hives", {"mounts": named, "mode": settings["mode"]}] if named else ["serves_no_hives", {}]
-    return {"facts": {}, "warnings": [], "notes": [note, *absent.notes(_named(settings))], "parts": {}}
-
-
-def _named(settings: Mapping[str, Any]) -> dict[str, str]:
-    mounts = settings["mounts"]
-    return {} if isinstance(mounts, str) else {f"mounts.{path}": file for path, file in mounts.items()}
+    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
 
 
 class Hives:
@@ -99,7 +94,7 @@ class Hives:
         place = self.mounts.readable(asked["path"])
         with _told(place):
             hive = (yield from self._opened(place.file)) if place.file else self._live(place)
-            trail = yield from hive.trail((yield from hive.resolve(place.names)))
+            trail = yield from hive.trail((yield from place.resolved(hive)))
             key = trail[-1]
             if len(trail) <= len(place.names):
                 raise ToolError("key_not_found", path=asked["path"])
@@ -162,7 +157,7 @@ class Hives:
 
     def _write_live(self, wanted: change.Change, place: Place, call: Call) -> Generator[Pause, None, JsonObject]:
         registry = self._live(place)
-        edit = yield from wanted.edit(registry, place.names)
+        edit = yield from wanted.edit(registry, (yield from place.resolved(registry)))
         if wanted.is_dry or not edit.is_needed:
             return wanted.answer(edit, None)
         with _refusing(ToolError("audit_unwritable")):
@@ -186,7 +181,7 @@ class Hives:
         hive = self._hive(data)
         if hive.is_dirty:
             raise ToolError("hive_dirty", hive=place.name)
-        edit = yield from wanted.edit(hive, place.names)
+        edit = yield from wanted.edit(hive, (yield from place.resolved(hive)))
         if edit.is_needed:
             soundness.check(data, edit.trail, bool(edit.new))
             hivex.write(new.draft(), edit.names, edit.new, edit.after)

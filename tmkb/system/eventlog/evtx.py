@@ -14,6 +14,7 @@ import time
 from array import array
 from collections import Counter
 from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 from tmkb.system.eventlog import chunks, event
@@ -89,18 +90,17 @@ class File:
     def __init__(self, folder: Folder, file: str) -> None:
         self.folder = folder
         self.path = os.path.join(folder.path, file)
-        self.name = file[: -len(_SUFFIX)].replace(_SLASH, "/")
+        self.name = os.fsencode(file[: -len(_SUFFIX)]).decode("utf-8", "replace").replace(_SLASH, "/")
         self.identity: object = None
         self.chunks: list[Chunk] = []
         self.bad = 0
         self.columns: dict[Chunk, Columns] = {}
         self.kinds: dict[Kind, int] = {}
 
-    def state(self) -> LogState:
+    def state(self) -> Generator[None, None, LogState]:
         """Raises `Unreadable`."""
         with closing(_opened(self.path)) as file:
-            for _ in self._index(file):
-                pass
+            yield from self._index(file)
         whole = self.chunks
         return LogState(file.size, whole[0].oldest if whole else None, whole[-1].newest if whole else None)
 
@@ -219,7 +219,8 @@ class _Scan:
 
     def _admits(self, number: int) -> bool:
         if number >= len(self.admitted):  # kinds are numbered as they are met
-            self.admitted = [self.query.admits(*kind) for kind in self.log.kinds]
+            further = islice(self.log.kinds, len(self.admitted), None)
+            self.admitted += [self.query.admits(*kind) for kind in further]
         return self.admitted[number]
 
     def _tell(self, records: list[Record]) -> Scan:

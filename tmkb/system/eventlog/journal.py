@@ -16,7 +16,7 @@ from tmkb.system.eventlog.logquery import LogQuery, LogState, StalePlace, Unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from typing import Any
 
     from tmkb.system.eventlog.logquery import Log, LogPage, Scan
@@ -80,7 +80,7 @@ class JournalLog:
         self.only = only
         self.but = {str(facility) for facility in but}
 
-    def state(self) -> LogState:
+    def state(self) -> Generator[None, None, LogState]:
         """Raises `Unreadable`."""
         size = sum(os.path.getsize(file) for file in self._files())
         with closing(Handle(self.path)) as handle:
@@ -89,6 +89,7 @@ class JournalLog:
             for oldest in (True, False):
                 handle.to_end(not oldest)
                 times += [handle.time()] if handle.skip(1, oldest) else []
+                yield
         return LogState(size, times[0] if times else None, times[-1] if times else None)
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:

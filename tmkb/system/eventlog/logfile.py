@@ -1,13 +1,11 @@
-"""A file of a log, open for reading. Only a regular file is one, and opening it waits for nothing."""
+"""A file of a log, open for reading: a plain one, never through a link at the end of its path."""
 
 from __future__ import annotations
 
 import os
-import stat
 
+from tmkb.system import plainfile
 from tmkb.system.eventlog.logquery import Unreadable
-
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class LogFile:
@@ -15,16 +13,13 @@ class LogFile:
 
     def __init__(self, path: str) -> None:
         try:
-            self.fd = os.open(path, _FLAGS)
+            self.fd = plainfile.open_plain(path)
         except PermissionError:
             raise Unreadable("denied") from None
         except OSError:
             raise Unreadable("missing") from None
         self.stat = os.fstat(self.fd)
         self.size = self.stat.st_size
-        if not stat.S_ISREG(self.stat.st_mode):
-            self.close()
-            raise Unreadable("missing")
 
     def close(self) -> None:
         """Close it."""

@@ -25,7 +25,7 @@ _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Unreadable(Exception):
-    """A log that cannot be read now. ``cause`` is `missing`, `denied`, `corrupt`, or what it needs: `needs_evtx`, …"""
+    """A log that cannot be read now. ``cause`` is a key of the setting `reasons`: `missing`, `needs_evtx`, …"""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
@@ -33,9 +33,9 @@ class Unreadable(Exception):
 
 
 class LogState(NamedTuple):
-    """The size of a log in bytes, and the times of its oldest and newest entry in microseconds, where it has them."""
+    """The size of a log in bytes, and the times of its oldest and newest entry in microseconds; None: not known."""
 
-    size: int
+    size: int | None
     oldest: int | None
     newest: int | None
 
@@ -46,8 +46,8 @@ class Log(Protocol):
     name: str
     kind: str
 
-    def state(self) -> LogState:
-        """How it is now. Raises `Unreadable`."""
+    def state(self) -> Generator[None, None, LogState]:
+        """How it is now; yields as ``scan`` does, but nothing. Raises `Unreadable`."""
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:
         """Hand the hits to ``page``. Raises `Unreadable`, and `StalePlace` where ``query.after`` is no place."""

@@ -10,6 +10,7 @@ import calendar
 import re
 from contextlib import closing
 from datetime import datetime, timedelta
+from itertools import chain, islice
 from typing import NamedTuple
 
 from tmkb.system.eventlog import logentry
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
     from tmkb.system.eventlog.logquery import Log, LogPage, Scan
 
-_BLOCK = 65536
+_BLOCK = 8192  # bytes that are made lines at a time: at worst as many
+_COUNTED = 65536  # bytes whose lines are counted at a time
+_NEAR = 8  # blocks in which the first and the last stamp are looked for
+_STEP = 1000  # lines that are looked at before anybody else has a turn
 _LONGEST = 65536  # bytes of a line; the rest of a longer one is not looked at
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _LINE = re.compile(
@@ -63,14 +67,15 @@ class TextLog:
         self.path = path
         self.counted = (0, 0), 0, 0  # which file, how many bytes of it, and how many lines end in them
 
-    def state(self) -> LogState:
-        """Raises `Unreadable`."""
+    def state(self) -> Generator[None, None, LogState]:
+        """Its times are those of the first and the last stamp, if they are near its ends. Raises `Unreadable`."""
         with closing(_Text(self.path)) as text:
             times = []
             for blocks in (text.forwards(0, 0, text.size), text.backwards(text.size, 0)):
-                lines = next(blocks, [])
+                lines = islice(chain.from_iterable(islice(blocks, _NEAR)), _STEP)
                 stamped = (self._entry(line, text) for line in lines)
                 times += [next((entry.time for entry in stamped if entry.time is not None), None)]
+                yield
         return LogState(text.size, *times)
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:
@@ -87,7 +92,7 @@ class TextLog:
                     offset, before = text.size, lines_ended + text.ends_open
                 blocks = text.backwards(offset, before)
             for lines in blocks:
-                self._tell(lines, query, page, text)
+                yield from self._tell(lines, query, page, text)
                 if lines and query.plain and page.full and not query.oldest_first:
                     page.passed(lines[-1].place[1])  # all that are left
                     return
@@ -114,18 +119,20 @@ class TextLog:
         file, counted, lines = self.counted
         if file != text.identity or counted > text.size:
             counted = lines = 0
-        while counted < text.size and (block := text.read(counted, min(_BLOCK, text.size - counted))):
+        while counted < text.size and (block := text.read(counted, min(_COUNTED, text.size - counted))):
             counted += len(block)
             lines += block.count(b"\n")
             self.counted = text.identity, counted, lines
             yield
         return lines
 
-    def _tell(self, lines: list[_Line], query: LogQuery, page: LogPage, text: _Text) -> None:
+    def _tell(self, lines: list[_Line], query: LogQuery, page: LogPage, text: _Text) -> Scan:
         if query.plain and not page.wants(len(lines)):
             page.passed(len(lines))
             return
-        for line in lines:
+        for number, line in enumerate(lines):
+            if number % _STEP == _STEP - 1:
+                yield [*text.identity, *lines[number - 1].place]
             entry = self._entry(line, text)
             if not (
                 query.admits(entry.level, entry.source, entry.event_id)

@@ -13,7 +13,7 @@ from tmkb.system.eventlog.logquery import LogQuery, LogState, StalePlace, Unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Generator, Iterator
     from typing import Any
 
     from tmkb.system.eventlog.logentry import LogEntry
@@ -48,13 +48,15 @@ class Channel:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def state(self) -> LogState:
+    def state(self) -> Generator[None, None, LogState]:
         """Raises `Unreadable`."""
         library = _library()
         with _told():
             log = library.EvtOpenLog(self.name, library.EvtOpenChannelPath)
             size = int(library.EvtGetLogInfo(log, library.EvtLogFileSize)[0])
-            oldest, newest = self._edge(library, True), self._edge(library, False)
+            oldest = self._edge(library, True)
+            yield
+            newest = self._edge(library, False)
         return LogState(size, oldest.time if oldest else None, newest.time if newest else None)
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tmkb.system.faults import Changed, TooLarge
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -12,16 +14,8 @@ _BLOCK = 65536  # bytes per read
 _HEAD = 1024  # bytes in which a zero byte says that a file is no text
 
 
-class TooLarge(Exception):
-    """A file with more bytes than are read."""
-
-
 class Binary(Exception):
     """A file that is no text."""
-
-
-class Changed(Exception):
-    """A file that was written to while it was read."""
 
 
 def text(fd: int, size: int, most: int) -> str:

@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from tmkb.system import times
+from tmkb.system import faults, times
 from tmkb.system.files import content, kinds
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ class Criteria(NamedTuple):
             if not kinds.TESTS[self.kind](entry.item):
                 return None
             return self._seen(entry) if self.words is None else self._read(entry, self.words)
-        except (content.Binary, content.TooLarge, OSError) as error:
+        except (content.Binary, faults.TooLarge, OSError) as error:
             skipped.count(error)
             return None
 

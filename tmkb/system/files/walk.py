@@ -12,6 +12,7 @@ import os
 from itertools import islice
 from typing import NamedTuple
 
+from tmkb.system import faults
 from tmkb.system.files import beneath, content, names
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ _RUN = 4096  # names that are read and sorted at a time
 _REASONS: dict[type[Exception], str] = {
     PermissionError: "permission",
     content.Binary: "binary",
-    content.TooLarge: "tooLarge",
+    faults.TooLarge: "tooLarge",
 }
 _LONGEST = 4096  # bytes of the path of a folder: what lies below one that is longer cannot be named
 

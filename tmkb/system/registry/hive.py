@@ -55,9 +55,13 @@ class Hive:
 
     def resolve(self, names: list[str]) -> Generator[Pause, None, list[str]]:
         """``names`` below the root, with the control set that is selected for CurrentControlSet."""
+        return self._selected(self.root, names)
+
+    def _selected(self, system: Key, names: list[str]) -> Generator[Pause, None, list[str]]:
+        """The same below ``system``, the key that has the control sets."""
         if not names or keypath.folded(names[0]) != "CURRENTCONTROLSET":
             return names
-        select = yield from self.root.subkey("Select")
+        select = yield from system.subkey("Select")
         current = (yield from select.value("Current")) if select else None
         number = int.from_bytes(current.data(4), "little") if current else 0
         return [f"ControlSet{number:03d}", *names[1:]]
@@ -102,12 +106,12 @@ class Key:
         with _reading():
             return moment(self.record.unpack_qword(4))
 
-    def subkeys(self) -> Iterator[Key]:
-        """The keys right below, in their order."""
+    def subkeys(self) -> Iterator[Key | None]:
+        """The keys right below, in their order; None before each further list that has them."""
         if self.subkey_count:
             with _reading():
-                for record in _direct(self.hive, self.record.subkey_list()):
-                    yield Key(self.hive, record)
+                for record in _direct(self.record.subkey_list()):
+                    yield Key(self.hive, record) if record else None
 
     def values(self) -> Iterator[Value]:
         """Its values, in their order."""
@@ -166,25 +170,29 @@ def moment(ticks: int) -> str | None:
     return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def page(hive: Hive, things: Iterator[Thing], first: int, most: int) -> Generator[Pause, None, list[Thing]]:
+def page(hive: Hive, things: Iterator[Thing | None], first: int, most: int) -> Generator[Pause, None, list[Thing]]:
     """Those ``things`` from number ``first`` on, at most ``most``."""
     chosen: list[Thing] = []
-    for number, thing in enumerate(things):
+    for thing in things:
         if hive.look():
             yield Pause(0)
-        if number >= first:
-            chosen.append(thing)
+        if thing is None:
+            continue
+        if first > 0:
+            first -= 1
+            continue
+        chosen.append(thing)
         if len(chosen) == most:
             break
     return chosen
 
 
-def _named(hive: Hive, things: Iterator[Thing], name: str) -> Generator[Pause, None, Thing | None]:
+def _named(hive: Hive, things: Iterator[Thing | None], name: str) -> Generator[Pause, None, Thing | None]:
     wanted = keypath.folded(name)
     for thing in things:
         if hive.look():
             yield Pause(0)
-        if keypath.folded(thing.name) == wanted:
+        if thing is not None and keypath.folded(thing.name) == wanted:
             return thing
     return None
 
@@ -198,13 +206,16 @@ def _reading() -> Iterator[None]:
         raise Corrupt from error
 
 
-def _direct(hive: Hive, subkeys: Any) -> Iterator[Any]:
-    """The records of all subkeys. Lists of lists hold lists of keys, never further lists: so there are no cycles."""
+def _direct(subkeys: Any) -> Iterator[Any]:
+    """The records of all subkeys. Lists of lists hold lists of keys, never further lists: so there are no cycles.
+
+    None for each list in a list, as there may be very many and no key in them.
+    """
     if not isinstance(subkeys, RegistryParse.RIRecord):
         yield from subkeys.keys()
         return
     for index in range(subkeys.unpack_word(2)):
-        hive.look()
+        yield None
         below = _cell(subkeys, subkeys.unpack_dword(4 + 4 * index)).child()
         if not isinstance(below, RegistryParse.DirectSubkeyList):
             raise Corrupt

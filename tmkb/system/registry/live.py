@@ -16,9 +16,10 @@ from tmkb.system.registry import hive, keypath, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from typing import Any
 
+    from tmkb.operation import Pause
     from tmkb.values import JsonValue
 
 _LONG = {short: long for long, short in keypath.ROOTS.items()}
@@ -33,6 +34,12 @@ class Live(hive.Hive):
         self.is_dirty = False
         self.left = most
         self.root: hive.Key = Key(self, [])
+
+    def resolve(self, names: list[str]) -> Generator[Pause, None, list[str]]:
+        """``names`` below the root, likewise; the control sets are below SYSTEM, of HKLM alone."""
+        if self.handle is not self.windows.HKEY_LOCAL_MACHINE or keypath.folded(names[0] if names else "") != "SYSTEM":
+            return names
+        return [names[0], *(yield from self._selected(Key(self, names[:1]), names[1:]))]
 
     def opened(self, names: Sequence[str]) -> Any:
         """The key at ``names``, to be used with ``with``."""

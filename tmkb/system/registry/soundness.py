@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _BASE = 0x1000  # where the first bin begins; places are counted from there
 _NONE = 0xFFFFFFFF
 _INLINE = 0x80000000
+_LONGEST_BIN = 1 << 22  # bytes; no value that is written has as many, and a bin may be all cells of eight
 
 
 def check(data: bytearray, trail: Sequence[Key], adds_keys: bool) -> None:
@@ -137,6 +138,8 @@ class _Cells:
         """Where the cells of the bin at ``start`` begin."""
         if start not in self.known:
             (size,) = struct.unpack_from("<I", self.data, start + 8)
+            if size > _LONGEST_BIN:
+                raise Corrupt
             found = self.known[start] = set()
             at = start + 0x20
             while at < start + size:
