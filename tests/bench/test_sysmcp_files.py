@@ -1,21 +1,10 @@
 """A search does not take many times as long as the barest walk of the same tree."""
 
-import time
-
 import pytest
-import sysmcp_files
 
+from tests.bench import sysmcp_files
+from tests.bench.timing import least
 from tmkb.system.files import beneath
-
-
-def least(act):
-    """The least CPU time of some runs, which is what it takes without other people's work."""
-    runs = []
-    for _ in range(7):
-        begun = time.process_time()
-        act()
-        runs.append(time.process_time() - begun)
-    return min(runs)
 
 
 @pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
