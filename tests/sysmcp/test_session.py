@@ -210,6 +210,8 @@ def test_the_watch_would_notice():
         ("files: {roots: {a: file}}", "file}", "There is no folder"),
         ('files: {roots: {a: "x\\0y"}}', '"x', "There is no folder"),
         ("files: {roots: {'': folder}}", "''", "A root has a name"),
+        ('files: {audit: "x\\0y"}', '"x', "Lines cannot be written"),
+        ('eventlog: {sources: [{kind: textlog, files: {a: "x\\0y"}}]}', '"x', "No file can be called"),
         ("files: {audit: none/audit}", "none", "Lines cannot be written"),
         ("files: {audit: folder}", "folder", "Lines cannot be written"),
         ("files: {audit: link}", "link", "Lines cannot be written"),

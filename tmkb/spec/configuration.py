@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable
 from typing import Any
 
 from tmkb import document, metaschema, paths
@@ -26,17 +27,20 @@ def _is_plain(file: str) -> bool:
 
 def _is_log(file: str) -> bool:
     """Whether lines can be added to a file, or it can be made."""
+    if "\0" in file:
+        return False
     if os.path.lexists(file):
         return _is_plain(file) and os.access(file, os.W_OK)
     return _is_writable(os.path.dirname(file))
 
 
-# What has to be at a path, by the format that its schema names.
-_FORMS = {
-    "folder": os.path.isdir,
-    "writable_folder": lambda folder: _is_writable(folder) and not os.path.islink(folder),
-    "plain_file": _is_plain,
-    "log": _is_log,
+# What has to be at a path, by the format that its schema names, and the problem where it is not.
+_FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "path": (lambda path: "\0" not in path, "no_path"),  # that may come later
+    "folder": (os.path.isdir, "no_folder"),
+    "writable_folder": (lambda folder: _is_writable(folder) and not os.path.islink(folder), "no_writable_folder"),
+    "plain_file": (_is_plain, "no_plain_file"),
+    "log": (_is_log, "no_log"),
 }
 
 
@@ -92,8 +96,9 @@ class Config:
                 for step in path[:-1]:
                     at = at[step]
                 at[path[-1]] = file = os.path.join(self.folder, at[path[-1]])
-                if form in _FORMS and ("\0" in file or not _FORMS[form](file)):
-                    problems.append(self.doc.problem(f"no_{form}", (key, name, *path), path=paths.shown(file)))
+                is_there, rule = _FORMS[form]
+                if not is_there(file):
+                    problems.append(self.doc.problem(rule, (key, name, *path), path=paths.shown(file)))
         return settings
 
     def add_services(self, found: Schemas, names: Names) -> None:

@@ -111,7 +111,7 @@ class Key:
         if self.subkey_count:
             with _reading():
                 for record in _direct(self.record.subkey_list()):
-                    yield Key(self.hive, record) if record else None
+                    yield None if record is None else Key(self.hive, record)
 
     def values(self) -> Iterator[Value]:
         """Its values, in their order."""
