@@ -154,7 +154,7 @@ def test_the_environment_names_folders_too(overlay):
         ),
         (
             {"errors": "kind: errors\n  extends: packaged\n"},
-            "errors.yaml:2:10: Not valid YAML or JSON: mapping values are not allowed in this context.",
+            "errors.yaml:2:10: No colon can stand here.",
         ),
         ({"tools__x": "kind: tool\n"}, "tools/x.yaml:1:1: No schema has the path tools/x."),
     ],
