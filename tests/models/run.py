@@ -110,7 +110,7 @@ class Model:
         if "error" in message:
             definition = self.errors.get(message["error"]["code"])
             return self.unlike(definition, message) if definition else []
-        return self.unlike_result(method, message["result"])
+        return self.unlike_result(method, unwrapped(message["result"]))
 
     def excepted(self, message):
         """Whether it is an error of which the id could not be read, under a revision without a shape for that."""
@@ -150,6 +150,16 @@ class Model:
             self.validators[definition] = validator_for(schema)(schema, format_checker=FORMATS)
         reasons = map(best_match, ([error] for error in self.validators[definition].iter_errors(value)))
         return [f"{definition}: {reason.json_path}: {reason.message[:300]}" for reason in reasons]
+
+
+def unwrapped(result):
+    """``result`` without the envelope of a server that has them, which is also the text of its content: results may have
+    keys of a server's own (Basic, Messages)."""
+    envelope = {key: result[key] for key in ("success", "data", "error") if key in result}
+    texts = [block.get("text") for block in result.get("content", []) if isinstance(block, dict)]
+    if "success" not in envelope or texts != [json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))]:
+        return result
+    return {key: value for key, value in result.items() if key not in envelope}
 
 
 def closed(schema, inside=""):
