@@ -406,3 +406,10 @@ def test_eval_of_a_server_that_is_none(tmkb, tmp_path):
 
     assert status == 2
     assert "does not answer as tmkb_query does" in err
+
+
+def test_brackets_are_printed_as_they_are(tmp_path, capsys):
+    (tmp_path / "errors.yaml").write_text('kind: errors\nextends: packaged\nerrors: {}\n"odd[bold]": 1\n')
+
+    assert main.main(["schema", "check", str(tmp_path)]) == 2
+    assert "Unknown key 'odd[bold]'" in capsys.readouterr().out

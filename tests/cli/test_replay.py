@@ -152,3 +152,13 @@ def test_a_folder_is_replayed_whole(replay, tmp_path):
     shutil.copytree(os.path.join(paths.CONFORMANCE, "batch"), tmp_path / "batch")
 
     assert replay(tmp_path)[1] == "5 of 5 conversations are as recorded.\n"
+
+
+def test_what_needs_a_module_that_is_not_there_is_left_out(tmp_path, capsys):
+    path = tmp_path / "made-up.yaml"
+    path.write_text(CONVERSATION.replace("opening:", "needs: [no_such_module]\nopening:"))
+
+    assert main.main(["replay", str(path), os.path.join(paths.CONFORMANCE, "tmkb", "no-match.yaml")]) == 0
+    said = capsys.readouterr()
+    assert "made-up is left out: it needs no_such_module, which is not installed." in said.err
+    assert " conversations are as recorded." in said.out and "[" not in said.out

@@ -34,7 +34,7 @@ def rendered(text: object) -> str:
     terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if terminal else _UNWRAPPED)
     with console.capture() as capture:
-        console.print(text)
+        console.print(text, markup=False)  # what people wrote may have brackets
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 

@@ -60,6 +60,9 @@ def run(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> Iterator[Conversation]:
     starter = _Starter(args)
     for each in transcripts:
+        if not (args.command or args.http) and each.lacking:
+            output.fail(f"{each.name} is left out: it needs {' and '.join(each.lacking)}, which is not installed.")
+            continue
         for revision in each.revisions if args.server in (None, each.value["server"]) else ():
             if args.revision in (None, revision):
                 yield Conversation(each, revision, list(replay.replay(each, revision, starter.start(each))))

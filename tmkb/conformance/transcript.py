@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,6 +47,11 @@ class Transcript:
         """The file of the configuration it was recorded with, if there was one."""
         named = self.value.get("config")
         return None if named is None else os.path.normpath(os.path.join(os.path.dirname(self.path), str(named)))
+
+    @property
+    def lacking(self) -> list[str]:
+        """The modules that it needs and that are not installed."""
+        return [str(name) for name in self.value.get("needs", []) if importlib.util.find_spec(str(name)) is None]
 
     @property
     def arguments(self) -> list[str]:
