@@ -4,8 +4,8 @@ import json
 import os
 import shutil
 import struct
-from types import GeneratorType
 
+from tests.sysmcp.operations import run
 from tmkb import paths
 from tmkb.errors import ToolError
 from tmkb.providers.sysmcp.hives import Hives
@@ -60,11 +60,11 @@ class Place:
 
     def read(self, path, **arguments):
         """What the client gets: the answer, or a ToolError."""
-        return end(self.begin("read", path=path, **arguments))
+        return run(self.begin("read", path=path, **arguments))
 
     def write(self, path=WRITABLE, **arguments):
         """Likewise."""
-        return end(self.begin("write", path=path, **arguments))
+        return run(self.begin("write", path=path, **arguments))
 
     def value(self, name, path=WRITABLE):
         """One value as it is read."""
@@ -84,16 +84,6 @@ class Place:
         """The audit log."""
         with open(self.audit, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
-
-
-def end(running):
-    """What an operation gives in the end."""
-    assert isinstance(running, GeneratorType)
-    while True:
-        try:
-            next(running)
-        except StopIteration as done:
-            return done.value
 
 
 def refusal(act, *arguments, **named):

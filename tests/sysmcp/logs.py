@@ -1,5 +1,6 @@
 """The provider of event logs with settings of a test's own, and its operations run to their end."""
 
+from tests.sysmcp.operations import run
 from tmkb.providers.sysmcp import eventlog
 
 LIMITS = {
@@ -21,15 +22,6 @@ def served(*sources, **limits):
         "reasons": dict(zip(CAUSES, CAUSES, strict=True)),
     }
     return eventlog.EventLog(settings, None)
-
-
-def run(running):
-    """What an operation gives at its end."""
-    while True:
-        try:
-            next(running)
-        except StopIteration as end:
-            return end.value
 
 
 def ask(provider, log="System", **arguments):

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.sysmcp.operations import run
 from tmkb import document, paths
 from tmkb.errors import ToolError
 from tmkb.providers.sysmcp.files import Files
@@ -28,15 +29,6 @@ def served(*, settings=None, limits=None, **roots):
     plain = {"symlinks": "never", "one_file_system": True, "show_host_path": False}
     given = {**plain, **(settings or {}), "limits": {**LIMITS, **(limits or {})}}
     return Files({**given, "roots": {name: str(path) for name, path in roots.items()}}, None)
-
-
-def run(running):
-    """What an operation gives at its end."""
-    while True:
-        try:
-            next(running)
-        except StopIteration as end:
-            return end.value
 
 
 def refused(running):

@@ -31,8 +31,9 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
         # The folders of patterns that a user names are a setting of whoever reads such folders.
         if asked["patterns"] and registry.takes_folders(name):
             settings["folders"] = asked["patterns"]
-        read += registry.sources(name, settings)
-        stamps += cache.stamps(registry.sources(name, settings))
+        named = registry.sources(name, settings)
+        read += named
+        stamps += cache.stamps(named)
         prepared = registry.prepare(name, settings)
         facts |= prepared["facts"]
         warnings += prepared["warnings"]

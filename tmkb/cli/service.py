@@ -13,7 +13,7 @@ from tmkb import __version__, cache, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from tmkb.log import Log
@@ -109,22 +109,26 @@ def _request(server: str, schemas: list[str], patterns: list[str], config: str |
 def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
     """The same, made in a child process, with which goes what reading and checking has loaded: six times what serving
     needs. None where that is not possible, or did not succeed; then this process finds out why."""
-    if not hasattr(os, "fork"):
-        return None
+    packed = apart(lambda: made(request, caching).packed()) if hasattr(os, "fork") else None
+    return None if packed is None else cache.unpack(packed)
+
+
+def apart(work: Callable[[], bytes]) -> bytes | None:
+    """What ``work`` gives in a child process, with which goes whatever it has loaded; None where it did not succeed."""
     outlet, inlet = os.pipe()
     if (child := os.fork()) == 0:
         status = 1
         try:
             os.close(outlet)  # so that nobody is left who could read, when the other process has gone
             with open(inlet, "wb") as pipe:
-                pipe.write(made(request, caching).packed())
+                pipe.write(work())
             status = 0
         finally:
             os._exit(status)  # without the ends of the process that it is a copy of
     os.close(inlet)
     with open(outlet, "rb") as pipe:
-        packed = pipe.read()
-    return cache.unpack(packed) if os.waitpid(child, 0)[1] == 0 else None
+        given = pipe.read()
+    return given if os.waitpid(child, 0)[1] == 0 else None
 
 
 def made(request: JsonObject, caching: bool) -> cache.Entry:

@@ -2,8 +2,8 @@
 
 A provider module has ``OPERATIONS`` (operation name → the facts that its results carry for the log), ``FACTS`` (what it
 tells about itself for the server's line ``starting``), ``FOLDERS`` (whether the folders that a user names are its
-setting), and three functions: ``sources(settings)``, the files it reads; ``prepare(settings)``, which reads them and
-may take its time, because what it gives is kept in a cache; and ``open(settings, part)``, which is quick.
+setting), and ``open(settings, part)``, which is quick. It may have ``sources(settings)``, the files it reads, and
+``prepare(settings)``, which reads them and may take its time, because its result is cached.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ USAGE = "usage"  # the provider that is told of each call, if the server names i
 
 def sources(name: str, settings: Mapping[str, Any]) -> list[str]:
     """The files and folders that the provider ``name`` reads."""
-    found: list[str] = _module(name).sources(settings)
+    module = _module(name)
+    found: list[str] = module.sources(settings) if hasattr(module, "sources") else []
     return found
 
 
@@ -62,7 +63,9 @@ def takes_folders(name: str) -> bool:
 
 def prepare(name: str, settings: Mapping[str, Any]) -> Prepared:
     """What the provider ``name`` makes of its sources, with its checked settings."""
-    prepared: Prepared = _module(name).prepare(settings)
+    module = _module(name)
+    nothing: Prepared = {"facts": {}, "warnings": [], "parts": {}}
+    prepared: Prepared = module.prepare(settings) if hasattr(module, "prepare") else nothing
     return prepared
 
 

@@ -18,22 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.operation import Operation, Running, Said
-    from tmkb.providers.registry import Prepared
     from tmkb.values import JsonObject, JsonValue
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"answer": (), "steps": ()}
 FACTS: tuple[str, ...] = ()
 FOLDERS = False
-
-
-def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: what it says stands in each tool."""
-    return []
-
-
-def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise."""
-    return {"facts": {}, "warnings": [], "parts": {}}
 
 
 class Script:

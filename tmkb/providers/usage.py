@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.operation import Operation
-    from tmkb.providers.registry import Prepared
     from tmkb.values import JsonObject
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"report": ()}
@@ -21,16 +20,6 @@ FOLDERS = False
 
 _LAST = 1000  # calls of a tool that the percentile is taken of
 _MOST = 0.95  # of these calls took no longer
-
-
-def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: it counts what happens."""
-    return []
-
-
-def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise."""
-    return {"facts": {}, "warnings": [], "parts": {}}
 
 
 class Usage:

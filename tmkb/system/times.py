@@ -5,10 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
+def moment(text: str) -> datetime:
+    """The moment that ``text`` tells, in UTC where it names no zone. Raises ValueError."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 def seconds(text: str) -> float:
-    """The moment that ``text`` tells, in seconds since 1970; in UTC where it names no zone. Raises ValueError."""
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    """The same in seconds since 1970. Raises ValueError."""
+    return moment(text).timestamp()
+
+
+def written(moment: datetime, precision: str = "auto") -> str:
+    """A moment in UTC as a text; ``precision`` is the `timespec` of `isoformat`."""
+    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def iso(seconds: float) -> str | None:
@@ -17,4 +27,4 @@ def iso(seconds: float) -> str | None:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return written(moment, "milliseconds")

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
 
-from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, end, made, mutant, refusal, sealed
+from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, made, mutant, refusal, sealed
+from tests.sysmcp.operations import run
 from tmkb.system import faults
 from tmkb.system.registry import hivex, value
 
@@ -403,7 +404,7 @@ def test_a_hive_that_is_changed_meanwhile_is_not_replaced(place):
     other = place.bytes().replace(b"Demo", b"Emod")
     place.put(other)
 
-    assert refusal(end, running)[0] in ("hive_changed", "hive_unavailable")
+    assert refusal(run, running)[0] in ("hive_changed", "hive_unavailable")
     assert place.bytes() == other
     assert os.listdir(place.backups) == []
 
@@ -415,7 +416,7 @@ def test_a_hive_that_is_replaced_at_the_last_moment_is_not_replaced_again(place)
         next(running)
     place.put(other)
 
-    assert refusal(end, running) == ("hive_changed", {"hive": "HKLM\\SYSTEM"})
+    assert refusal(run, running) == ("hive_changed", {"hive": "HKLM\\SYSTEM"})
     assert place.bytes() == other
 
 
@@ -472,7 +473,7 @@ def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
     next(first)
 
     assert refusal(place.write, **DWORD, data=2) == ("hive_busy", {"hive": "HKLM\\SYSTEM"})
-    assert end(first)["new"]["data"] == 1
+    assert run(first)["new"]["data"] == 1
     assert place.write(**DWORD, data=2)["old"]["data"] == 1
 
 

@@ -1,16 +1,15 @@
 """A question to a log: its arguments as a query, where its cursor goes on, and the page as the data of its answer.
 
 A cursor is of one query of one kind of log. It holds how many hits are before it, how many there are if that was known,
-and what the log needs to go on; it is not secret, and whatever else is sent as one is refused.
+and what the log needs to go on.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 
 from tmkb.errors import ToolError
+from tmkb.providers.sysmcp import cursor
 from tmkb.system.eventlog import logentry
 from tmkb.system.eventlog.logquery import LogQuery
 
@@ -32,19 +31,15 @@ class Asked:
         self.skip = self.before = _whole(arguments, "offset", 0)
         self.total: int | None = None
         self.query = _query(arguments)
-        self.mark = hashlib.sha256(json.dumps([log, repr(self.query)]).encode()).hexdigest()[:16]
+        self.mark = cursor.mark(json.dumps([log, repr(self.query)]))
         self.kind: str | None = None
         if self.cursor is not None:
             if self.skip:
                 raise ToolError("offset_beside_cursor", path="arguments.offset", received=self.skip)
             self._go_on(self.cursor)
 
-    def _go_on(self, cursor: str) -> None:
-        try:
-            said = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-        except (ValueError, RecursionError):
-            said = None
-        match said:
+    def _go_on(self, given: str) -> None:
+        match cursor.unpacked(given):
             case [self.mark, str(kind), int(before), int() | None as total, newest, place] if (
                 before >= 0 and place is not None
             ):
@@ -55,7 +50,7 @@ class Asked:
 
     def refuse_cursor(self) -> NoReturn:
         """Raises ToolError: it is of another query, or of no query."""
-        raise ToolError("bad_cursor", path="arguments.cursor", received=self.cursor)
+        cursor.refuse(self.cursor)
 
     def of_its_kind(self, logs: list[Log]) -> list[Log]:
         """Those of the kind that the cursor is of. Raises ToolError where there are none."""
@@ -84,9 +79,8 @@ class Asked:
         if stopped or (page.full and (total > behind or not exact)):
             place = reached.place if stopped else page.place
             state = [self.mark, log.kind, behind, total if exact else None, page.newest, place]
-            packed = base64.urlsafe_b64encode(json.dumps(state, separators=(",", ":")).encode())
             answer["nextOffset"] = behind
-            answer["nextCursor"] = packed.decode().rstrip("=")
+            answer["nextCursor"] = cursor.packed(json.dumps(state, separators=(",", ":")))
         return answer
 
 

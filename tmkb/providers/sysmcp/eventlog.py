@@ -34,13 +34,8 @@ FOLDERS = False
 _TURN = 0.01  # seconds after which others have a turn
 
 
-def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: logs are read when they are asked for."""
-    return []
-
-
 def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise; but what is served is said at the start."""
+    """Nothing; but what is served is said at the start."""
     named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
     note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
     return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}

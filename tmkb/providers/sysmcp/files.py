@@ -42,13 +42,8 @@ _HERE = "."  # the path of a root itself
 _LIMIT = 100  # files of a page, if the client names no number
 
 
-def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: files are read when they are asked for."""
-    return []
-
-
 def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise; but what is served is said at the start."""
+    """Nothing; but what is served is said at the start."""
     roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
     note = ["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]
     return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}

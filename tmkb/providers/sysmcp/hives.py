@@ -41,13 +41,8 @@ FOLDERS = False
 _SETTLED = 2.0  # seconds after which a further change of a file shows in its times, however coarse they are
 
 
-def sources(settings: Mapping[str, Any]) -> list[str]:
-    """None: hives are read when they are asked for."""
-    return []
-
-
 def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing, likewise; but what is served is said at the start."""
+    """Nothing; but what is served is said at the start."""
     mounts = settings["mounts"]
     named = mounts if isinstance(mounts, str) else ", ".join(f"{path} ({file})" for path, file in mounts.items())
     note = ["serves_hives", {"mounts": named, "mode": settings["mode"]}] if named else ["serves_no_hives", {}]

@@ -1,21 +1,19 @@
 """One page of a search, and the cursor that says where the next one begins.
 
-A cursor is base64url JSON: a digest of the query, the last path that was looked at, and how many were found until then.
-It is not signed, because it says nothing that the arguments could not.
+A cursor holds the mark of the query, the last path that was looked at, and how many were found until then.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 
-from tmkb.errors import ToolError
+from tmkb.providers.sysmcp import cursor
 from tmkb.system.files import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from tmkb.values import JsonObject, JsonValue
 
@@ -28,7 +26,7 @@ class Page:
 
     def __init__(self, query: JsonObject, limit: int, offset: int, most: int) -> None:
         """``query``: what a cursor of this search is bound to. ``most``: how long the JSON of the page may be."""
-        self.query = hashlib.sha256(json.dumps(query, sort_keys=True).encode()).hexdigest()[:16]
+        self.query = cursor.mark(json.dumps(query, sort_keys=True))
         self.limit = limit
         self.offset = offset
         self.room = most
@@ -38,15 +36,16 @@ class Page:
         self.found: list[JsonValue] = []
         self.is_full = False
 
-    def resume(self, cursor: str, roots: Sequence[str]) -> list[str]:
+    def resume(self, given: str, roots: Sequence[str]) -> list[str]:
         """Go on where a page of the same search ended: the names of the last path. Raises ToolError for other texts."""
         try:
-            query, root, path, seen = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=="))
+            state: Any = cursor.unpacked(given)
+            query, root, path, seen = state
             if query != self.query or root not in roots or type(seen) is not int or not 0 <= seen < _MOST_SEEN:
-                raise ValueError(cursor)
+                raise ValueError(given)
             after = names.components(path)
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise ToolError("bad_cursor", path="arguments.cursor", received=cursor) from None
+        except (ValueError, TypeError, AttributeError):
+            cursor.refuse(given)
         self.root, self.path, self.seen = root, path, seen
         self.first = max(self.offset, seen)
         return after
@@ -73,7 +72,7 @@ class Page:
         }
         if not is_complete:
             place = json.dumps([self.query, self.root, self.path, self.seen], ensure_ascii=False)
-            answer["nextCursor"] = base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+            answer["nextCursor"] = cursor.packed(place)
         if self.is_full:
             answer["nextOffset"] = self.seen
         return answer

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from tmkb.system import times
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmkb.values import JsonObject
@@ -58,16 +60,15 @@ class LogEntry(NamedTuple):
 def iso(time: int | None) -> str | None:
     """Microseconds since 1970 as ISO 8601 in UTC; None where there are none, or none that a calendar has."""
     try:
-        return None if time is None else (_EPOCH + time * _MICROSECOND).isoformat().replace("+00:00", "Z")
+        return None if time is None else times.written(_EPOCH + time * _MICROSECOND)
     except OverflowError:
         return None
 
 
 def microseconds(text: str) -> int:
     """Microseconds since 1970 of an ISO 8601 time, which is UTC where it names no zone. Raises ValueError."""
-    time = datetime.fromisoformat(text)
     try:
-        return of(time if time.tzinfo else time.replace(tzinfo=UTC))
+        return of(times.moment(text))
     except OverflowError:
         raise ValueError(text) from None
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from Registry import RegistryParse
 
 from tmkb.operation import Pause
+from tmkb.system import times
 from tmkb.system.faults import Corrupt, TooLarge
 from tmkb.system.registry import keypath
 from tmkb.system.registry.value import ONE_CELL
@@ -167,7 +168,7 @@ def moment(ticks: int) -> str | None:
         time = _EPOCH + datetime.timedelta(microseconds=ticks // 10)
     except OverflowError:
         return None
-    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return times.written(time, "microseconds")
 
 
 def page(hive: Hive, things: Iterator[Thing | None], first: int, most: int) -> Generator[Pause, None, list[Thing]]:
