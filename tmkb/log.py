@@ -7,26 +7,32 @@ a line that finds no room is dropped and counted.
 from __future__ import annotations
 
 import os
+import select
 
 from tmkb import template
-
-try:
-    from select import POLLOUT, poll
-except ImportError:  # Windows: pipes cannot be polled there, so that a write may wait
-    poll = None  # type: ignore[assignment, misc]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Protocol
+
+    class Output(Protocol):
+        """Where the lines go: takes pieces of bytes, and never waits."""
+
+        def has_room(self) -> bool:
+            """Whether it takes one more piece now."""
+
+        def write(self, piece: bytes) -> None:
+            """Take a piece."""
 
     Line = Mapping[str, Any]  # level and message
 
 LEVELS = ("debug", "info", "warning", "error")
 _RANKS = {level: rank for rank, level in enumerate(LEVELS)}
 _HEADS = {level: f"[{level.upper()}] " for level in LEVELS}
-_ATOMIC = 4096  # a pipe that polls as writable takes this much without waiting (PIPE_BUF)
+_ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
 _MANY = 100  # lines that may wait
+_GRACE = 1.0  # seconds for which the end of the process waits until the last lines are read
 
 # C0, DEL, C1, the separators that some viewers break lines at, and what reverses the direction of text
 _CONTROLS = {
@@ -41,19 +47,16 @@ class Log:
     Lines are collected and go out together when `flush` is called, or when many wait.
     """
 
-    __slots__ = ("dropped", "fd", "least", "level", "lines", "poller", "torn", "waiting")
+    __slots__ = ("dropped", "least", "level", "lines", "output", "torn", "waiting")
 
     def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
         self.lines = lines
         self.level = level
         self.least = LEVELS.index(level)
-        self.fd = fd
         self.waiting: list[bytes] = []
         self.dropped = 0
         self.torn = False  # the end of the last line found no room
-        self.poller = poll() if poll is not None else None
-        if self.poller is not None:
-            self.poller.register(fd, POLLOUT)
+        self.output: Output = _Polled(fd) if hasattr(select, "poll") else _Threaded(fd)
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Add one line, given as itself or by its id, if its level is wanted."""
@@ -74,7 +77,7 @@ class Log:
         """Write what waits; a line that finds no room is dropped."""
         lines, self.waiting = self.waiting, []
         for line in _joined(lines):
-            if self.dropped and self._has_room():
+            if self.dropped and self.output.has_room():
                 count, self.dropped = self.dropped, 0
                 self.write("lines_dropped", count=count)
                 self._put(self.waiting.pop())
@@ -83,18 +86,64 @@ class Log:
     def _put(self, data: bytes) -> None:
         data = b"\n" * self.torn + data
         for start in range(0, len(data), _ATOMIC):
-            if not self._has_room():
+            if not self.output.has_room():
                 self.dropped += data.count(b"\n", start)
                 self.torn = self.torn or start > 0
                 return
             try:
-                os.write(self.fd, data[start : start + _ATOMIC])
+                self.output.write(data[start : start + _ATOMIC])
             except OSError:  # nobody is there to read it; the answers matter more
                 return
         self.torn = False
 
-    def _has_room(self) -> bool:
-        return self.poller is None or bool(self.poller.poll(0))
+
+class _Polled:
+    """Writes to a descriptor that polls as writable."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.poller = select.poll()
+        self.poller.register(fd, select.POLLOUT)
+
+    def has_room(self) -> bool:
+        return bool(self.poller.poll(0))
+
+    def write(self, piece: bytes) -> None:
+        os.write(self.fd, piece)
+
+
+class _Threaded:
+    """Writes from a thread, where descriptors cannot be polled (Windows). Holds at most `_MANY` pieces."""
+
+    def __init__(self, fd: int) -> None:
+        import atexit
+        import queue
+        import threading
+
+        self.fd = fd
+        self.pieces: queue.Queue[bytes] = queue.Queue(_MANY)
+        threading.Thread(target=self._run, daemon=True).start()
+        atexit.register(self._finish)
+
+    def has_room(self) -> bool:
+        return not self.pieces.full()
+
+    def write(self, piece: bytes) -> None:
+        self.pieces.put_nowait(piece)
+
+    def _run(self) -> None:
+        while True:
+            piece = self.pieces.get()
+            try:
+                os.write(self.fd, piece)
+            except OSError:  # nobody reads any more
+                pass
+            self.pieces.task_done()
+
+    def _finish(self) -> None:
+        """Wait until the last pieces are read, for `_GRACE` at most."""
+        with self.pieces.all_tasks_done:
+            self.pieces.all_tasks_done.wait_for(lambda: not self.pieces.unfinished_tasks, _GRACE)
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

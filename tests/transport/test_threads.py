@@ -1,59 +1,131 @@
-"""Where pipes cannot be polled: the same server with a thread that writes. Run here as it runs on Windows."""
+"""Where descriptors cannot be polled: the same server with threads that read and write. Run here as on Windows."""
 
-import json
 import os
-import threading
+import signal
+import sys
+import time
 
-from tmkb.transport import stdio
+import pytest
+
+from tests.process import Server
 from tmkb.transport.threads import Writer
 
-PINGS = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % number for number in range(5000))
+UNPOLLED = [sys.executable, "-m", "tests.unpolled", "serve"]
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
-def test_the_threaded_loop_answers_the_same(runtime):
-    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
-    serving = threading.Thread(target=stdio.serve, args=(runtime, in_read, out_write, False))
-    writing = threading.Thread(target=lambda: (os.write(in_write, PINGS), os.close(in_write)))
-    serving.start()
-    writing.start()
-    with os.fdopen(out_read, "rb") as output:
-        ids = [json.loads(output.readline())["id"] for _ in range(5000)]
-    serving.join()
-    writing.join()
-    for fd in (in_read, out_write):
-        os.close(fd)
-
-    assert ids == list(range(5000))
+def server(*arguments, **options):
+    return Server(*arguments, argv=UNPOLLED, **options)
 
 
-def test_the_threaded_loop_ends_when_nobody_reads(runtime):
-    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
-    os.close(out_read)
-    serving = threading.Thread(target=stdio.serve, args=(runtime, in_read, out_write, False))
-    serving.start()
-    while serving.is_alive():
-        os.write(in_write, PINGS[:200])
-        serving.join(0.05)
-    for fd in (in_read, in_write, out_write):
-        os.close(fd)
+def test_answers_come_in_order():
+    with server() as started:
+        started.send(*[{**PING, "id": number} for number in range(5000)])
+        rest, status = started.end()
+
+        assert [answer["id"] for answer in rest] == list(range(5000))
+        assert status == 0
+        assert started.log[-1] == "[INFO] MCP server shutdown"
 
 
-def test_a_writer_waits_when_too_much_waits_for_it():
+def test_a_client_that_writes_first_is_served():
+    with server(read_stdout=False) as started:
+        started.send(*[{**PING, "id": number} for number in range(20_000)])
+        started.start_reading()
+        rest, status = started.end()
+
+        assert [answer["id"] for answer in rest] == list(range(20_000))
+        assert status == 0
+
+
+def test_reading_pauses_when_too_many_answers_wait(overlay):
+    folder = overlay(servers__tmkb__server="kind: server\nextends: packaged\nlimits: {backlog_bytes: 1000}\n")
+    with server("--schemas", folder) as started:
+        started.send(*[{**PING, "id": number} for number in range(5000)])
+        rest, status = started.end()
+
+        assert [answer["id"] for answer in rest] == list(range(5000))
+        assert status == 0
+
+
+def test_a_client_that_never_reads_stderr_is_served():
+    with server("--log-level", "debug", read_stderr=False) as started:
+        started.handshake()
+        for number in range(1000):
+            assert started.ask("tools/list", number)["id"] == number
+        started.process.stdin.close()
+
+        assert started.process.wait(60) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_an_idle_server(number):
+    with server() as started:
+        started.ask("ping")
+        started.interrupt(number)
+
+        assert started.wait() == 0
+        assert started.log[-1] == "[INFO] MCP server shutdown"
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_signal_does_not_wait_for_a_client_that_does_not_read(ended):
+    with server(read_stdout=False) as started:
+        started.send(*[{**LIST, "id": number} for number in range(2000)])
+        if ended:
+            started.process.stdin.close()
+        time.sleep(0.5)
+        started.interrupt(signal.SIGINT)
+
+        assert started.wait() == 0
+        assert not any("Traceback" in line for line in started.log)
+
+
+@pytest.mark.parametrize("asked", [0, 5000])
+def test_a_reader_that_goes_away_ends_the_server(asked):
+    """With no request, it is idle and has nothing to write."""
+    with server(read_stdout=False) as started:
+        started.send(*[{**PING, "id": number} for number in range(asked)])
+        started.process.stdout.close()
+
+        assert started.wait() == 0
+        assert not any("Traceback" in line for line in started.log)
+
+
+def test_what_the_first_call_needs_is_loaded_while_nobody_waits():
+    """The tokenizer takes far longer to load than an answer: a call after a pause is as fast as the one after it."""
+    with server() as started:
+        started.handshake()
+        maps = f"/proc/{started.process.pid}/maps"
+        until = time.monotonic() + 30
+        while not _loaded(maps) and time.monotonic() < until:
+            time.sleep(0.02)
+
+        assert _loaded(maps)
+
+
+def _loaded(maps):
+    with open(maps) as file:
+        return "tiktoken" in file.read()
+
+
+def test_a_writer_never_keeps_its_caller_waiting():
     read, write = os.pipe()
-    writer = Writer(write, most_waiting=10)
-    done = threading.Event()
-
-    def fill():
-        for _ in range(3):
-            writer.put(b"x" * 100_000)
-        done.set()
-
-    threading.Thread(target=fill).start()
-    assert not done.wait(0.2)
+    writer = Writer(write)
+    for _ in range(3):
+        writer.put(b"x" * 100_000)
+    while writer.wait(0.2):
+        pass
+    assert 0 < writer.waiting_bytes == 300_000 - writer.written
     total = 0
     while total < 300_000:
         total += len(os.read(read, 65536))
-    assert done.wait(10)
-    writer.close()
+    while writer.waiting_bytes:
+        assert writer.wait(10)
     os.close(read)
+    writer.put(b"x")
+    assert writer.wait(10)
+    assert writer.gone
+    writer.close()
     os.close(write)

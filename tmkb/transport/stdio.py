@@ -20,9 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
-    from typing import Protocol
+    from typing import Protocol, Self
 
     from tmkb.runtime import Runtime, Sent
+    from tmkb.transport.threads import Reader
 
     class News(Protocol):
         """Of something else to serve: what comes on the descriptor `fd`, and what is sent because of it."""
@@ -35,21 +36,26 @@ if TYPE_CHECKING:
 
 _CHUNK = 65536
 _ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
-_GRACE = 1.0  # seconds that a client has to read the rest after a signal
+_GRACE = 1.0  # seconds for which a client may read nothing after a signal
 _REST = 5.0  # seconds that operations have to end after the end of the input
-_MOMENT = 0.5  # seconds after which to see whether there is news, where descriptors cannot be polled
-_POLLED = hasattr(select, "poll")  # Windows has none, and could not poll a pipe
+_MOMENT = 0.5  # seconds between two looks at what nothing reports: signals, news or a closed stdout
 
 
-def serve(runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool = _POLLED, news: News | None = None) -> None:
-    """Serve one connection until the input ends, a signal comes, or nobody reads the output any more."""
+def serve(
+    runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool | None = None, news: News | None = None
+) -> None:
+    """Serve one connection until the input ends, a signal comes, or nobody reads the output any more.
+
+    ``polled``: whether descriptors can be polled; None asks the system. Windows has no ``poll``.
+    """
     _occupy_standard_descriptors()
     conversation = _Conversation(runtime, news)
-    if polled:
-        with _Signals() as signals:
-            _Polled(conversation, stdin, stdout, signals.fd).run()
+    if hasattr(select, "poll") if polled is None else polled:
+        with _PolledSignals() as readable:
+            _Polled(conversation, stdin, stdout, readable).run()
     else:
-        _threaded(conversation, stdin, stdout)
+        with _Signals() as signals:
+            _Threaded(conversation, stdin, stdout, signals).run()
     runtime.stop()
     runtime.log.write("shutdown")
     runtime.log.flush()
@@ -72,21 +78,36 @@ class _Conversation:
         self.connection = runtime.connect()
         self.lines = framing.Lines(limits["message_bytes"])
         self.most_waiting = limits["backlog_bytes"]
+        self.unanswered: deque[bytes | framing.TooLarge] = deque()
         self.begun = False
+        self.ended = False  # no more is read
         self.over: float | None = None  # when operations that still run are stopped
 
-    def answer(self, chunk: bytes) -> bytes:
-        """The answers to all lines that ``chunk`` completes; an empty chunk is the end of the input."""
+    def feed(self, chunk: bytes) -> None:
+        """Take input; `answer` answers the lines that it completes. An empty chunk is the end of the input."""
         self.begun = True
-        lines = self.lines.feed(chunk) if chunk else self.lines.finish()
-        sent: list[Sent] = []
-        for line in lines:
+        self.unanswered += self.lines.feed(chunk) if chunk else self.lines.finish()
+        self.ended = not chunk
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether `answer` has something to do."""
+        return bool(self.unanswered) or (self.ended and self.over is None)
+
+    def answer(self, room: int) -> bytes:
+        """Answer lines until the answers fill ``room`` bytes. After the last line of the input, end the connection."""
+        answers: list[bytes] = []
+        while self.unanswered and room > 0:
+            line = self.unanswered.popleft()
             if isinstance(line, bytes):
-                sent += self.runtime.handle(self.connection, line)
+                sent = self.runtime.handle(self.connection, line)
             else:
-                sent += self.runtime.handle_too_large(self.connection)
-        rest = b"" if chunk else self.end()
-        return _lines(sent) + rest
+                sent = self.runtime.handle_too_large(self.connection)
+            answers.append(_lines(sent))
+            room -= len(answers[-1])
+        if self.ended and self.over is None and not self.unanswered:
+            answers.append(self._end())
+        return b"".join(answers)
 
     def hear(self) -> bytes:
         """Take what there is of the news, between two messages; what the client is told of it."""
@@ -103,8 +124,8 @@ class _Conversation:
         self.lines.limit, self.most_waiting = limits["message_bytes"], limits["backlog_bytes"]
         return told
 
-    def end(self) -> bytes:
-        """No more is read. Operations have a while to end; those that wait for the client's answer will not get it."""
+    def _end(self) -> bytes:
+        """Operations have a while to end; those that wait for the client's answer will not get it."""
         self.over = time.monotonic() + _REST
         return _lines(self.runtime.end(self.connection))
 
@@ -128,43 +149,93 @@ def _lines(sent: Iterable[Sent]) -> bytes:
 
 
 class _Signals:
-    """SIGTERM and SIGINT as a readable descriptor, so that the message in work is finished first."""
+    """Notes SIGTERM and SIGINT, so that the message in work is finished first."""
 
-    def __enter__(self) -> _Signals:
-        self.fd, self.write_end = os.pipe()
-        os.set_blocking(self.write_end, False)
-        self.wakeup_before = signal.set_wakeup_fd(self.write_end)
+    noted = False
+
+    def __enter__(self) -> Self:
         self.before = {number: signal.signal(number, self.note) for number in (signal.SIGTERM, signal.SIGINT)}
         return self
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Python itself writes to the descriptor; a handler has to be there all the same."""
+        self.noted = True
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
+
+
+class _PolledSignals(_Signals):
+    """Also makes the descriptor `fd` readable when a signal comes, so that a poll ends."""
+
+    def __enter__(self) -> Self:
+        self.fd, self.write_end = os.pipe()
+        os.set_blocking(self.write_end, False)
+        self.wakeup_before = signal.set_wakeup_fd(self.write_end)
+        return super().__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         signal.set_wakeup_fd(self.wakeup_before)
         os.close(self.fd)
         os.close(self.write_end)
 
 
-class _Polled:
-    """The loop: wait for something to do, write what somebody will read, read what there is room to answer."""
+class _Loop:
+    """What both loops know about the end: input, answers, operations, and the time after a signal."""
 
-    def __init__(self, conversation: _Conversation, stdin: int, stdout: int, signals: int) -> None:
+    def __init__(self, conversation: _Conversation, signals: _Signals) -> None:
         self.conversation = conversation
-        self.stdin = stdin
-        self.stdout = stdout
         self.signals = signals
-        self.waiting: deque[memoryview] = deque()
-        self.waiting_bytes = 0
         self.reading = True
         self.prepared = False
-        self.signalled = False
+        self.written = 0  # bytes
         self.deadline: float | None = None
+        self.written_before_deadline = 0
+
+    def _going(self, answers_wait: bool) -> bool:
+        conversation = self.conversation
+        return self.reading or conversation.unfinished or answers_wait or conversation.due() is not None
+
+    def _note_signal(self) -> None:
+        """End the input where a signal has come."""
+        if self.signals.noted and self.reading:
+            self.reading = False
+            self.conversation.ended = True
+
+    def _late(self, room: int) -> bool:
+        """Whether a signal has come, nothing is left but to write, and the client has read nothing for a while."""
+        if not self.signals.noted:
+            return False
+        stuck = room <= 0 or not (self.conversation.unfinished or self.conversation.due() is not None)
+        if not stuck or self.deadline is None or self.written != self.written_before_deadline:
+            self.deadline = time.monotonic() + _GRACE
+            self.written_before_deadline = self.written
+        return time.monotonic() >= self.deadline
+
+    def _seconds(self, room: int) -> float | None:
+        """Seconds until there is something to do although nothing happens; None where there is nothing."""
+        if room > 0 and self.conversation.unfinished:
+            return 0.0
+        due = self.conversation.due() if room > 0 else None
+        rest = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        return min((seconds for seconds in (due, rest) if seconds is not None), default=None)
+
+
+class _Polled(_Loop):
+    """The loop: wait for something to do, write what somebody will read, read what there is room to answer."""
+
+    def __init__(self, conversation: _Conversation, stdin: int, stdout: int, signals: _PolledSignals) -> None:
+        super().__init__(conversation, signals)
+        self.stdin = stdin
+        self.stdout = stdout
+        self.wakeup = signals.fd
+        self.waiting: deque[memoryview] = deque()
+        self.waiting_bytes = 0
         self.poller = select.poll()
-        self.poller.register(signals, select.POLLIN)
+        self.poller.register(self.wakeup, select.POLLIN)
         self.poller.register(stdout, 0)
+        self.hangup_reported = _hangup_reported()
         self.news = -1 if conversation.news is None else conversation.news.fd
         if self.news >= 0:
             self.poller.register(self.news, select.POLLIN)
@@ -174,25 +245,42 @@ class _Polled:
 
     def run(self) -> None:
         """Until everything is answered and read, or it no longer can be."""
-        while self.reading or self.waiting or self.conversation.due() is not None:
+        while self._going(bool(self.waiting)):
             self._watch()
-            if self.conversation.begun and not self.prepared and not self.poller.poll(0):
-                self.prepared = True  # nobody waits for us: a good moment for what the first call will need
-                self.conversation.runtime.prepare()
+            self._prepare()
             ready = dict(self.poller.poll(self._patience()))
-            if self.signals in ready:
-                self._note_signal()
-            if ready.get(self.stdout, 0) & (select.POLLERR | select.POLLNVAL) or self._late():
-                return  # the client has gone, or does not read
+            if self.wakeup in ready:
+                os.read(self.wakeup, 64)
+            self._note_signal()
+            if self._reader_gone(ready) or self._late(self._room()):
+                return
             if self.reading and self.stdin in ready:
                 self._read()
             if self.news in ready:
                 self._hear()
-            if self._has_room() and self.conversation.due() == 0:
-                self._put(self.conversation.work())
+            self._answer()
             if not self._write():
                 return
             self.conversation.runtime.log.flush()
+
+    def _prepare(self) -> None:
+        """Load what the first call will need, at a moment when the client waits for nothing."""
+        if self.conversation.begun and not self.prepared and not self.poller.poll(0):
+            self.prepared = True
+            self.conversation.runtime.prepare()
+
+    def _answer(self) -> None:
+        if self._room() > 0:
+            self._put(self.conversation.answer(self._room()))
+        if self._room() > 0 and self.conversation.due() == 0:
+            self._put(self.conversation.work())
+
+    def _reader_gone(self, ready: dict[int, int]) -> bool:
+        """Whether nobody can read stdout any more. A pipe reports an error then, a socket or terminal a hangup."""
+        events = ready.get(self.stdout, 0)
+        if not self.hangup_reported:
+            events |= dict(self.output.poll(0)).get(self.stdout, 0)
+        return bool(events & (select.POLLERR | select.POLLHUP | select.POLLNVAL))
 
     def _hear(self) -> None:
         self._put(self.conversation.hear())
@@ -200,25 +288,12 @@ class _Polled:
         if self.conversation.news is None:
             self.poller.unregister(self.news)
 
-    def _note_signal(self) -> None:
-        os.read(self.signals, 64)
-        self.signalled = True
-        if self.reading:
-            self.reading = False
-            self._put(self.conversation.end())
-
-    def _late(self) -> bool:
-        """Whether a client has had its time to read what was left after a signal."""
-        if self.signalled and self.deadline is None and self.conversation.due() is None:
-            self.deadline = time.monotonic() + _GRACE
-        return self.deadline is not None and time.monotonic() >= self.deadline
-
-    def _has_room(self) -> bool:
-        return self.waiting_bytes < self.conversation.most_waiting
+    def _room(self) -> int:
+        return self.conversation.most_waiting - self.waiting_bytes
 
     def _watch(self) -> None:
         """Wait for what matters now: an output that is writable all the time would never let us wait."""
-        wanted = self.reading and self._has_room(), bool(self.waiting)
+        wanted = self.reading and self._room() > 0 and not self.conversation.unanswered, bool(self.waiting)
         if wanted == self.watched:
             return
         if wanted[0]:
@@ -229,19 +304,21 @@ class _Polled:
         self.watched = wanted
 
     def _patience(self) -> float | None:
-        """Milliseconds until there is something to do although nothing happens."""
-        due = self.conversation.due() if self._has_room() else None
-        rest = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-        times = [seconds for seconds in (due, rest) if seconds is not None]
-        return int(min(times) * 1000) + 1 if any(times) else 0 if times else None
+        """Milliseconds that a poll may take."""
+        seconds = self._seconds(self._room())
+        if not self.hangup_reported and not self.waiting:
+            seconds = _MOMENT if seconds is None else min(seconds, _MOMENT)
+        return int(seconds * 1000) + 1 if seconds else seconds
 
     def _read(self) -> None:
         try:
             chunk = os.read(self.stdin, _CHUNK)
+        except BlockingIOError:  # another process that shares the descriptor was faster
+            return
         except OSError:
             chunk = b""
         self.reading = bool(chunk)
-        self._put(self.conversation.answer(chunk))
+        self.conversation.feed(chunk)
 
     def _put(self, messages: bytes) -> None:
         if messages:
@@ -254,41 +331,95 @@ class _Polled:
             piece = self.waiting.popleft()
             try:
                 written = os.write(self.stdout, piece[:_ATOMIC])
+            except BlockingIOError:  # another process that shares the descriptor was faster
+                written = 0
             except OSError:
                 return False
+            self.written += written
             self.waiting_bytes -= written
             if written < len(piece):
                 self.waiting.appendleft(piece[written:])
+            if not written:
+                break
         return True
 
 
-def _patience(conversation: _Conversation) -> float | None:
-    """For how many seconds input may be waited for; news cannot be waited for at the same time."""
-    due = conversation.due()
-    if conversation.news is None:
-        return due
-    return _MOMENT if due is None else min(due, _MOMENT)
+def _hangup_reported() -> bool:
+    """Whether a poll that asks for no event reports a reader that has gone, as POSIX demands.
+
+    XNU (macOS) registers nothing in the kernel for such a poll. There the loop looks at stdout every `_MOMENT`.
+    """
+    outlet, inlet = os.pipe()
+    os.close(outlet)
+    poller = select.poll()
+    poller.register(inlet, 0)
+    reported = bool(poller.poll(0))
+    os.close(inlet)
+    return reported
 
 
-def _threaded(conversation: _Conversation, stdin: int, stdout: int) -> None:
-    """The same where pipes cannot be polled: reading waits in one thread, writing in another."""
-    from tmkb.transport.threads import Reader, Writer
+class _Threaded(_Loop):
+    """The loop where descriptors cannot be polled (Windows): one thread reads, another writes.
 
-    reader, writer = Reader(stdin, _CHUNK), Writer(stdout, conversation.most_waiting)
-    news = None if conversation.news is None else Reader(conversation.news.fd, _CHUNK)
-    reading = True
-    try:
-        while reading or conversation.due() is not None:
-            chunk = reader.get(_patience(conversation)) if reading else None
-            if chunk is None and not reading:
-                time.sleep(conversation.due() or 0)
-            answers = conversation.answer(chunk) if chunk is not None else conversation.work()
-            while news is not None and conversation.news is not None and (told := news.get(0)) is not None:
-                answers += conversation.take(told)
-            reading = reading and chunk != b""
-            if not writer.put(answers):
-                break
-            conversation.runtime.log.flush()
-    except KeyboardInterrupt:  # Ctrl+C ends the input
-        pass
-    writer.close()
+    Windows wakes no waiting thread for Ctrl+C, so the loop never waits for longer than `_MOMENT`.
+    """
+
+    def __init__(self, conversation: _Conversation, stdin: int, stdout: int, signals: _Signals) -> None:
+        from tmkb.transport import threads
+
+        super().__init__(conversation, signals)
+        self.stdout = stdout
+        self.reader = threads.Reader(stdin, _CHUNK)
+        self.writer = threads.Writer(stdout)
+        self.news = None if conversation.news is None else threads.Reader(conversation.news.fd, _CHUNK)
+        self.look = threads.reader_gone
+
+    def run(self) -> None:
+        """Until everything is answered and read, or it no longer can be."""
+        try:
+            while self._going(self.writer.waiting_bytes > 0):
+                self._note_signal()
+                self.written = self.writer.written
+                if self.writer.gone or self._late(self._room()):
+                    return
+                if not self._wait() and not self.writer.waiting_bytes and self.look(self.stdout):
+                    return
+                if self.news is not None and self.conversation.news is not None:
+                    self._hear(self.news)
+                if self._room() > 0:
+                    self.writer.put(self.conversation.answer(self._room()))
+                if self._room() > 0 and self.conversation.due() == 0:
+                    self.writer.put(self.conversation.work())
+                self.conversation.runtime.log.flush()
+        finally:
+            self.writer.close()
+
+    def _room(self) -> int:
+        return self.conversation.most_waiting - self.writer.waiting_bytes
+
+    def _wait(self) -> bool:
+        """Wait for a moment for input, or for the client to read. False when nothing happened."""
+        seconds = self._seconds(self._room())
+        seconds = _MOMENT if seconds is None else min(seconds, _MOMENT)
+        if not self.reading or self._room() <= 0:
+            return self.writer.wait(seconds)
+        if self.conversation.unanswered:
+            return True
+        chunk = self.reader.get(0)
+        if chunk is None and self.conversation.begun and not self.prepared:
+            self.prepared = True
+            self.conversation.runtime.prepare()
+        if chunk is None:
+            chunk = self.reader.get(seconds)
+        if chunk is None:
+            return False
+        self.reading = bool(chunk)
+        self.conversation.feed(chunk)
+        return True
+
+    def _hear(self, news: Reader) -> None:
+        while (chunk := news.get(0)) is not None:
+            self.writer.put(self.conversation.take(chunk))
+            self.prepared = False
+            if not chunk:
+                return

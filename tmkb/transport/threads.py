@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import queue
+import sys
 import threading
 from collections import deque
 
-_MOMENT = 0.5  # seconds after which waiting can be interrupted; Windows does not wake a thread for Ctrl+C
+_PIECE = 65536  # bytes of one write, so that it is seen whether somebody reads
+_PIPE_STATE = 24  # FilePipeLocalInformation
+_CLOSED = (1, 4)  # FILE_PIPE_DISCONNECTED_STATE, FILE_PIPE_CLOSING_STATE
 
 
 class Reader:
@@ -19,15 +22,12 @@ class Reader:
         self.chunks: queue.Queue[bytes] = queue.Queue(maxsize=1)
         threading.Thread(target=self._run, daemon=True).start()
 
-    def get(self, seconds: float | None) -> bytes | None:
-        """The next chunk, empty at the end of the input; None where none comes within ``seconds`` (None: for ever)."""
-        while True:
-            moment = _MOMENT if seconds is None else min(_MOMENT, seconds)
-            try:
-                return self.chunks.get(timeout=moment)
-            except queue.Empty:
-                if seconds is not None:
-                    return None
+    def get(self, seconds: float) -> bytes | None:
+        """The next chunk, empty at the end of the input; None where none comes within ``seconds``."""
+        try:
+            return self.chunks.get(timeout=seconds) if seconds else self.chunks.get_nowait()
+        except queue.Empty:
+            return None
 
     def _run(self) -> None:
         chunk = b"."
@@ -40,34 +40,37 @@ class Reader:
 
 
 class Writer:
-    """Writes what it is given to the descriptor ``fd``, in order; keeps at most about ``most_waiting`` bytes."""
+    """Writes what it is given to the descriptor ``fd``, in order. Its caller looks at `waiting_bytes` and `gone`."""
 
-    def __init__(self, fd: int, most_waiting: int) -> None:
+    def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.most_waiting = most_waiting
         self.waiting: deque[bytes] = deque()
         self.waiting_bytes = 0
+        self.written = 0  # bytes
         self.changed = threading.Condition()
         self.closed = False
         self.gone = False  # nobody reads any more
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        threading.Thread(target=self._run, daemon=True).start()
 
-    def put(self, data: bytes) -> bool:
-        """Have ``data`` written, waiting for room if there is too much already. False when nobody reads any more."""
+    def put(self, data: bytes) -> None:
+        """Have ``data`` written; never waits."""
+        if data:
+            with self.changed:
+                self.waiting.append(data)
+                self.waiting_bytes += len(data)
+                self.changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something has been written, or nobody reads any more. False when ``seconds`` pass before."""
         with self.changed:
-            self.changed.wait_for(lambda: self.gone or self.waiting_bytes < self.most_waiting)
-            self.waiting.append(data)
-            self.waiting_bytes += len(data)
-            self.changed.notify_all()
-            return not self.gone
+            before = self.written
+            return self.changed.wait_for(lambda: self.gone or self.written != before, seconds)
 
     def close(self) -> None:
-        """Return when everything is written, or nobody reads any more."""
+        """Let the thread end when everything is written; does not wait for it."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
-        self.thread.join()
 
     def _run(self) -> None:
         while True:
@@ -75,17 +78,36 @@ class Writer:
                 self.changed.wait_for(lambda: self.waiting or self.closed)
                 if not self.waiting:
                     return
-                data = self.waiting.popleft()
-            self.gone = self.gone or not self._write(data)
-            with self.changed:
-                self.waiting_bytes -= len(data)
-                self.changed.notify_all()
-
-    def _write(self, data: bytes) -> bool:
-        rest = memoryview(data)
-        try:
+                rest = memoryview(self.waiting.popleft())
             while rest:
-                rest = rest[os.write(self.fd, rest) :]
-        except OSError:
-            return False
-        return True
+                try:
+                    count = os.write(self.fd, rest[:_PIECE])
+                except OSError:
+                    with self.changed:
+                        self.gone = True
+                        self.changed.notify_all()
+                    return
+                rest = rest[count:]
+                with self.changed:
+                    self.written += count
+                    self.waiting_bytes -= count
+                    self.changed.notify_all()
+
+
+def reader_gone(fd: int) -> bool:
+    """Whether the other end of the pipe ``fd`` is closed. Call it only while nothing is being written to ``fd``.
+
+    False also where that is not known: for a file, a console, or a system other than Windows.
+    Source: Windows driver documentation, NtQueryInformationFile and FILE_PIPE_LOCAL_INFORMATION.
+    """
+    if sys.platform != "win32":
+        return False
+    import ctypes
+    import msvcrt
+
+    status = (ctypes.c_void_p * 2)()
+    found = (ctypes.c_ulong * 10)()  # the ninth is NamedPipeState
+    handle = ctypes.c_void_p(msvcrt.get_osfhandle(fd))
+    query = ctypes.WinDLL("ntdll").NtQueryInformationFile
+    failed = query(handle, ctypes.byref(status), ctypes.byref(found), ctypes.sizeof(found), _PIPE_STATE)
+    return not failed and found[8] in _CLOSED
