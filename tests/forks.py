@@ -5,6 +5,7 @@ A server so costs a few milliseconds, and its processor time holds nothing but s
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ class Forks:
     """The process that forks servers: start it once, then call `serve` for each server."""
 
     def __init__(self, **options):
-        """``options``: of `tmkb.transport.stdio.serve`."""
+        """``options``: of `tmkb.transport.stdio.serve`; ``xnu`` polls as XNU (macOS) does."""
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "tests.forks", str(theirs.fileno()), json.dumps(options)]
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
@@ -65,9 +66,35 @@ class Fork:
             return int(file.read().split()[0]) / 1e9
 
 
+class XnuPoll:
+    """A poll as XNU (macOS) has it: a descriptor of which no event is asked for is not watched at all."""
+
+    real = select.poll
+
+    def __init__(self):
+        self.whole = self.real()
+        self.watched = set()
+
+    def register(self, fd, events):
+        if events:
+            self.whole.register(fd, events)
+            self.watched.add(fd)
+        elif fd in self.watched:
+            self.unregister(fd)
+
+    def unregister(self, fd):
+        self.whole.unregister(fd)
+        self.watched.remove(fd)
+
+    def poll(self, timeout=None):
+        return self.whole.poll(timeout)
+
+
 def _main(control, options):
     from tmkb.cli import service
 
+    if options.pop("xnu", False):
+        select.poll = XnuPoll
     found = service.service(patterns=["packaged"])
     running = set()
     while (request := socket.recv_fds(control, 100, 3))[0]:

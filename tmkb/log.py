@@ -132,12 +132,12 @@ class _Threaded:
         self.pieces.put_nowait(piece)
 
     def _run(self) -> None:
+        import contextlib
+
         while True:
             piece = self.pieces.get()
-            try:
+            with contextlib.suppress(OSError):  # nobody reads any more
                 os.write(self.fd, piece)
-            except OSError:  # nobody reads any more
-                pass
             self.pieces.task_done()
 
     def _finish(self) -> None:

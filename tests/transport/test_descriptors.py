@@ -31,6 +31,13 @@ def forks():
     started.close()
 
 
+@pytest.fixture(scope="module")
+def forks_on_xnu():
+    started = Forks(xnu=True)
+    yield started
+    started.close()
+
+
 def ping(id):
     return json.dumps({"jsonrpc": "2.0", "id": id, "method": "ping"}).encode() + b"\n"
 
@@ -280,3 +287,14 @@ def test_a_signal_ends_the_server_whatever_stdout_is(peer, stdout):
 
     assert started.server.wait() == 0
     assert not started.complained()
+
+
+@pytest.mark.parametrize("stdout", LIVE)
+def test_a_reader_that_goes_away_is_noticed_by_a_poll_of_macos(forks_on_xnu, tmp_path, stdout):
+    started = Peer(forks_on_xnu, tmp_path, "pipe", stdout, requests=PINGS)
+    assert started.read(COUNT) == list(range(COUNT))
+    gone(started, "close")
+
+    assert started.server.wait() == 0
+    assert not started.complained()
+    started.close()

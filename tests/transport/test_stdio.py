@@ -157,6 +157,58 @@ def test_a_signal_ends_the_server_when_all_is_answered(server, number):
     assert not any("Traceback" in line for line in server.log)
 
 
+def test_an_interrupt_during_the_start_ends_quietly():
+    command = [*SERVE, "--no-cache"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        while not _children(process.pid):  # one of which reads the sources, as it does where there is no cache
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        output, log = process.communicate(timeout=TIMEOUT)
+
+    assert (process.returncode, output, log) == (130, b"", b"")
+
+
+def _children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return file.read()
+
+
+def test_after_a_signal_a_slow_reader_gets_all_answers_to_what_was_read(overlay):
+    """It reads for much longer than a client gets that does not read at all."""
+    count = 2000
+    with Server(read_stdout=False) as server:
+        server.send(*[{**PING, "id": number} for number in range(20 * count)])
+        time.sleep(0.3)
+        server.interrupt()
+        received = b""
+        for _ in range(8):
+            time.sleep(0.2)
+            received += os.read(server.process.stdout.fileno(), 8192)
+        received += server.process.stdout.read()
+
+        assert server.wait() == 0
+    ids = [json.loads(line)["id"] for line in received.splitlines()]
+    assert len(ids) > count
+    assert ids == list(range(len(ids)))
+
+
+def test_answers_to_one_chunk_do_not_exceed_the_backlog(overlay):
+    """Many requests fit into one read; what they are answered waits only as far as there is room."""
+    limit = 100_000
+    folder = overlay(servers__tmkb__server=f"kind: server\nextends: packaged\nlimits: {{backlog_bytes: {limit}}}\n")
+    request = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n'
+    with Server("--schemas", folder, read_stdout=False) as server:
+        server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
+        server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        server.send(*[request % number for number in range(1, 1001)])
+        server.start_reading()
+        rest, status = server.end()
+
+    assert [answer["id"] for answer in rest] == list(range(1001))
+    assert status == 0
+
+
 def test_a_signal_does_not_wait_for_a_client_that_does_not_read():
     with Server(read_stdout=False) as server:
         server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})

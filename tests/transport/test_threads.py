@@ -3,11 +3,13 @@
 import os
 import signal
 import sys
+import threading
 import time
 
 import pytest
 
 from tests.process import Server
+from tmkb.transport import stdio
 from tmkb.transport.threads import Writer
 
 UNPOLLED = [sys.executable, "-m", "tests.unpolled", "serve"]
@@ -93,21 +95,21 @@ def test_a_reader_that_goes_away_ends_the_server(asked):
         assert not any("Traceback" in line for line in started.log)
 
 
-def test_what_the_first_call_needs_is_loaded_while_nobody_waits():
-    """The tokenizer takes far longer to load than an answer: a call after a pause is as fast as the one after it."""
-    with server() as started:
-        started.handshake()
-        maps = f"/proc/{started.process.pid}/maps"
-        until = time.monotonic() + 30
-        while not _loaded(maps) and time.monotonic() < until:
-            time.sleep(0.02)
-
-        assert _loaded(maps)
-
-
-def _loaded(maps):
-    with open(maps) as file:
-        return "tiktoken" in file.read()
+def test_what_the_first_call_needs_is_loaded_while_nobody_waits(runtime, monkeypatch):
+    prepared = threading.Event()
+    monkeypatch.setattr(runtime, "prepare", prepared.set)
+    (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+    loop = stdio._Threaded(stdio._Conversation(runtime, None), in_read, out_write, stdio._Signals())
+    serving = threading.Thread(target=loop.run)
+    serving.start()
+    assert not prepared.wait(0.2)
+    os.write(in_write, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert os.read(out_read, 100) == b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
+    assert prepared.wait(10)
+    os.close(in_write)
+    serving.join()
+    for fd in (in_read, out_read, out_write):
+        os.close(fd)
 
 
 def test_a_writer_never_keeps_its_caller_waiting():

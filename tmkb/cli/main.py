@@ -1,4 +1,5 @@
-"""The table of commands; imports only the one asked for. Exit status: 0 done, 1 the answer is no, 2 wrong use."""
+"""The table of commands; imports only the one asked for. Exit status: 0 done, 1 the answer is no, 2 wrong use,
+130 interrupted."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from types import ModuleType
 
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 COMMANDS = {
     "serve": "serve a client over stdio, or many over HTTP",
     "query": "ask which patterns matter for what you are about to write",
@@ -31,12 +33,15 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command with ``argv`` (default: what the process was started with); gives the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] == ["serve"]:
-        from tmkb.cli import serve
+    try:
+        if words[:1] == ["serve"]:
+            from tmkb.cli import serve
 
-        if (options := serve.quick(words[1:])) is not None:
-            return serve.serve(options)
-    return _run(words)
+            if (options := serve.quick(words[1:])) is not None:
+                return serve.serve(options)
+        return _run(words)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
 
 
 def _run(words: list[str]) -> int:
