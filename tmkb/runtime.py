@@ -213,6 +213,8 @@ class Runtime:
 
     def _begin(self, connection: Connection, invoke: Invoke) -> list[Effect]:
         """Run an operation to its end, or, where it is a generator, to the first thing it says."""
+        if invoke.batch is not None and invoke.batch.full:
+            return reception.refuse_for_full_batch(connection, invoke)
         if registry.USAGE in connection.edition.opened:
             self.begun[invoke] = time.perf_counter()
         begun: list[Effect] = []

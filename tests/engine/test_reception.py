@@ -1,6 +1,7 @@
 """Whatever comes in: no crash, exactly one answer for each request, and nothing changed by what is refused."""
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from tmkb.engine import message, reception
 from tmkb.engine.effects import Batch, Invoke, Send
 from tmkb.errors import ToolError
 from tmkb.operation import Result
+from tmkb.runtime import Runtime
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-03-26"}}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -130,8 +132,73 @@ def test_a_batch_that_is_too_long_is_refused_whole(runtime):
     }
 
 
+@pytest.fixture
+def batches(found, quiet):
+    """Answer a batch of so many requests, with so many bytes for the answer: its length, its errors, and the most memory
+    that was used meanwhile."""
+
+    def answer(request, times, limit):
+        server = found.spec["server"]
+        spec = {**found.spec, "server": {**server, "limits": {**server["limits"], "batch_answer_bytes": limit}}}
+        runtime = Runtime(spec, found.provider, quiet(spec))
+        connection = opened(runtime, "2025-03-26")
+        runtime.handle(connection, json.dumps(request(-1)).encode())
+        line = json.dumps([request(number) for number in range(times)]).encode()
+        tracemalloc.start()
+        (sent,) = runtime.handle(connection, line)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert connection.running == {}
+        responses = json.loads(sent.message)
+        assert [response["id"] for response in responses] == list(range(times))
+        return len(sent.message), [each["error"] for each in responses if "error" in each], peak
+
+    return answer
+
+
+def listing(id):
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/list"}
+
+
+def calling(id):
+    """Each asks something else, so that no answer of before is used again."""
+    arguments = {"context": f"celery {id + 1000}", "verbosity": "human"}
+    return {
+        "jsonrpc": "2.0",
+        "id": id,
+        "method": "tools/call",
+        "params": {"name": "tmkb_query", "arguments": arguments},
+    }
+
+
+@pytest.mark.parametrize("request_", [listing, calling])
+def test_the_answer_to_a_batch_is_bounded(batches, request_):
+    one, *_ = batches(request_, 1, 10**9)
+    limit = 20 * one
+    whole, errors, _ = batches(request_, 200, limit)
+
+    assert {error["message"] for error in errors} == {
+        f"Batch answer too large, request not carried out. Limit: {limit} bytes"
+    }
+    assert {error["data"]["limit"] for error in errors} == {limit}
+    assert 175 <= len(errors) <= 180
+    assert whole <= limit + one + sum(len(json.dumps(error)) + 50 for error in errors)
+
+
+def test_the_memory_for_a_batch_follows_the_limit_and_not_the_answers(batches):
+    one, *_ = batches(calling, 1, 10**9)
+    few, twice, much, unlimited = (
+        batches(calling, times, limit)[2]
+        for times, limit in ((100, 50 * one), (200, 50 * one), (400, 50 * one), (400, 10**9))
+    )
+
+    assert twice < 1.5 * few
+    assert much < 2 * few
+    assert unlimited > 3 * few
+
+
 def test_a_place_in_a_batch_is_kept():
-    batch = Batch()
+    batch = Batch(limit=100)
     batch.add(b"first")
 
     assert (batch.responses, batch.running) == ([b"first"], set())

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.process import SERVE, TIMEOUT, Server
+from tmkb.transport import stdio
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 LIMIT = 10_485_760
@@ -193,20 +194,17 @@ def test_after_a_signal_a_slow_reader_gets_all_answers_to_what_was_read(overlay)
     assert ids == list(range(len(ids)))
 
 
-def test_answers_to_one_chunk_do_not_exceed_the_backlog(overlay):
-    """Many requests fit into one read; what they are answered waits only as far as there is room."""
-    limit = 100_000
-    folder = overlay(servers__tmkb__server=f"kind: server\nextends: packaged\nlimits: {{backlog_bytes: {limit}}}\n")
-    request = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n'
-    with Server("--schemas", folder, read_stdout=False) as server:
-        server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
-        server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        server.send(*[request % number for number in range(1, 1001)])
-        server.start_reading()
-        rest, status = server.end()
+def test_answers_to_one_chunk_do_not_exceed_the_room_for_them(runtime):
+    """Many requests fit into one read; those whose answers find no room wait unanswered."""
+    conversation = stdio._Conversation(runtime, None)
+    conversation.feed(json.dumps({**PING, "method": "no/such"}).encode() + b"\n")
+    one = len(conversation.answer(1))
+    conversation.feed((json.dumps({**PING, "method": "no/such"}).encode() + b"\n") * 1000)
+    room = 10 * one - 1
+    answers = [conversation.answer(room) for _ in range(100)]
 
-    assert [answer["id"] for answer in rest] == list(range(1001))
-    assert status == 0
+    assert {len(answer) for answer in answers} == {10 * one}
+    assert not conversation.unfinished
 
 
 def test_a_signal_does_not_wait_for_a_client_that_does_not_read():

@@ -190,18 +190,29 @@ class Counted:
 
 
 class Batch:
-    """The answer to an array of messages: responses in the order of their requests, sent when the last is there."""
+    """The answer to an array of messages: responses in the order of their requests, sent when the last is there.
 
-    __slots__ = ("about", "responses", "running")
+    ``limit``: bytes of responses after which the batch is `full`.
+    """
 
-    def __init__(self, about: Id | None = None) -> None:
+    __slots__ = ("about", "limit", "responses", "running", "size")
+
+    def __init__(self, limit: int, about: Id | None = None) -> None:
+        self.limit = limit
+        self.size = 0
         self.about = about  # one of the requests
         self.responses: list[bytes | None] = []
         self.running: set[int] = set()  # places whose response is not there yet
 
+    @property
+    def full(self) -> bool:
+        """Whether no more requests of the batch are to be carried out."""
+        return self.size >= self.limit
+
     def add(self, response: bytes) -> None:
         """The next response, known at once."""
         self.responses.append(response)
+        self.size += len(response)
 
     def reserve(self, invoke: Invoke) -> None:
         """Keep the next place for the response to ``invoke``."""
@@ -211,6 +222,7 @@ class Batch:
 
     def fill(self, invoke: Invoke, response: bytes | None) -> None:
         """The response to ``invoke`` is there, perhaps instead of one that could not be sent; None: there is none."""
+        self.size += len(response or b"") - len(self.responses[invoke.place] or b"")
         self.responses[invoke.place] = response
         self.running.discard(invoke.place)
 

@@ -105,15 +105,27 @@ def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
     return _sent(batch) or ([] if batch.running else [Drop(batch.about)])
 
 
-def _one(connection: Connection, value: JsonValue, in_batch: bool = False) -> list[Effect]:
+def refuse_for_full_batch(connection: Connection, invoke: Invoke) -> list[Effect]:
+    """Refuse an operation that was not started because the answer to its batch is full."""
+    return complete(connection, invoke, _batch_full(invoke.batch))
+
+
+def _batch_full(batch: Batch | None) -> ProtocolError:
+    assert batch is not None
+    return ProtocolError("batch_answer_too_large", limit=batch.limit)
+
+
+def _one(connection: Connection, value: JsonValue, batch: Batch | None = None) -> list[Effect]:
     request_id = message.readable_id(value)
     revision = None
     try:
         received = message.read(value)
         if isinstance(received, Response):
             return _answered(connection, received)
-        if in_batch and isinstance(received, Request) and negotiation.asks_by(connection.spec, received):
+        if batch is not None and isinstance(received, Request) and negotiation.asks_by(connection.spec, received):
             raise ProtocolError("invalid_request")  # 2025-03-26, Basic / Lifecycle: never part of a batch
+        if batch is not None and batch.full and isinstance(received, Request):
+            raise _batch_full(batch)
         if isinstance(received, Notification):
             return _noted(connection, received)
         revision = negotiation.governing(connection.spec, connection.negotiated, received, connection.headers)
@@ -144,14 +156,16 @@ def _answered(connection: Connection, received: Response) -> list[Effect]:
 
 
 def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
-    limit = connection.spec["server"]["limits"]["batch_messages"]
+    limits = connection.spec["server"]["limits"]
+    limit = limits["batch_messages"]
     if not connection.revision["message"]["batch"] or not values:
         return connection.refuse(None, ProtocolError("invalid_request"))
     if len(values) > limit:
         return connection.refuse(None, ProtocolError("batch_too_large", limit=limit))
-    batch = Batch(next((id_ for id_ in map(message.readable_id, values) if id_ is not None), None))
+    about = next((id_ for id_ in map(message.readable_id, values) if id_ is not None), None)
+    batch = Batch(limits["batch_answer_bytes"], about)
     effects: list[Effect] = []
-    for effect in (effect for value in values for effect in _one(connection, value, in_batch=True)):
+    for effect in (effect for value in values for effect in _one(connection, value, batch)):
         if isinstance(effect, Send):
             batch.add(effect.message)
             continue

@@ -163,6 +163,7 @@ class Limits(TypedDict):
 
     message_bytes: int
     batch_messages: int
+    batch_answer_bytes: int
     backlog_bytes: int
     running: int
     answer_seconds: float

@@ -100,14 +100,14 @@ def reader_gone(fd: int) -> bool:
     False also where that is not known: for a file, a console, or a system other than Windows.
     Source: Windows driver documentation, NtQueryInformationFile and FILE_PIPE_LOCAL_INFORMATION.
     """
-    if sys.platform != "win32":
-        return False
-    import ctypes
-    import msvcrt
+    if sys.platform == "win32":
+        import ctypes
+        import msvcrt
 
-    status = (ctypes.c_void_p * 2)()
-    found = (ctypes.c_ulong * 10)()  # the ninth is NamedPipeState
-    handle = ctypes.c_void_p(msvcrt.get_osfhandle(fd))
-    query = ctypes.WinDLL("ntdll").NtQueryInformationFile
-    failed = query(handle, ctypes.byref(status), ctypes.byref(found), ctypes.sizeof(found), _PIPE_STATE)
-    return not failed and found[8] in _CLOSED
+        status = (ctypes.c_void_p * 2)()
+        found = (ctypes.c_ulong * 10)()  # the ninth is NamedPipeState
+        handle = ctypes.c_void_p(msvcrt.get_osfhandle(fd))
+        query = ctypes.WinDLL("ntdll").NtQueryInformationFile
+        failed = query(handle, ctypes.byref(status), ctypes.byref(found), ctypes.sizeof(found), _PIPE_STATE)
+        return not failed and found[8] in _CLOSED
+    return False
