@@ -15,6 +15,7 @@ import tty
 import pytest
 
 from tests.forks import TIMEOUT, Forks
+from tmkb.transport import stdio
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks servers and reads /proc")
 
@@ -51,6 +52,7 @@ class Peer:
     def __init__(self, forks, tmp_path, stdin, stdout, requests=b""):
         self.stdin_kind, self.stdout_kind = stdin, stdout
         self.buffer = b""
+        self.requests = len(requests)
         theirs_in, self.input = self._input(stdin, tmp_path, requests)
         theirs_out, self.output = self._output(stdout, tmp_path)
         self.log = tmp_path / f"log-{stdin}-{stdout}"
@@ -108,6 +110,15 @@ class Peer:
             time.sleep(0.01)
             return self._chunk()
         return chunk
+
+    def wait_until_input_is_read(self):
+        """Wait until the server has read all of a file."""
+        until = time.monotonic() + TIMEOUT
+        while time.monotonic() < until:
+            with open(f"/proc/{self.server.pid}/fdinfo/0") as file:
+                if file.readline().split() == ["pos:", str(self.requests)]:
+                    return
+            time.sleep(0.01)
 
     def end_input(self):
         if self.stdin_kind == "terminal":
@@ -280,13 +291,25 @@ def test_a_server_that_waits_uses_no_processor_time(peer):
 @pytest.mark.parametrize("stdout", LIVE)
 def test_a_signal_ends_the_server_whatever_stdout_is(peer, stdout):
     started = peer("file", stdout, requests=PINGS * 150)
-    while not os.read(started.output, 100):
-        pass
-    time.sleep(0.2)
+    started.wait_until_input_is_read()
     os.kill(started.server.pid, signal.SIGTERM)
 
     assert started.server.wait() == 0
     assert not started.complained()
+
+
+def test_after_a_signal_a_slow_reader_gets_all_answers(peer):
+    """It takes longer than a server waits, after a signal, for a client that reads nothing."""
+    started = peer("file", "pipe", requests=PINGS * 150)
+    started.wait_until_input_is_read()
+    os.kill(started.server.pid, signal.SIGTERM)
+    until = time.monotonic() + 1.5 * stdio._GRACE
+    while time.monotonic() < until:
+        time.sleep(0.1)
+        started.buffer += os.read(started.output, 4096)
+
+    assert started.read(COUNT * 150) == [*range(COUNT)] * 150
+    assert started.server.wait() == 0
 
 
 @pytest.mark.parametrize("stdout", LIVE)

@@ -175,25 +175,6 @@ def _children(pid):
         return file.read()
 
 
-def test_after_a_signal_a_slow_reader_gets_all_answers_to_what_was_read(overlay):
-    """It reads for much longer than a client gets that does not read at all."""
-    count = 2000
-    with Server(read_stdout=False) as server:
-        server.send(*[{**PING, "id": number} for number in range(20 * count)])
-        time.sleep(0.3)
-        server.interrupt()
-        received = b""
-        for _ in range(8):
-            time.sleep(0.2)
-            received += os.read(server.process.stdout.fileno(), 8192)
-        received += server.process.stdout.read()
-
-        assert server.wait() == 0
-    ids = [json.loads(line)["id"] for line in received.splitlines()]
-    assert len(ids) > count
-    assert ids == list(range(len(ids)))
-
-
 def test_answers_to_one_chunk_do_not_exceed_the_room_for_them(runtime):
     """Many requests fit into one read; those whose answers find no room wait unanswered."""
     conversation = stdio._Conversation(runtime, None)

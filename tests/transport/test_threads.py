@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import pytest
 
@@ -77,7 +76,7 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read(ended):
         started.send(*[{**LIST, "id": number} for number in range(2000)])
         if ended:
             started.process.stdin.close()
-        time.sleep(0.5)
+        assert os.read(started.process.stdout.fileno(), 1)
         started.interrupt(signal.SIGINT)
 
         assert started.wait() == 0
