@@ -163,6 +163,8 @@ class Limits(TypedDict):
 
     message_bytes: int
     batch_messages: int
+    violations: int
+    violations_counted: int
     backlog_bytes: int
     running: int
     answer_seconds: float
