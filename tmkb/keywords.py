@@ -3,8 +3,8 @@
 `jsonschema` decides, with four keywords replaced. Its `uniqueItems` compares each item with each other, and it matches
 regular expressions with Python's `re`, which tries alternatives one after the other: ``^(a+)+$`` takes 9 s for 28
 characters, and ``a+$`` already grows with the square of the text. No check of an expression finds all of these, and a
-bound on the text would have to be a few hundred characters. So RE2 matches expressions. Its time grows with the text and
-not beyond; what it cannot match so (look-around, back-references) it refuses when it compiles the expression. Its
+bound on the text would have to be a few hundred characters. So RE2 matches expressions. Its time grows with the text
+and not beyond; what it cannot match so (look-around, back-references) it refuses when it compiles the expression. Its
 ``\\d``, ``\\w`` and ``$`` are also those of ECMA-262, which JSON Schema names; Python's are not.
 """
 
