@@ -68,11 +68,12 @@ def test_another_number_differs_however_near_it_is(text, value):
         "nan",
         "Infinity",
         "",
-        "1\u0660",
+        "1\N{ARABIC-INDIC DIGIT ZERO}",
         encoded(" 10"),
         encoded("10\n"),
-    ]
-    + [encoded("\u0661\u0660"), "sNaN"],
+        encoded("\N{ARABIC-INDIC DIGIT ONE}0"),
+        "sNaN",
+    ],
 )
 def test_spellings_that_json_does_not_have_are_refused(text):
     assert not agrees(text, 10)
