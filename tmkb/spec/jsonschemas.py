@@ -1,6 +1,6 @@
 """What the meta-schema of JSON Schema does not say of a JSON Schema, and what would fail with every value.
 
-Regular expressions that RE2 does not take; references that lead nowhere, or to the network; references that lead back to
+Regular expressions that RE2 does not take; references that lead nowhere or to the network; references that lead back to
 where they stand without entering the value.
 """
 
