@@ -156,7 +156,7 @@ def test_contents_that_are_not_searched_are_counted(root):
 
 
 @pytest.mark.parametrize(
-    ("content", "lines"), [("\n", [1, 2]), ("o\n", [2]), ("\nt", [1]), ("\n\n", []), ("t", [2, 3])]
+    ("content", "lines"), [("\n", [1, 2]), ("o\n", [2]), ("\nt", [1, 2]), ("\n\n", []), ("t", [2, 3])]
 )
 def test_a_line_is_reported_once_wherever_its_hit_ends(tmp_path, content, lines):
     (tmp_path / "f").write_text("one\ntwo\nthree")
