@@ -1,5 +1,7 @@
 """Mistakes in schemas: each is told at its place, with the remedy."""
 
+import sys
+
 from tmkb import problems
 from tmkb.cli import sources
 from tmkb.spec import load
@@ -274,3 +276,21 @@ def test_folder_that_is_not_there():
     assert [problems.line(p) for p in found.problems] == [
         "no/such/folder:1:1: There is no folder no/such/folder. `--schemas` and TMKB_SCHEMAS name folders."
     ]
+
+
+def test_an_expression_needs_its_extra(monkeypatch, complaints):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    tool = """\
+        kind: tool
+        name: hello
+        description: Greets.
+        provider: script.answer
+        answer: "Hello!"
+        input: {type: object, properties: {who: {pattern: "^only here$"}}}
+    """
+
+    (line,) = complaints(servers__tmkb__tools__hello=tool)
+    assert line == (
+        "servers/tmkb/tools/hello.yaml:6:51: This needs the module re2, which is not installed. "
+        "Install it with: pip install 'tmkb[regex]'"
+    )

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     names = ("context", "language", "framework", "verbosity")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
-    arguments, failures = tools.judge(spec["tools"][TOOL], given, spec["types"], errors)
+    arguments, failures = tools.judge(spec["tools"][TOOL], given, spec, errors)
     if failures:
         output.fail("\n".join(failure.sentence for failure in failures))
         return 2

@@ -113,7 +113,7 @@ def _commit(connection: Connection, revision: Revision, state: str) -> None:
 
 def _fitting(connection: Connection, revision: Revision, message: Request, method: Method) -> None:
     """invalid_params, or what the method calls it: the first thing that is wrong with its params."""
-    found = validation.violations(method.get("params", {}), message.params, connection.spec["types"])
+    found = validation.violations(method.get("params", {}), message.params, connection.spec)
     if found:
         invalid = method.get("invalid", "invalid_params")
         raise validation.refusal(found, revision["errors"], invalid, method.get("violations"))
@@ -123,6 +123,6 @@ def _described(connection: Connection, revision: Revision, message: Request) -> 
     """invalid_params: what a request says of itself is not what the revision wants."""
     if "_meta" in message.params or "sender" in revision:
         within: JsonObject = {"type": "object", "required": ["_meta"], "properties": {"_meta": revision["meta"]}}
-        found = validation.violations(within, message.params, connection.spec["types"])
+        found = validation.violations(within, message.params, connection.spec)
         if found:
             raise validation.refusal(found, revision["errors"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 
 from tmkb.errors import ProtocolError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tmkb.spec.model import Revision, Spec
     from tmkb.values import JsonValue
 
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")  # RFC 8259, section 6
 _OPENING, _CLOSING = "=?base64?", "?="
 
 
@@ -78,11 +80,18 @@ def _same(said: str, value: JsonValue) -> bool:
     if isinstance(value, bool):
         return said == ("true" if value else "false")
     if isinstance(value, int | float):
-        try:
-            return float(said) == value
-        except ValueError:
-            return False
+        return _NUMBER.fullmatch(said) is not None and _same_number(said, json.dumps(value))
     return said == value
+
+
+def _same_number(one: str, other: str) -> bool:
+    """Compare two numbers in JSON's spelling exactly: 42.0 is 42, but 2^53 + 1 is not 2^53, as it is for floats."""
+    import decimal
+
+    try:
+        return decimal.Decimal(one) == decimal.Decimal(other)
+    except decimal.InvalidOperation:  # an exponent beyond any number of a message
+        return False
 
 
 def _encoded(text: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Effect, Invoke
     from tmkb.engine.message import Id, Response
-    from tmkb.engine.validation import Violation
+    from tmkb.engine.validation import Violations
     from tmkb.operation import Ask, Log, Notify, Progress
     from tmkb.spec.model import Revision
     from tmkb.values import JsonObject, JsonValue
@@ -93,7 +93,7 @@ def askable(connection: Connection, invoke: Invoke, said: Ask) -> dict[str, Ques
                 continue
             raise
         questions[key] = fitted = _fitted(invoke.revision, question)
-        if validation.violations(method.get("params", {}), fitted.params or {}, connection.spec["types"]):
+        if validation.violations(method.get("params", {}), fitted.params or {}, connection.spec):
             raise ToolError("client_cannot_be_asked", method=question.method, revision=invoke.revision["revision"])
     return questions
 
@@ -134,15 +134,15 @@ def judge(connection: Connection, invoke: Invoke, question: Question, answer: Js
         raise validation.refusal(found, invoke.revision["errors"])
 
 
-def _violations(connection: Connection, invoke: Invoke, question: Question, result: Any) -> list[Violation]:
+def _violations(connection: Connection, invoke: Invoke, question: Question, result: Any) -> Violations:
     """What is wrong with an answer; nothing, if it obeys its method and, where the question has a schema, that."""
     method, params = invoke.revision["methods"][question.method], question.params or {}
     schema: Any = {"type": "object", **method.get("result", {})}
-    found = validation.violations(schema, result, connection.spec["types"], "result")
+    found = validation.violations(schema, result, connection.spec, "result")
     for key, rule in method.get("obeys", {}).items():
         if not found and rule["schema"] in params and rule["when"].items() <= result.items():
             schema = {"required": [key], "properties": {key: params[rule["schema"]]}}
-            found = validation.violations(schema, result, connection.spec["types"])
+            found = validation.violations(schema, result, connection.spec)
     return found
 
 

@@ -2,22 +2,26 @@
 
 `jsonschema` decides. It takes 70 ms to import, so a small walk over the keywords below first looks whether a value is
 plainly right; only what it does not accept is handed on. A property test holds the two together.
+
+The cost grows with the size of the value and not beyond: fields are built only for the violations that are returned.
 """
 
 from __future__ import annotations
 
 import json
+from itertools import islice
 
 from tmkb import template
+from tmkb.engine import refusal as rendering
 from tmkb.engine.refusal import Failure
-from tmkb.errors import ProtocolError
+from tmkb.errors import ProtocolError, ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from tmkb.spec.model import ErrorTemplate
+    from tmkb.spec.model import ErrorTemplate, Spec
     from tmkb.values import JsonObject, JsonValue
 
     Path = tuple[str | int, ...]
@@ -37,35 +41,63 @@ class Violation:
         self.fields = fields
 
 
-def violations(
-    schema: JsonObject, value: JsonValue, types: Mapping[str, list[str]], whole: str = ""
-) -> list[Violation]:
-    """Where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
+class Violations(list[Violation]):
+    """The first violations of a value, in order.
 
-    ``types`` has the words for JSON's types; ``whole`` is what the value itself is called, and how its paths begin. A
-    wrong type hides what else is wrong with the same place.
+    ``more``: how many others there are, or at least how many where ``exact`` is false.
+    """
+
+    def __init__(self, listed: Iterable[Violation] = (), more: int = 0, exact: bool = True) -> None:
+        super().__init__(listed)
+        self.more = more
+        self.exact = exact
+
+
+def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = "") -> Violations:
+    """Return where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
+
+    ``spec`` has the words for JSON's types and the limits: how many violations are described, and how many are counted.
+    ``whole`` is what the value itself is called, and how its paths begin. A wrong type hides what else is wrong with
+    the same place.
     """
     if plainly_valid(schema, value):
-        return []
-    import jsonschema
-    import jsonschema_specifications
+        return Violations()
+    from tmkb import keywords
 
-    registry = jsonschema_specifications.REGISTRY  # the default one would fetch a `$ref` from the network
-    errors = jsonschema.Draft202012Validator(schema, registry=registry).iter_errors(value)
-    # Once each: `jsonschema` has an error for every missing name, and each leads to all of them.
-    found = {(v.path, v.keyword): v for error in errors for v in _violations(error, types)}
+    limits = spec["server"]["limits"]
+    most, counted = limits["violations"], limits["violations_counted"]
+    errors = keywords.errors(schema, value)
+    found: dict[tuple[Path, str], tuple[Any, Any]] = {}  # the error, and the schema that the place should obey
+    unlisted: dict[tuple[Path, str], int] = {}
+    examined = 0
+    for error in islice(errors, counted):
+        examined += 1
+        listed, left = _places(error, most)
+        # Once each: `jsonschema` has an error for every missing name, and each leads to all of them.
+        found |= {(path, str(error.validator)): (error, obeyed) for path, obeyed in listed}
+        if left:
+            unlisted[tuple(error.absolute_path), str(error.validator)] = left
     mistyped = {path for path, keyword in found if keyword == "type"}
-    kept = [v for (path, keyword), v in found.items() if keyword == "type" or path not in mistyped]
-    for violation in kept:
-        inside = violation.fields["field"]
-        violation.fields |= {"field": inside or whole, "path": ".".join(filter(None, (whole, _dotted(violation.path))))}
-    return sorted(kept, key=lambda violation: _rank(schema, value, violation.path))
+    kept = [place for place in found if place[1] == "type" or place[0] not in mistyped]
+    orders: dict[Path, dict[str | int, int]] = {}
+    kept.sort(key=lambda place: _rank(schema, value, place[0], orders))
+    described = []
+    for path, keyword in kept[:most]:
+        error, obeyed = found[path, keyword]
+        fields = _fields(path, obeyed, error, spec["types"])
+        fields |= {"field": fields["field"] or whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
+        described.append(Violation(path, keyword, fields))
+    more = len(kept) - len(described) + sum(unlisted.values())
+    return Violations(described, more, examined < counted)
 
 
 def failures(
-    found: list[Violation], surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
+    found: Violations, surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
 ) -> list[Failure]:
-    """What to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one that tells the keyword."""
+    """Return what to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one of the keyword.
+
+    A last one says how many violations were left out.
+    """
     if not found:
         return []
     by_keyword = {e["keyword"]: id for id, e in errors.items() if "keyword" in e and e["surface"] == surface}
@@ -74,18 +106,20 @@ def failures(
         place = f"{_dotted(violation.path)}.{violation.keyword}"
         error = errors[bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]]
         told.append(Failure(error, violation.fields, violation.fields))
+    if found.more:
+        more = ToolError("more_violations", count=str(found.more))
+        at_least = ToolError("many_more_violations", count=str(found.more))
+        told.append(rendering.failure(more if found.exact else at_least, errors))
     return told
 
 
-def sentence(
-    found: list[Violation], errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None
-) -> str:
+def sentence(found: Violations, errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None) -> str:
     """What to tell a peer whose params are wrong: of the first violation, which there has to be."""
-    return failures(found[:1], "params", bindings or {}, errors)[0].sentence
+    return failures(Violations(found[:1]), "params", bindings or {}, errors)[0].sentence
 
 
 def refusal(
-    found: list[Violation],
+    found: Violations,
     errors: Mapping[str, ErrorTemplate],
     error: str = "invalid_params",
     bindings: Mapping[str, str] | None = None,
@@ -169,19 +203,22 @@ _CHECKS = {
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
-def _violations(error: Any, types: Mapping[str, list[str]]) -> list[Violation]:
-    """One for each name that a `required` or `additionalProperties` is about; else one for the error itself."""
-    path, keyword, schema, value = tuple(error.absolute_path), str(error.validator), error.schema, error.instance
+def _places(error: Any, most: int) -> tuple[list[tuple[Path, Any]], int]:
+    """The places that ``error`` is about, each with the schema that it should obey; and how many more there are.
+
+    One place for each name that a `required` or `additionalProperties` is about; else the one of the error itself.
+    """
+    from tmkb import keywords
+
+    path, schema, value = tuple(error.absolute_path), error.schema, error.instance
     properties = schema.get("properties", {})
-    if keyword == "required":
+    if error.validator == "required":
         missing = [name for name in error.validator_value if name not in value]
-        return [
-            Violation((*path, n), keyword, _fields((*path, n), properties.get(n, {}), error, types)) for n in missing
-        ]
-    if keyword == "additionalProperties" and error.validator_value is False:
-        unknown = [name for name in value if name not in properties]
-        return [Violation((*path, n), keyword, _fields((*path, n), schema, error, types)) for n in unknown]
-    return [Violation(path, keyword, _fields(path, schema, error, types))]
+        return [((*path, name), properties.get(name, {})) for name in missing], 0
+    if error.validator == "additionalProperties" and error.validator_value is False:
+        unknown = keywords.unknown(value, schema)
+        return [((*path, name), schema) for name in unknown[:most]], max(0, len(unknown) - most)
+    return [(path, schema)], 0
 
 
 def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> JsonObject:
@@ -189,18 +226,29 @@ def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]])
     wanted = schema.get("type", [])
     names = [types.get(name, [name, name]) for name in ([wanted] if isinstance(wanted, str) else wanted)]
     allowed = schema.get("properties", {}) if error.validator == "additionalProperties" else schema.get("enum", [])
-    value = error.instance
     return {
         "field": template.cut(_dotted(path)),
-        "value": template.cut(value if isinstance(value, str) else json.dumps(value)),
+        "value": _shown(error.instance),
         "allowed": ", ".join(item if isinstance(item, str) else json.dumps(item) for item in allowed),
         "expected": ", ".join(bare for bare, _ in names),
         "an_expected": ", ".join(with_article for _, with_article in names),
-        "received": types[json_type(value)][0],
+        "received": types[json_type(error.instance)][0],
         "got": _got(error, types),
         "limit": str(error.validator_value),
         "reason": template.cut(error.message),
     }
+
+
+def _shown(value: JsonValue) -> str:
+    """``value`` as it may stand in a sentence: a text as it is, all else as JSON. Stops where it would be cut."""
+    if isinstance(value, str):
+        return template.cut(value)
+    text = ""
+    for chunk in json.JSONEncoder().iterencode(value):
+        text += chunk
+        if len(text) > template.SHOWN_CODE_POINTS:
+            break
+    return template.cut(text)
 
 
 def _got(error: Any, types: Mapping[str, list[str]]) -> JsonValue:
@@ -213,17 +261,23 @@ def _got(error: Any, types: Mapping[str, list[str]]) -> JsonValue:
     return template.cut(value) if isinstance(value, str) else value
 
 
-def _rank(schema: Any, value: Any, path: Path) -> list[int]:
-    """Where a place stands: by the order of the schema's properties; unknown ones after them, as they were sent."""
+def _rank(schema: Any, value: Any, path: Path, orders: dict[Path, dict[str | int, int]]) -> list[int]:
+    """Where a place stands: by the order of the schema's properties; unknown ones after them, as they were sent.
+
+    ``orders`` keeps the order of each object that was met.
+    """
     rank = []
-    for part in path:
+    for depth, part in enumerate(path):
         properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
         if isinstance(part, int):
             rank.append(part)
             schema, value = schema.get("items", {}) if isinstance(schema, dict) else {}, value[part]
             continue
-        order = [*properties, *(name for name in value if name not in properties), part]  # which may be missing
-        rank.append(order.index(part))
+        order = orders.get(path[:depth])
+        if order is None:
+            names = [*properties, *(name for name in value if name not in properties)]
+            order = orders[path[:depth]] = {name: position for position, name in enumerate(names)}
+        rank.append(order.get(part, len(order)))  # which may be missing
         schema, value = properties.get(part, {}), value.get(part)
     return rank
 

@@ -15,7 +15,7 @@ from tmkb import document, metaschema, paths, template
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
 from tmkb.metaschema import Names
-from tmkb.spec import answers, schemas
+from tmkb.spec import answers, jsonschemas, schemas
 from tmkb.spec.schemas import Schemas
 
 
@@ -357,15 +357,20 @@ def _bindings(found: Schemas, place: str, doc: Document, path: Path, known: Name
 
 
 def _json_schema(doc: Document, path: Path, schema: object) -> Iterator[Problem]:
-    for inside, reason in _faults(json.dumps(schema)):
-        yield doc.problem("bad_json_schema", (*path, *inside), reason=reason)
+    for inside, key, rule, fields in _faults(json.dumps(schema)):
+        yield (doc.key_problem if key else doc.problem)(rule, (*path, *inside), **fields)
 
 
 @cache
-def _faults(schema: str) -> list[tuple[Path, str]]:
-    """Where the JSON Schema in this text breaks that of all JSON Schemas, and how; revisions share most of theirs."""
+def _faults(text: str) -> list[jsonschemas.Fault]:
+    """The faults of the JSON Schema in this text; revisions share most of theirs."""
+    schema = json.loads(text)
     validator: Any = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
-    return [(tuple(error.absolute_path), error.message) for error in validator.iter_errors(json.loads(schema))]
+    broken: list[jsonschemas.Fault] = [
+        (tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message})
+        for error in validator.iter_errors(schema)
+    ]
+    return broken or [*jsonschemas.faults(schema)]
 
 
 def _map(doc: Document, key: str) -> dict[str, Any]:

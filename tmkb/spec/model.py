@@ -164,6 +164,8 @@ class Limits(TypedDict):
     message_bytes: int
     batch_messages: int
     batch_answer_bytes: int
+    violations: int
+    violations_counted: int
     backlog_bytes: int
     running: int
     answer_seconds: float

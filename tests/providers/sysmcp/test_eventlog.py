@@ -55,6 +55,13 @@ def test_a_page(provider):
     }
 
 
+@pytest.mark.parametrize("name", ["source", "text"])
+def test_half_a_surrogate_pair_is_in_no_log(provider, name):
+    fields = {"path": f"arguments.{name}", "received": "a\ud800"}
+
+    assert refused(provider, **{name: "a\ud800"}) == ("not_unicode", fields)
+
+
 def test_the_last_page_has_no_next_one(provider):
     answer = logs.ask(provider, offset=200)
 

@@ -155,6 +155,16 @@ def test_contents_that_are_not_searched_are_counted(root):
     assert answer["skipped"] == {**NOTHING, "binary": 1, "tooLarge": 1}
 
 
+@pytest.mark.parametrize(
+    ("content", "lines"), [("\n", [1, 2]), ("o\n", [2]), ("\nt", [1, 2]), ("\n\n", []), ("t", [2, 3])]
+)
+def test_a_line_is_reported_once_wherever_its_hit_ends(tmp_path, content, lines):
+    (tmp_path / "f").write_text("one\ntwo\nthree")
+    found = search(served(docs=tmp_path), "f", content=content)["files"]
+
+    assert [match["line"] for each in found for match in each["matches"]] == lines
+
+
 def test_all_roots_are_searched_in_their_order(tmp_path):
     plant(tmp_path, "one/a", "two/a", "three/a")
     files = served(two=tmp_path / "two", one=tmp_path / "one", three=tmp_path / "three")
@@ -393,11 +403,30 @@ def test_what_is_told_of_anything_else(files, root, monkeypatch):
         **{".": "dir", "docs": "dir", "pipe": "fifo", "link": "symlink", "far": "symlink", "socket": "socket"}
     }
     assert {name: each.get("linkTarget") for name, each in told.items() if "link" in each["type"]} == {
-        **{"link": "a.txt", "far": "/else/\\xff"}
+        **{"link": "a.txt", "far": None}
     }
     assert [name for name, each in told.items() if each["readable"]] == [".", "docs"]
     assert not any("sha256" in each for each in told.values())
     assert run(served(dev="/dev").stat(path="null"))["type"] == "device"
+
+
+def test_the_target_of_a_link_that_leaves_its_root_is_told_only_if_paths_of_the_machine_may_be(root):
+    targets = {
+        "absolute": str(root / "a.txt"),
+        "above": "../docs",
+        "docs/above": "../../elsewhere",
+        "docs/within": "../a.txt",
+        "docs/around": "../docs/../a.txt",
+    }
+    for link, target in targets.items():
+        os.symlink(target, root / link)
+    hidden, shown = served(docs=root), served(settings={"show_host_path": True}, docs=root)
+
+    assert {link: run(hidden.stat(path=link)).get("linkTarget") for link in targets} == {
+        **{"absolute": None, "above": None, "docs/above": None},
+        **{"docs/within": "../a.txt", "docs/around": "../docs/../a.txt"},
+    }
+    assert {link: run(shown.stat(path=link))["linkTarget"] for link in targets} == targets
 
 
 def test_hidden_files_are_told_as_such(files):

@@ -63,7 +63,7 @@ def _arguments(connection: Connection, revision: Revision, method: Any, ref: Any
     """Argument → its values, of the prompt or the template that ``ref`` means. Raises ProtocolError."""
     reference = method["completes"][ref["type"]]
     named: JsonObject = {"properties": {"ref": {"required": [reference["named_by"]]}}}
-    if found := validation.violations(named, {"ref": ref}, connection.spec["types"]):
+    if found := validation.violations(named, {"ref": ref}, connection.spec):
         raise validation.refusal(found, revision["errors"])
     wanted = ref[reference["named_by"]]
     if reference["definitions"] == "prompts":

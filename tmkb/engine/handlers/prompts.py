@@ -31,7 +31,7 @@ def get_prompt(connection: Connection, revision: Revision, request: Request) -> 
     prompt = connection.spec["prompts"].get(name)
     if prompt is None:
         raise ProtocolError("unknown_prompt", prompt=name)
-    found = validation.violations(_schema(prompt), given, connection.spec["types"])
+    found = validation.violations(_schema(prompt), given, connection.spec)
     if found:
         raise validation.refusal(found, revision["errors"])
     return connection.invoke(request, revision, prompt, given, (_finish, refuse))

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tmkb.engine.effects import Effect
     from tmkb.engine.message import Request
     from tmkb.engine.refusal import Failure
-    from tmkb.engine.validation import Violation
-    from tmkb.spec.model import ErrorTemplate, Revision, TaskSupport, Tool
+    from tmkb.engine.validation import Violations
+    from tmkb.spec.model import ErrorTemplate, Revision, Spec, TaskSupport, Tool
     from tmkb.values import JsonObject, JsonValue
 
 
@@ -45,7 +45,7 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
     if question is not None and (kept := connection.kept.get(name, {}).get(question)) is not None:
         line, fields, result = kept
         return [Counted(name, False), Log(line, request.id, fields), *connection.respond(request.id, result)]
-    arguments, failures = judge(tool, given, connection.spec["types"], revision["errors"])
+    arguments, failures = judge(tool, given, connection.spec, revision["errors"])
     if failures:
         return [Counted(name, True), *connection.refuse_call(request.id, revision, failures)]
     effects = connection.invoke(request, revision, tool, arguments, (_finish, _refuse))
@@ -58,12 +58,12 @@ def call_tool(connection: Connection, revision: Revision, request: Request) -> l
 
 
 def judge(
-    tool: Tool, given: JsonObject, types: Mapping[str, list[str]], errors: Mapping[str, ErrorTemplate]
+    tool: Tool, given: JsonObject, spec: Spec, errors: Mapping[str, ErrorTemplate]
 ) -> tuple[JsonObject, list[Failure]]:
     """The arguments as the operation gets them, and everything that is wrong with them."""
     arguments = reading.read(given, tool.get("read", {}))
     schema: Any = tool["input"]
-    found = validation.violations(schema, arguments, types, "arguments")
+    found = validation.violations(schema, arguments, spec, "arguments")
     defaults = {
         name: part["default"]
         for name, part in schema.get("properties", {}).items()
@@ -103,7 +103,7 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue)
     result: Any = results.succeeded(connection.spec["server"], tool, outcome)
     if "output" in tool and not result["isError"]:
         structured = result.get("structuredContent")
-        if found := validation.violations(tool["output"], structured, connection.spec["types"], "structuredContent"):
+        if found := validation.violations(tool["output"], structured, connection.spec, "structuredContent"):
             return _misshapen(connection, invoke, found)
     encoded = connection.encoded(invoke.revision, "call_result", result)
     traced = connection.trace("result", invoke.request_id, message.decode(encoded)) if connection.traced else []
@@ -118,7 +118,7 @@ def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue)
     return [*traced, Log(line, invoke.request_id, fields), *connection.respond(invoke.request_id, encoded)]
 
 
-def _misshapen(connection: Connection, invoke: Invoke, found: list[Violation]) -> list[Effect]:
+def _misshapen(connection: Connection, invoke: Invoke, found: Violations) -> list[Effect]:
     """The response that a tool has broken its promise; what it broke is for the log alone."""
     tool: Any = invoke.definition
     errors = invoke.revision["errors"]

@@ -90,7 +90,7 @@ def _query(arguments: Mapping[str, Any]) -> LogQuery:
     start, end = _time(arguments, "startTime"), _time(arguments, "endTime")
     if start is not None and end is not None and start > end:
         raise ToolError("times_reversed", path="arguments.endTime", received=arguments["endTime"])
-    source, text = arguments.get("source"), arguments.get("text")
+    source, text = _text(arguments, "source"), _text(arguments, "text")
     return LogQuery(
         oldest_first=arguments.get("order") == "oldest",
         rank=logentry.RANKS[arguments.get("minLevel", "VERBOSE")],
@@ -100,6 +100,17 @@ def _query(arguments: Mapping[str, Any]) -> LogQuery:
         end=end,
         text=None if text is None else text.casefold(),
     )
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str | None:
+    """Raises ToolError for half a surrogate pair, which JSON can write and no log can hold."""
+    text: str | None = arguments.get(name)
+    try:
+        if text is not None:
+            text.encode()
+    except UnicodeEncodeError:
+        raise ToolError("not_unicode", path=f"arguments.{name}", received=text) from None
+    return text
 
 
 def _time(arguments: Mapping[str, Any], name: str) -> int | None:

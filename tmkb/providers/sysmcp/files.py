@@ -109,7 +109,7 @@ class Files:
                 "hidden": path.rpartition("/")[2].startswith(".") and path != _HERE,
                 "readable": False,
             }
-            if link is not None:
+            if link is not None and (self.settings["show_host_path"] or _stays(path, link)):
                 answer["linkTarget"] = link
             answer |= yield from self._read(folder, parts, status, hash == "sha256")
         return answer
@@ -262,6 +262,12 @@ def _parts(path: str) -> list[str]:
         raise ToolError("outside") from None
     except ValueError:
         raise ToolError("bad_path", received=path) from None
+
+
+def _stays(path: str, target: str) -> bool:
+    """Return whether the target of the link at ``path`` is a path within its root, as far as the texts tell."""
+    within = os.path.normpath(os.path.join(os.path.dirname(path), target))
+    return not os.path.isabs(target) and within.split("/")[0] != ".."
 
 
 def _joined(query: Mapping[str, Any], entry: Entry) -> str:

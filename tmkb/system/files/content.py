@@ -45,7 +45,7 @@ def lines(text: str, wanted: str, fold: Callable[[str], str], most: int, width: 
         first = max(0, min(at - start + (len(wanted) - width) // 2, len(line) - width))
         found.append((number, line[first : first + width]))
         end = folded.find("\n", at)
-        at = folded.find(wanted, end) if end >= 0 else -1
+        at = folded.find(wanted, end + 1) if end >= 0 else -1  # the newline ends this line
     return found
 
 
