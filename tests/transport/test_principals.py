@@ -44,6 +44,7 @@ class Peer(Client):
 
     def begin(self):
         """Shake hands with every capability; return the headers that name the session."""
+        self.session = {}
         self.shake(**DECLARED)
         return self.session
 
