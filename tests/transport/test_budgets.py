@@ -175,7 +175,7 @@ def test_memory_stays_within_the_budget_of_a_principal(runtimes, quiet, traced, 
     peer.answers = []  # a client that stays keeps its responses open
     peer.begin()
     row(peer, 1)
-    most = grown(peer, row, range(2, 42))
+    most = grown(peer, row, range(2, 27))
 
     assert most < 1.5 * SMALL["principal_bytes"]
     assert peer.endpoint.runtime.budget(next(iter(peer.endpoint.runtime.budgets))).limit == SMALL["principal_bytes"]
@@ -227,6 +227,21 @@ def test_one_principal_over_its_budget_leaves_another_alone(runtimes, quiet):
     assert (
         error(many.answers[-1]) == f"The client's requests take too much memory. Limit: {SMALL['session_bytes']} bytes"
     )
+    assert result(answer)["content"][0]["text"].endswith("done")
+
+
+def test_idle_sessions_do_not_hold_the_whole_budget(runtimes, quiet):
+    hoarder, modest = peers(runtimes, quiet, tokens=("one", "one"), **SMALL)
+    for number in range(9):
+        hoarder.session = {}
+        capabilities(hoarder, number)
+        assert (
+            hoarder.send("initialize", 0, protocolVersion="2025-11-25", capabilities={"x": "y" * 400000}).status == 200
+        )
+    modest.begin()
+    answer = modest.send("tools/call", 1, name="slow_compute", arguments={"seconds": 0.001, "label": BIG})
+    modest.work()
+
     assert result(answer)["content"][0]["text"].endswith("done")
 
 

@@ -322,20 +322,22 @@ class Endpoint:
     def _make_room(self, principal: str) -> None:
         """End sessions of ``principal``, the longest idle first, until it may have another one.
 
+        Idle sessions are also ended while they hold more than half of the principal's budget, so that others can work.
         Sessions of other principals stay.
 
         Raises:
             ProtocolError: if there are too many sessions, none of them of ``principal``.
         """
         self._expire()
-        budget = self.runtime.budget(principal)
+        most = self.runtime.budget(principal).limit
         while True:
             own = [session for session in self.sessions.values() if session.connection.principal == principal]
             full = len(self.sessions) >= self.limits["sessions"] or len(own) >= self.limits["principal_sessions"]
             oldest = min(own, key=lambda session: (not session.idle, session.seen), default=None)
             if full and oldest is None:
                 raise ProtocolError("too_many_sessions", limit=self.limits["sessions"])
-            if oldest is None or not (full or (oldest.idle and budget.held * 2 > budget.limit)):
+            held = sum(session.connection.budget.held for session in own if session.idle)
+            if oldest is None or not (full or held * 2 > most):
                 return
             self._drop(oldest)
 
