@@ -16,6 +16,7 @@ from types import GeneratorType
 from tmkb import log, template
 from tmkb.edition import Edition
 from tmkb.engine import message, reception
+from tmkb.engine.budget import Budget
 from tmkb.engine.connection import Connection
 from tmkb.engine.effects import (
     Announce,
@@ -64,6 +65,7 @@ class Runtime:
         self.references = (f"{seed}-{number}" for number in count(1))
         self.jobs: list[Job] = []
         self.connections: set[Connection] = set()
+        self.budgets: dict[str, Budget] = {}  # by principal
         self.usage: Any = None
         self.begun: dict[Invoke, float] = {}  # when, where usage is counted
         self._take_stock()
@@ -104,6 +106,8 @@ class Runtime:
             if self.usage is not None:
                 self.edition.opened[registry.USAGE] = self.usage
             self.usage = self.edition.open(registry.USAGE)
+        for budget in self.budgets.values():
+            budget.limit = server["limits"]["principal_bytes"]
         if self.tasks is not None:
             self.tasks.limits = server["limits"]
         elif "extensions" in server["capabilities"]:
@@ -111,14 +115,27 @@ class Runtime:
 
             self.tasks = Tasks(server["limits"])
 
-    def connect(self, headers: Mapping[str, str] | None = None) -> Connection:
-        """A connection to a new peer. ``headers``: what HTTP says beside its one request, by names in lower case."""
+    def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Connection:
+        """Make a connection for a new peer.
+
+        Args:
+            headers: those of the one HTTP request that the connection is for, by names in lower case.
+            principal: whose requests these are; empty for anonymous ones and for stdio.
+        """
         connection = Connection(self.spec, self.edition.once, self.tasks, traced=self.log.level == "debug")
         connection.adopt(self.edition)
+        connection.principal = principal
+        connection.budget.parent = self.budget(principal)
         connection.headers = headers
         connection.references = self.references
         self.connections.add(connection)
         return connection
+
+    def budget(self, principal: str) -> Budget:
+        """Return the memory budget of ``principal``."""
+        if principal not in self.budgets:
+            self.budgets[principal] = Budget(self.spec["server"]["limits"]["principal_bytes"])
+        return self.budgets[principal]
 
     def prepare(self) -> None:
         """Open what the first call will need, at a moment when nobody waits."""
@@ -166,6 +183,7 @@ class Runtime:
         for job in [job for job in self.jobs if job.connection is connection and job.invoke.task is None]:
             self._stop(job)
         self.connections.discard(connection)
+        connection.budget.close()
 
     def stop(self) -> None:
         """Stop whatever still runs."""
@@ -231,7 +249,7 @@ class Runtime:
             from tmkb.job import Job
 
             try:
-                job = Job(connection, invoke, outcome, self._answered(invoke))
+                job = Job(connection, invoke, outcome, self._answered(connection, invoke))
             except ProtocolError as error:
                 outcome = error
             else:
@@ -275,20 +293,20 @@ class Runtime:
             job.outcome.state = self._sealed(job, job.outcome.answers)
         return [*effects, *self._completed(job.connection, job.invoke, job.outcome)]
 
-    def _answered(self, invoke: Invoke) -> JsonObject:
+    def _answered(self, connection: Connection, invoke: Invoke) -> JsonObject:
         """What the client says it was asked and answered before. Raises ProtocolError where we did not say so."""
         sealed = invoke.params.get("requestState") if invoke.revision["asks"] == "in_result" else None
         if sealed is None:
             return {}
         from tmkb import sealing
 
-        return sealing.unseal(self.key, str(sealed), _about(invoke), time.time())
+        return sealing.unseal(self.key, str(sealed), _about(connection, invoke), time.time())
 
     def _sealed(self, job: Job, answers: JsonObject) -> str:
         from tmkb import sealing
 
         until = time.time() + job.connection.spec["server"]["limits"]["answer_seconds"]
-        return sealing.seal(self.key, answers, _about(job.invoke), until)
+        return sealing.seal(self.key, answers, _about(job.connection, job.invoke), until)
 
     @property
     def key(self) -> bytes:
@@ -370,11 +388,11 @@ class Runtime:
         self.log.flush()
 
 
-def _about(invoke: Invoke) -> JsonObject:
-    """What an answer was given for: the same request, whatever else it carries."""
+def _about(connection: Connection, invoke: Invoke) -> JsonObject:
+    """Return what a sealed state is bound to: the principal, and the request without what a retry adds to it."""
     carried = ("_meta", "inputResponses", "requestState")
     params: JsonObject = {name: value for name, value in invoke.params.items() if name not in carried}
-    return {"kind": invoke.definition["kind"], "params": params}
+    return {"principal": connection.principal, "kind": invoke.definition["kind"], "params": params}
 
 
 def _shortened(value: JsonValue, depth: int = 8) -> JsonValue:

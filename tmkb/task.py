@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import time
 
+from tmkb.engine.budget import Budget, Entry, footprint
 from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tmkb.engine.connection import Connection
     from tmkb.engine.effects import Invoke
     from tmkb.operation import Question
     from tmkb.spec.model import Limits
@@ -27,11 +29,20 @@ WORKING, ASKING, COMPLETED, FAILED, CANCELLED = "working", "input_required", "co
 class Task:
     """One such call: what it is doing, what it asks, and in the end its result or its error."""
 
-    __slots__ = ("begun", "id", "invoke", "limits", "outcome", "questions", "status", "updated")
+    __slots__ = (
+        "begun", "budget", "entry", "held", "id", "invoke", "limits", "outcome", "principal", "questions", "status",
+        "updated",
+    )  # fmt: skip
 
-    def __init__(self, invoke: Invoke, limits: Limits) -> None:
+    def __init__(self, invoke: Invoke, limits: Limits, principal: str, budget: Budget) -> None:
+        """Count the params against ``budget``, which is the principal's. Raises ProtocolError if they do not fit."""
+        self.held = footprint(invoke.params)
+        budget.hold(self.held)
         self.id = os.urandom(16).hex()  # nobody can guess another's
-        self.invoke = invoke
+        self.principal = principal
+        self.budget = budget
+        self.entry: Entry | None = None  # of the budget, for the outcome
+        self.invoke: Any = invoke  # None when it is over
         self.limits = limits
         self.status = WORKING
         self.begun = self.updated = time.time()
@@ -55,15 +66,14 @@ class Task:
             self._become(WORKING)
 
     def settle(self, response: Any) -> None:
-        """It has come to an end, with what would have been the response to its request."""
+        """Take what would have been the response to its request as its outcome."""
         kind = "result" if "result" in response else "error"
         self.outcome = {kind: response[kind]}
-        self._become(COMPLETED if kind == "result" else FAILED)
+        self._end(COMPLETED if kind == "result" else FAILED)
 
     def cancel(self) -> None:
         """It was stopped."""
-        self.questions = {}
-        self._become(CANCELLED)
+        self._end(CANCELLED)
 
     def view(self) -> JsonObject:
         """What a client is told of it."""
@@ -82,6 +92,13 @@ class Task:
             **self.outcome,
         }
 
+    def _end(self, status: str) -> None:
+        self._become(status)
+        self.questions = {}
+        self.invoke = None
+        self.budget.release(self.held)
+        self.held = 0
+
     def _become(self, status: str) -> None:
         self.status = status
         self.updated = time.time()
@@ -94,29 +111,63 @@ class Tasks:
         self.limits = limits
         self.known: dict[str, Task] = {}
 
-    def begin(self, invoke: Invoke) -> Task:
-        """A new task. Raises ProtocolError where there are too many; the oldest that is over makes room."""
+    def begin(self, connection: Connection, invoke: Invoke) -> Task:
+        """Make a task of the connection's principal, whose oldest task that is over makes room.
+
+        Raises:
+            ProtocolError: if there are too many tasks, or their params take too much memory.
+        """
         self._forget_old()
-        if len(self.known) >= self.limits["tasks"]:
-            done = next((task for task in self.known.values() if task.over), None)
+        own = [task for task in self.known.values() if task.principal == connection.principal]
+        limit = self._reached(len(own))
+        if limit is not None:
+            done = next((task for task in own if task.over), None)
             if done is None:
-                raise ProtocolError("too_many_tasks", limit=self.limits["tasks"])
-            del self.known[done.id]
-        task = Task(invoke, self.limits)
+                raise ProtocolError("too_many_tasks", limit=limit)
+            self._forget(done)
+        budget = connection.budget.parent
+        assert budget is not None  # a request is only ever handled for a principal
+        task = Task(invoke, self.limits, connection.principal, budget)
         self.known[task.id] = task
         return task
 
-    def get(self, id_: str) -> Task:
-        """The task of that id. Raises ProtocolError where there is none (any more)."""
+    def get(self, connection: Connection, id_: str) -> Task:
+        """Return the task of that id.
+
+        Raises:
+            ProtocolError: if the connection's principal has none, whether or not another principal has.
+        """
         self._forget_old()
-        if id_ not in self.known:
+        task = self.known.get(id_)
+        if task is None or task.principal != connection.principal:
             raise ProtocolError("unknown_task", task=id_)
-        return self.known[id_]
+        return task
+
+    def settle(self, task: Task, response: JsonObject) -> None:
+        """End ``task`` with what would have been the response; forget it when the principal needs the memory."""
+        task.settle(response)
+        task.entry = Entry(footprint(response), lambda: self._drop(task))
+        task.budget.keep(task.entry)
+
+    def _reached(self, own: int) -> int | None:
+        """Return the limit that a principal with ``own`` tasks has reached; None if there is room."""
+        if own >= self.limits["principal_tasks"]:
+            return self.limits["principal_tasks"]
+        return self.limits["tasks"] if len(self.known) >= self.limits["tasks"] else None
+
+    def _forget(self, task: Task) -> None:
+        if task.entry is not None:
+            task.budget.discard(task.entry)
+        self._drop(task)
+
+    def _drop(self, task: Task) -> None:
+        task.entry = None
+        del self.known[task.id]
 
     def _forget_old(self) -> None:
         oldest = time.time() - self.limits["task_seconds"]
         for task in [task for task in self.known.values() if task.begun < oldest and task.over]:
-            del self.known[task.id]
+            self._forget(task)
 
 
 def _stamp(seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from tmkb.engine import message, negotiation, refusal, results, shape
+from tmkb.engine.budget import Budget
 from tmkb.engine.effects import Invoke, Log, Send, Trace
 from tmkb.errors import ProtocolError
 
@@ -31,6 +32,7 @@ class Connection:
 
     __slots__ = (
         "asked",
+        "budget",
         "capabilities",
         "edition",
         "headers",
@@ -40,6 +42,7 @@ class Connection:
         "negotiated",
         "next_id",
         "once",
+        "principal",
         "promised",
         "references",
         "running",
@@ -54,7 +57,9 @@ class Connection:
         """``once``: results that never change, encoded for all connections; ``tasks``: calls that go on after they were
         answered, whoever asks for them. ``traced``: whether to trace for a log."""
         self.edition: Any = None  # what the two are parts of, for whoever connects
+        self.principal = ""  # whose requests these are: what a token is known by; empty where nobody has to show one
         self.spec = spec
+        self.budget = Budget(spec["server"]["limits"]["session_bytes"])
         self.once = once
         self.tasks = tasks
         self.kept: Kept = {}
@@ -86,10 +91,17 @@ class Connection:
         """From now on go by another edition: a spec, and what was made of it. The client notices nothing of it."""
         before = self.spec["lifecycles"][self.revision["lifecycle"]]["start"]
         self.edition, self.spec, self.once, self.kept = edition, edition.spec, edition.once, edition.kept
+        self.budget.limit = self.spec["server"]["limits"]["session_bytes"]
         if self.negotiated is not None:
             self.negotiated = self.spec["revisions"].get(self.negotiated["revision"], self.negotiated)
         elif self.state == before:
             self.state = self.spec["lifecycles"][self.revision["lifecycle"]]["start"]
+
+    def finish(self, invoke: Invoke) -> None:
+        """Stop counting ``invoke`` as running."""
+        self.running.pop(invoke.request_id, None)
+        self.budget.release(invoke.held)
+        invoke.held = 0
 
     def declares(self, capability: str) -> bool:
         """Whether the server declares ``capability``, or the flag inside one: ``resources.subscribe``."""

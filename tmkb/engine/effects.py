@@ -82,6 +82,7 @@ class Invoke:
         "definition",
         "detaches",
         "finish",
+        "held",
         "log_level",
         "params",
         "place",
@@ -105,6 +106,7 @@ class Invoke:
         self.revision = revision
         self.finish, self.refuse = finishing
         self.capabilities: JsonObject = {}
+        self.held = 0  # bytes of the budget of its connection, while it runs
         self.log_level: str | None = None
         self.progress_token: Id | None = meta.get("progressToken")
         self.progress = float("-inf")  # as far as the client was told

@@ -37,7 +37,7 @@ def receive_too_large(connection: Connection) -> list[Effect]:
 
 def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
     """What follows from an operation that has ended: with a value, or with an error that the caller is told."""
-    connection.running.pop(invoke.request_id, None)
+    connection.finish(invoke)
     errors = invoke.revision["errors"]
     if isinstance(outcome, InputRequired):
         effects = _asked(connection, invoke, outcome)
@@ -53,25 +53,25 @@ def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[E
     else:
         effects = invoke.finish(connection, invoke, outcome)
     if invoke.task is not None:
-        return _settled(invoke, effects)
+        return _settled(connection, invoke, effects)
     return _placed(invoke, effects)
 
 
 def detach(connection: Connection, invoke: Invoke) -> list[Effect]:
     """The response that the call goes on as a task. Raises ProtocolError where there are too many."""
-    invoke.task = connection.tasks.begin(invoke)
-    connection.running.pop(invoke.request_id, None)
+    invoke.task = connection.tasks.begin(connection, invoke)
+    connection.finish(invoke)
     given = connection.give(invoke.request_id, invoke.revision, "task_begun", invoke.task.view())
     placed, invoke.batch = _placed(invoke, given), None
     return placed
 
 
-def _settled(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
+def _settled(connection: Connection, invoke: Invoke, effects: list[Effect]) -> list[Effect]:
     """``effects`` without the response, which is what has become of the task."""
     kept: list[Effect] = []
     for effect in effects:
         if isinstance(effect, Send):
-            invoke.task.settle(message.decode(effect.message))
+            connection.tasks.settle(invoke.task, message.decode(effect.message))
         else:
             kept.append(effect)
     return kept
@@ -90,13 +90,13 @@ def fail(connection: Connection, invoke: Invoke, error: Exception) -> list[Effec
     """What follows from an operation whose outcome cannot be sent, because of ``error``."""
     ref = connection.reference()
     refused = connection.refuse(invoke.request_id, ProtocolError("internal_error", ref=ref), invoke.revision)
-    effects = _settled(invoke, refused) if invoke.task is not None else _placed(invoke, refused)
+    effects = _settled(connection, invoke, refused) if invoke.task is not None else _placed(invoke, refused)
     return [Fault(error, invoke.request_id, ref), *effects]
 
 
 def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
     """What follows from an operation that was stopped: no response, and a batch does not wait for one."""
-    connection.running.pop(invoke.request_id, None)
+    connection.finish(invoke)
     if invoke.task is not None:
         invoke.task.cancel()
     if (batch := invoke.batch) is None:

@@ -6,7 +6,7 @@ Specification: Basic / Utilities / Progress; Server Features / Utilities / Loggi
 
 from __future__ import annotations
 
-from tmkb.engine import message, shape, validation
+from tmkb.engine import budget, message, shape, validation
 from tmkb.engine.effects import Resume, Send
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.operation import Question
@@ -25,10 +25,17 @@ if TYPE_CHECKING:
 
 
 def start(connection: Connection, invoke: Invoke) -> None:
-    """From now on ``invoke`` can be cancelled. Raises ProtocolError where too many run already."""
+    """Count ``invoke`` as running, so that it can be cancelled.
+
+    Raises:
+        ProtocolError: if too many run already, or their params take too much memory.
+    """
     limit = connection.spec["server"]["limits"]["running"]
     if len(connection.running) >= limit:
         raise ProtocolError("too_many_running", limit=limit)
+    size = budget.footprint([invoke.request_id, invoke.params])
+    connection.budget.hold(size)
+    invoke.held = size
     connection.running[invoke.request_id] = invoke
 
 

@@ -168,14 +168,21 @@ class Limits(TypedDict):
     violations_counted: int
     backlog_bytes: int
     running: int
+    subscriptions: int
+    uri_bytes: int
+    session_bytes: int
+    principal_bytes: int
     answer_seconds: float
     tasks: int
+    principal_tasks: int
     task_seconds: float
     poll_milliseconds: int
     page_size: NotRequired[int]
     sessions: int
+    principal_sessions: int
     session_seconds: float
     streams: int
+    principal_streams: int
     stream_bytes: int
     quiet_seconds: float
     retry_milliseconds: int

@@ -30,7 +30,11 @@ class Guard:
         self.tokens = [token.lower().encode("ascii") for token in tokens]
 
     def admit(self, headers: Mapping[str, str]) -> str:
-        """Whose request it is: what its token is known by, or nothing. Raises ProtocolError where it may not enter."""
+        """Return the principal of a request: the digest of its token, or an empty text if the server has no tokens.
+
+        Raises:
+            ProtocolError: if the host, the origin or the token is not permitted.
+        """
         host = headers.get("host", "")
         if _name(host) not in self.hosts:
             raise ProtocolError("foreign_host", host=host)

@@ -7,9 +7,11 @@ Specification: Basic / Transports / Streamable HTTP.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from tmkb.engine import message, negotiation, refusal
@@ -26,6 +28,7 @@ from tmkb.values import JsonValue
 PATH = "/mcp"
 HEALTH = "/healthz"
 _KEPT = 32  # streams of a session that can be gone on with
+_EVENT = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # the id of an event: its stream and its count
 
 
 class Call(NamedTuple):
@@ -38,16 +41,15 @@ class Call(NamedTuple):
 
 
 class Session:
-    """A client that has shaken hands: its connection, whose it is, and its streams by their numbers.
+    """A client that has shaken hands: its connection, and its streams by their numbers.
 
     The stream 0 is for what belongs to no request.
     """
 
-    def __init__(self, connection: Connection, owner: str, most: int) -> None:
+    def __init__(self, connection: Connection, most: int) -> None:
         assert connection.negotiated is not None
         self.id = secrets.token_urlsafe(24)
         self.connection = connection
-        self.owner = owner
         self.rules = connection.negotiated["http"]
         self.most = most
         self.seen = time.monotonic()
@@ -59,8 +61,9 @@ class Session:
         """A new stream. Of those that have ended only the newest are kept."""
         ended = [number for number, stream in self.streams.items() if stream.ended]
         for number in ended[: max(0, len(self.streams) - _KEPT)]:
-            del self.streams[number]
-        stream = Stream(self.next, self.rules.get("resumes", False), self.rules.get("primes", False), self.most)
+            self.streams.pop(number).clear()
+        resumes, primes = self.rules.get("resumes", False), self.rules.get("primes", False)
+        stream = Stream(self.next, resumes, primes, self.most, self.connection.budget)
         self.streams[self.next] = stream
         self.next += 1
         return stream
@@ -147,62 +150,72 @@ class Endpoint:
         if call.path == HEALTH and call.verb in ("GET", "HEAD"):
             answer.complete(200, {"content-type": "text/plain"}, b"ok\n" if call.verb == "GET" else b"")
             return
-        owner = self.guard.admit(call.headers)
+        principal = self.guard.admit(call.headers)
         if call.path != PATH:
             raise ProtocolError("no_such_path", path=call.path, endpoint=PATH)
         if call.verb == "POST":
-            self._post(call, owner, answer)
-        elif call.verb in ("GET", "DELETE") and (session := self._session(call, owner)) is not None:
+            self._post(call, principal, answer)
+        elif call.verb in ("GET", "DELETE") and (session := self._session(call, principal)) is not None:
             self._listen(call, session, answer) if call.verb == "GET" else self._delete(session, answer)
         else:
             raise ProtocolError("no_such_verb", verb=call.verb, permitted="POST")
 
-    def _post(self, call: Call, owner: str, answer: Answer) -> None:
+    def _post(self, call: Call, principal: str, answer: Answer) -> None:
         _acceptable(call.headers)
         if call.body is None:
             raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
-        session = self._session(call, owner)
+        session = self._session(call, principal)
         try:
             value = message.decode(call.body)
         except ProtocolError as error:
             self._refuse(answer, error, session)
             return
         if negotiation.describes_itself(self.runtime.spec, value, call.headers):
-            self._alone(self.runtime.connect(call.headers), value, answer)
+            self._alone(self.runtime.connect(call.headers, principal), value, answer)
         elif session is not None:
             self._continue(session, value, answer)
         else:
-            self._begin(value, owner, answer)
+            self._begin(value, principal, answer)
 
     def _alone(self, connection: Connection, value: JsonValue, answer: Answer) -> None:
         """A request that describes itself; with its response the connection ends."""
-        stream = Stream(0, False, False, self.limits["stream_bytes"])
+        stream = Stream(0, False, False, self.limits["stream_bytes"], connection.budget)
         stream.attach(answer)
         self.open[stream] = connection
         self._exchange(connection, value, stream)
         if stream not in self.keys:
             self._close(stream)
-        elif self._crowded(connection):
+        elif (limit := self._exceeded(connection)) is not None:
             self._close(stream)
-            raise ProtocolError("too_many_streams", limit=self.limits["streams"])
+            raise ProtocolError("too_many_streams", limit=limit)
 
-    def _crowded(self, connection: Connection) -> bool:
-        """Whether there are too many streams; those that listen do not take the place of those that are worked on."""
+    def _exceeded(self, connection: Connection) -> int | None:
+        """Return the limit on streams that ``connection`` exceeds, of its principal or of all, or None.
+
+        Streams that listen do not take the place of those that wait for an answer.
+        """
         listens = bool(connection.listening)
-        return sum(bool(each.listening) == listens for each in self.open.values()) > self.limits["streams"]
+        same = [each.principal for each in self.open.values() if bool(each.listening) == listens]
+        if same.count(connection.principal) > self.limits["principal_streams"]:
+            return self.limits["principal_streams"]
+        return self.limits["streams"] if len(same) > self.limits["streams"] else None
 
-    def _begin(self, value: JsonValue, owner: str, answer: Answer) -> None:
+    def _begin(self, value: JsonValue, principal: str, answer: Answer) -> None:
         """A client without a session: it shakes hands, or is told that it has to."""
-        connection = self.runtime.connect()
-        stream = Stream(0, False, False, self.limits["stream_bytes"])
+        connection = self.runtime.connect(principal=principal)
+        stream = Stream(0, False, False, self.limits["stream_bytes"], connection.budget)
         stream.attach(answer)
         self._exchange(connection, value, stream)
         if connection.negotiated is None or "session" not in connection.negotiated["http"]:
             self._settle(stream)
             self.runtime.abandon(connection)
             return
-        self._make_room()
-        session = Session(connection, owner, self.limits["stream_bytes"])
+        try:
+            self._make_room(principal)
+        except ProtocolError:
+            self.runtime.abandon(connection)
+            raise
+        session = Session(connection, self.limits["stream_bytes"])
         self.sessions[session.id] = self.talking[connection] = session
         answer.headers[session.rules["session"].lower()] = session.id
 
@@ -236,7 +249,9 @@ class Endpoint:
                     stream.end()
                     self._settle(stream)
             elif each.answers and (stream := stream or current) is not None:
-                stream.respond(each.message, _status(each))
+                keys = self.keys.get(stream)
+                instead = partial(_stand_in, each.message, each.connection, keys) if keys else None
+                stream.respond(each.message, _status(each), instead)
                 self._settle(stream)
                 if stream in self.open and stream is not current:
                     self._close(stream)
@@ -265,24 +280,28 @@ class Endpoint:
             answer.begin_stream()
             session.general.attach(answer)
             return
-        number, _, count = event.partition("-")
-        stream = session.streams.get(int(number)) if number.isdecimal() else None
-        if stream is None or not count.isdecimal():
+        found = _EVENT.fullmatch(event)
+        stream = session.streams.get(int(found[1])) if found is not None else None
+        if found is None or stream is None or stream.lacks(int(found[2])):
             raise ProtocolError("no_such_event", event=event)
-        stream.attach(answer, int(count))
+        stream.attach(answer, int(found[2]))
 
     def _delete(self, session: Session, answer: Answer) -> None:
         self._drop(session)
         answer.complete(204)
 
-    def _session(self, call: Call, owner: str) -> Session | None:
-        """The session that ``call`` names; None where it names none. Raises ProtocolError where that is not there."""
+    def _session(self, call: Call, principal: str) -> Session | None:
+        """Return the session that ``call`` names; None if it names none.
+
+        Raises:
+            ProtocolError: if ``principal`` has no such session, whether or not another principal has.
+        """
         id_ = next((call.headers[name] for name in self.named_by if name in call.headers), None)
         if id_ is None:
             return None
         self._expire()
         session = self.sessions.get(id_)
-        if session is None or session.owner != owner:
+        if session is None or session.connection.principal != principal:
             raise ProtocolError("no_such_session")
         session.seen = time.monotonic()
         self._check_version(session, call.headers)
@@ -300,11 +319,27 @@ class Endpoint:
         for session in [session for session in self.sessions.values() if session.seen < oldest and session.idle]:
             self._drop(session)
 
-    def _make_room(self) -> None:
-        """Where there are too many sessions, the one that has been idle for longest goes."""
+    def _make_room(self, principal: str) -> None:
+        """End sessions of ``principal``, the longest idle first, until it may have another one.
+
+        Idle sessions are also ended while they hold more than half of the principal's budget, so that others can work.
+        Sessions of other principals stay.
+
+        Raises:
+            ProtocolError: if there are too many sessions, none of them of ``principal``.
+        """
         self._expire()
-        while len(self.sessions) >= self.limits["sessions"]:
-            self._drop(min(self.sessions.values(), key=lambda session: (not session.idle, session.seen)))
+        most = self.runtime.budget(principal).limit
+        while True:
+            own = [session for session in self.sessions.values() if session.connection.principal == principal]
+            full = len(self.sessions) >= self.limits["sessions"] or len(own) >= self.limits["principal_sessions"]
+            oldest = min(own, key=lambda session: (not session.idle, session.seen), default=None)
+            if full and oldest is None:
+                raise ProtocolError("too_many_sessions", limit=self.limits["sessions"])
+            held = sum(session.connection.budget.held for session in own if session.idle)
+            if oldest is None or not (full or held * 2 > most):
+                return
+            self._drop(oldest)
 
     def _drop(self, session: Session) -> None:
         del self.sessions[session.id], self.talking[session.connection]
@@ -326,6 +361,15 @@ class Endpoint:
             headers["allow"] = str(error.fields["permitted"])
         body = message.error_response(None, refusal.wire_error(refusal.failure(error, errors)), omit_id)
         answer.complete(errors[error.error].get("status", 400), headers, body)
+
+
+def _stand_in(response: bytes, connection: Connection, keys: list[tuple[Connection, Id]]) -> bytes:
+    """Make the response, or the batch of them, that is kept in place of one that is too large to keep."""
+    limits = connection.spec["server"]["limits"]
+    error = ProtocolError("response_not_kept", size=len(response), limit=limits["stream_bytes"])
+    wire = refusal.wire_error(refusal.failure(error, connection.revision["errors"]))
+    responses = [message.error_response(id_, wire, False) for _, id_ in keys]
+    return message.batch(responses) if response.startswith(b"[") else responses[0]
 
 
 def _ids(value: JsonValue) -> list[Id]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 
+from tmkb.engine.budget import Budget, Entry
+
 JSON = {"content-type": "application/json"}
+_OVERHEAD = 512  # bytes of memory that an event takes beside its text
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
@@ -73,13 +76,16 @@ class Stream:
     ``number`` and a count make the ids of events, where the client's revision knows them.
     """
 
-    def __init__(self, number: int, resumes: bool, primes: bool, most: int) -> None:
+    def __init__(self, number: int, resumes: bool, primes: bool, most: int, budget: Budget) -> None:
+        """Keep at most ``most`` bytes of events, and what ``budget`` has room for."""
         self.number = number
         self.resumes = resumes
         self.primes = resumes and primes
-        self.most = most  # bytes that are kept
-        self.kept: deque[tuple[int, bytes]] = deque()
+        self.most = most
+        self.budget = budget
+        self.kept: deque[tuple[int, bytes, Entry]] = deque()
         self.size = 0
+        self.forgotten = 0  # the count of the newest event that is kept no more
         self.last = 0  # the count of the newest event
         self.handed = 0  # of the newest that a response has
         self.ended = False
@@ -93,9 +99,11 @@ class Stream:
         if after is not None or self.kept:
             self._begin(answer)
         start = self.handed if after is None else after
-        for count, event in [*self.kept]:
+        for count, event, _ in [*self.kept]:
             if count > start:
                 self._hand(answer, count, event)
+        if not self.resumes:
+            self.clear()
         if self.ended:
             answer.end()
 
@@ -103,27 +111,36 @@ class Stream:
         """The response has gone."""
         self.answer = None
 
-    def add(self, message: bytes) -> None:
-        """One more event."""
+    def lacks(self, count: int) -> bool:
+        """Whether the stream has ended, and its last event came after the event ``count`` and is kept no more."""
+        return self.ended and self.forgotten == self.last > count
+
+    def clear(self) -> None:
+        """Keep no event any more."""
+        while self.kept:
+            self._drop_oldest()
+
+    def add(self, message: bytes, instead: Callable[[], bytes] | None = None) -> None:
+        """Add an event, and keep it where a client may ask for it later.
+
+        Args:
+            instead: makes the message that is kept in place of one that is too large to keep.
+        """
         self.last += 1
         event = self._event(message)
-        self.kept.append((self.last, event))
-        self.size += len(event)
-        while self.size > self.most and len(self.kept) > 1:
-            self.size -= len(self.kept.popleft()[1])
+        if self.resumes or self.answer is None:
+            too_large = len(event) > self.most or len(event) + _OVERHEAD > self.budget.most
+            self._keep(self._event(instead()) if too_large and instead is not None else event)
         if self.answer is not None:
             self._begin(self.answer)
             self._hand(self.answer, self.last, event)
-        if not self.resumes and self.answer is not None:
-            self.kept.clear()
-            self.size = 0
 
-    def respond(self, message: bytes, status: int) -> None:
-        """The last message; where nothing came before it, it is the whole response."""
+    def respond(self, message: bytes, status: int, instead: Callable[[], bytes] | None = None) -> None:
+        """Send the last message; where nothing came before it, it is the whole response. ``instead``: see `add`."""
         if self.answer is not None and not self.answer.begun:
             self.answer.complete(status, JSON, message)
         else:
-            self.add(message)
+            self.add(message, instead)
         self.end()
 
     def release(self, milliseconds: int) -> None:
@@ -154,6 +171,22 @@ class Stream:
         if self.primes and not self.last:
             self.last = self.handed = 1
             answer.put(self._event(b""))
+
+    def _keep(self, event: bytes) -> None:
+        entry = Entry(len(event) + _OVERHEAD, self._forget_oldest)
+        self.kept.append((self.last, event, entry))
+        self.size += len(event)
+        self.budget.keep(entry)
+        while self.size > self.most:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        self.budget.discard(self.kept[0][2])
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        self.forgotten, event, _ = self.kept.popleft()
+        self.size -= len(event)
 
     def _hand(self, answer: Answer, count: int, event: bytes) -> None:
         self.handed = count

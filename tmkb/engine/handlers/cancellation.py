@@ -18,7 +18,9 @@ def cancel(connection: Connection, revision: Revision, notification: Notificatio
     if not isinstance(request_id, str | int) or isinstance(request_id, bool):
         return []
     if request_id in connection.listening:
-        del connection.listening[request_id]
+        from tmkb.engine.handlers import subscriptions
+
+        subscriptions.forget(connection, request_id)
         return [connection.note("cancelled", request_id)]
     if request_id not in connection.running:
         return []

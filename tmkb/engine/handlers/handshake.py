@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb.engine import negotiation
+from tmkb.engine import budget, negotiation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 
 
 def initialize(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Say who we are and which revision it will be; from here on that revision governs the connection."""
+    """Answer with the server's identity and the revision that governs the connection from now on.
+
+    Raises:
+        ProtocolError: if the client's capabilities take more memory than a session may.
+    """
     server = connection.spec["server"]
     result = {**server, "protocolVersion": revision["revision"], "serverInfo": server}
     declared = request.params.get("capabilities", {})
+    connection.budget.hold(budget.footprint(declared))
     connection.capabilities = declared if isinstance(declared, dict) else {}
     connection.negotiated = revision
     connection.promised = server["capabilities"]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from tmkb.engine.handlers import listing
+from tmkb.engine import budget
+from tmkb.engine.handlers import listing, subscriptions
 from tmkb.engine.handlers.prompts import refuse
 from tmkb.errors import ProtocolError
 
@@ -53,15 +54,26 @@ def read_resource(connection: Connection, revision: Revision, request: Request) 
 
 
 def subscribe(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """From now on tell the client when the resource changes."""
+    """Notify the client from now on when the resource changes.
+
+    Raises:
+        ProtocolError: if there is no such resource, its URI is too long, or there are too many subscriptions.
+    """
     _found(connection, request)
-    connection.subscribed.add(str(request.params["uri"]))
+    uri = str(request.params["uri"])
+    if uri not in connection.subscribed:
+        subscriptions.admit(connection, [uri])
+        connection.budget.hold(budget.footprint(uri))
+        connection.subscribed.add(uri)
     return connection.give(request.id, revision, "empty_result", {})
 
 
 def unsubscribe(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """No longer."""
-    connection.subscribed.discard(str(request.params["uri"]))
+    """Stop these notifications."""
+    uri = str(request.params["uri"])
+    if uri in connection.subscribed:
+        connection.subscribed.remove(uri)
+        connection.budget.release(budget.footprint(uri))
     return connection.give(request.id, revision, "empty_result", {})
 
 

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 def get_task(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """How far it is."""
-    return connection.give(request.id, revision, "task", connection.tasks.get(str(request.params["taskId"])).view())
+    task = connection.tasks.get(connection, str(request.params["taskId"]))
+    return connection.give(request.id, revision, "task", task.view())
 
 
 def update_task(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """Answers to what it asks; others are ignored. Raises ProtocolError where one is none."""
-    task = connection.tasks.get(str(request.params["taskId"]))
+    task = connection.tasks.get(connection, str(request.params["taskId"]))
     given: Any = request.params["inputResponses"]
     answers = {key: given[key] for key in task.questions if key in given}
     for key, answer in answers.items():
@@ -36,6 +37,6 @@ def update_task(connection: Connection, revision: Revision, request: Request) ->
 
 def cancel_task(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """Stop it, unless it is over."""
-    task = connection.tasks.get(str(request.params["taskId"]))
+    task = connection.tasks.get(connection, str(request.params["taskId"]))
     stopped: list[Effect] = [] if task.over else [Cancel(task.invoke)]
     return [*stopped, *connection.give(request.id, revision, "task_noted", {})]
