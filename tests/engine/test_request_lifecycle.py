@@ -352,9 +352,6 @@ def summary(message):
     return "result", message["id"], result["content"][0]["text"] if "content" in result else ""
 
 
-TestHandshake = Handshake.TestCase
-TestStateless = Stateless.TestCase
-for case in (TestHandshake, TestStateless):
-    case.settings = settings(
-        max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[*HealthCheck]
-    )
+OPTIONS = settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[*HealthCheck])
+TestHandshake, TestStateless = Handshake.TestCase, Stateless.TestCase
+TestHandshake.settings = TestStateless.settings = OPTIONS

@@ -136,13 +136,14 @@ class Cancel:
 
 
 class Resume:
-    """Go on with the operation that waits for an answer: here is the one of that key, or why there is none."""
+    """Deliver the answer to ``question``, which ``invoke`` asked under ``key``, or the reason why there is none."""
 
-    __slots__ = ("answer", "invoke", "key")
+    __slots__ = ("answer", "invoke", "key", "question")
 
-    def __init__(self, invoke: Invoke, key: str, answer: JsonObject | ToolError) -> None:
+    def __init__(self, invoke: Invoke, key: str, question: Question, answer: JsonObject | ToolError) -> None:
         self.invoke = invoke
         self.key = key
+        self.question = question
         self.answer = answer
 
 
@@ -192,12 +193,17 @@ class Counted:
 class Batch:
     """The answer to an array of messages: responses in the order of their requests, sent when the last is there."""
 
-    __slots__ = ("about", "responses", "running")
+    __slots__ = ("ids", "responses", "running")
 
-    def __init__(self, about: Id | None = None) -> None:
-        self.about = about  # one of the requests
+    def __init__(self) -> None:
+        self.ids: list[Id] = []  # of its requests, in use until the batch is answered
         self.responses: list[bytes | None] = []
         self.running: set[int] = set()  # places whose response is not there yet
+
+    @property
+    def about(self) -> Id | None:
+        """The id of one of its requests; None if it has none."""
+        return self.ids[0] if self.ids else None
 
     def add(self, response: bytes) -> None:
         """The next response, known at once."""

@@ -20,6 +20,5 @@ def cancel(connection: Connection, revision: Revision, notification: Notificatio
     if request_id in connection.listening:
         del connection.listening[request_id]
         return [connection.note("cancelled", request_id)]
-    if request_id not in connection.running:
-        return []
-    return [connection.note("cancelled", request_id), Cancel(connection.running[request_id])]
+    invoke = connection.in_flight.get(request_id)
+    return [] if invoke is None else [connection.note("cancelled", request_id), Cancel(invoke)]

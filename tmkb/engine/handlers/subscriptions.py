@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 def listen(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
     """From now on tell of what is asked for and can be told, until the client cancels; begin by saying what.
 
-    Raises ProtocolError where the client listens under this id already, or too often.
+    Raises ProtocolError where the client listens too often.
     """
-    if request.id in connection.listening:
-        raise ProtocolError("id_in_use")
     limit = connection.spec["server"]["limits"]["streams"]
     if len(connection.listening) >= limit:
         raise ProtocolError("too_many_streams", limit=limit)
