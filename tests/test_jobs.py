@@ -246,6 +246,8 @@ def asks_twice(then):
             yield Ask({"llm": Question("sampling/createMessage", {})}, declared_only=True)
         elif then == "fail":
             raise
+        elif then == "pause":
+            yield Pause(0)
     return "done"
 
 
@@ -272,12 +274,12 @@ def test_a_late_question_is_withdrawn_when_the_operation_fails_of_it(peer):
 
 
 def test_answers_in_one_batch_of_which_the_first_ends_the_waiting(peer):
-    client = peer(lambda: asks_twice("return"), {"roots": {}}, revision="2025-03-26")
+    client = peer(lambda: asks_twice("pause"), {"roots": {}}, revision="2025-03-26")
     client.send(CALL)
     refused = {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "No"}}
     said = client.send([refused, {"jsonrpc": "2.0", "id": 2, "result": {"roots": []}}])
 
-    assert texts(said) == ["done"]
+    assert texts(said + client.finish()) == ["done"]
 
 
 def test_what_was_said_is_sent_although_an_unknown_answer_came_with_the_call(peer):

@@ -339,7 +339,9 @@ def summary(message):
         return "acknowledged", next(iter(params["_meta"].values()))
     if "error" in message:
         error = message["error"]
-        found = [name for name, (code, text) in ERRORS.items() if code == error["code"] and error["message"].startswith(text)]
+        found = [
+            name for name, (code, text) in ERRORS.items() if code == error["code"] and error["message"].startswith(text)
+        ]
         return "error", message["id"], found[0] if found else error["message"]
     result = message["result"]
     if result.get("resultType") == "task":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """One peer: its lifecycle state and, once negotiated, its revision. Costs nothing to make."""
+    """One peer: its lifecycle state and, once negotiated, its revision. Reads no revision but the preferred one."""
 
     __slots__ = (
         "asked",
