@@ -34,6 +34,8 @@ class Model:
     def receive(self, elements, batch=None):
         """Handle messages that come together: a single one, or all of a batch."""
         actions = [self.read(batch, *element) for element in elements]
+        for id_ in batch.ids if batch else ():
+            self.in_flight.setdefault(id_, None)
         for action in filter(None, actions):
             action()
         if batch:
@@ -52,7 +54,6 @@ class Model:
             return self.respond(place, ("error", id_, "id_in_use"))
         if batch:
             batch.ids.append(id_)
-            self.in_flight[id_] = None
         if method == "call":
             call = self.in_flight[id_] = Call(id_, rest[0], place, self.version)
             return lambda: self.begin(call, *rest[1:])
@@ -71,7 +72,7 @@ class Model:
         call, key = self.questions.pop(question, (None, None))
         return lambda: call in self.calls and call.open.get(key) == question and self.answer(call, key, outcome)
 
-    def begin(self, call, follows=False, answers=None, valid=True):
+    def begin(self, call, follows=False, answers=None, valid=True):  # noqa: PLR0911, PLR0912
         if follows and call.kind != "instant":
             self.forget_tasks()
             over = [task for task in self.tasks if task not in self.calls]

@@ -325,7 +325,7 @@ def responses(given):
     return {key: answered(outcome, "result")["result"] for key, outcome in given.items()}
 
 
-def summary(message):
+def summary(message):  # noqa: PLR0911
     """A message of the server as the model writes it."""
     if isinstance(message, list):
         return ("batch", *map(summary, message))

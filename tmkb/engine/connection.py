@@ -116,7 +116,7 @@ class Connection:
         return declared
 
     def accept(self, request_id: Id, batch: Batch | None = None) -> None:
-        """Check that no other request uses ``request_id``, and reserve it until ``batch`` is answered.
+        """Check that no other request uses ``request_id``; ``batch``: the batch that the request is part of.
 
         Raises:
             ProtocolError: A request of this id has no response yet. Specification: Basic / Messages / Requests.
@@ -124,7 +124,6 @@ class Connection:
         if self.is_in_flight(request_id):
             raise ProtocolError("id_in_use")
         if batch is not None:
-            self.in_flight[request_id] = None
             batch.ids.append(request_id)
 
     def is_in_flight(self, request_id: Id) -> bool:
@@ -132,7 +131,7 @@ class Connection:
         return request_id in self.in_flight or request_id in self.listening
 
     def release(self, invoke: Invoke) -> None:
-        """Free the id of a request that has its response, or that was cancelled; a batch frees its ids when it is sent."""
+        """Free the id of a request that is answered or cancelled; ids of a batch stay in use until it is sent."""
         self.running.discard(invoke)
         if self.in_flight.get(invoke.request_id) is not invoke:
             return

@@ -188,6 +188,8 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         if isinstance(effect, Invoke):
             batch.reserve(effect)
         effects.append(effect)
+    for id_ in batch.ids if batch.running else ():
+        connection.in_flight.setdefault(id_, None)
     return [*effects, *_sent(connection, batch)]
 
 
