@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.process import Server
+from tests.test_stateless import meta
 from tmkb.cli import service
 from tmkb.engine.effects import Send
 from tmkb.errors import ToolError
@@ -30,10 +31,10 @@ class Provider:
 class Peer:
     """A client of a runtime whose every operation is ``act``."""
 
-    def __init__(self, spec, act, quiet, capabilities):
+    def __init__(self, spec, act, quiet, capabilities, revision="2025-11-25"):
         self.runtime = Runtime(spec, lambda name: Provider(act), quiet(spec))
         self.connection = self.runtime.connect()
-        params = {"protocolVersion": "2025-11-25", "capabilities": capabilities}
+        params = {"protocolVersion": revision, "capabilities": capabilities}
         self.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -60,9 +61,9 @@ class Peer:
 def peer(quiet):
     found = service.service("everything")
 
-    def make(act, capabilities=None, **limits):
+    def make(act, capabilities=None, revision="2025-11-25", **limits):
         server = {**found.spec["server"], "limits": {**found.spec["server"]["limits"], **limits}}
-        return Peer({**found.spec, "server": server}, act, quiet, capabilities or {})
+        return Peer({**found.spec, "server": server}, act, quiet, capabilities or {}, revision)
 
     return make
 
@@ -203,6 +204,119 @@ def test_only_so_many_run_at_once(peer):
         "message": "Too many requests at once. Limit: 2",
         "data": {"limit": 2},
     }
+
+
+def test_an_id_that_is_in_use_starts_nothing_and_the_limit_holds(peer):
+    def act():
+        yield Pause(3600)
+
+    client = peer(act, running=2)
+    again = [answer["error"]["message"] for _ in range(5) for answer in client.send(CALL)]
+
+    assert again == ["A request of this id has not been answered yet"] * 4
+    assert len(client.runtime.jobs) == 1
+    assert client.send(CANCEL) == []
+    assert client.runtime.jobs == []
+    assert client.send(CALL) == []  # the id is free again
+
+
+def test_an_id_is_in_use_until_the_batch_is_answered(peer):
+    def act():
+        yield Pause(0)
+        return "done"
+
+    client = peer(act, revision="2025-03-26")
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    began = client.send([ping, json.loads(CALL), {**ping, "id": 7}])
+    between = client.send(ping)
+    (batch,) = client.finish()
+
+    assert began == []
+    assert between[0]["error"]["message"] == "A request of this id has not been answered yet"
+    assert [(each["id"], "error" in each) for each in batch] == [(1, False), (7, False), (7, True)]
+    assert client.send(ping) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+
+
+def asks_twice(then):
+    """An operation that asks two questions and catches the error, if the client answers one of them with one."""
+    try:
+        yield Ask({"first": Question("roots/list"), "second": Question("roots/list")})
+    except ToolError:
+        if then == "ask":
+            yield Ask({"llm": Question("sampling/createMessage", {})}, declared_only=True)
+        elif then == "fail":
+            raise
+        elif then == "pause":
+            yield Pause(0)
+    return "done"
+
+
+@pytest.mark.parametrize("then", ["ask", "fail", "return"])
+def test_a_question_that_nobody_waits_for_is_withdrawn_whatever_the_operation_does_next(peer, then):
+    client = peer(lambda: asks_twice(then), {"roots": {}})
+    client.send(CALL)
+    said = client.send({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "No"}})
+
+    assert said[0] == {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    assert len(texts(said)) == 1
+
+
+def test_a_late_question_is_withdrawn_when_the_operation_fails_of_it(peer):
+    def act():
+        yield Ask({"roots": Question("roots/list")})
+
+    client = peer(act, {"roots": {}}, answer_seconds=0.05)
+    client.send(CALL)
+    said = client.finish()
+
+    assert said[0] == {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    assert texts(said) == ["The client did not answer within 0.05 seconds"]
+
+
+def test_answers_in_one_batch_of_which_the_first_ends_the_waiting(peer):
+    client = peer(lambda: asks_twice("pause"), {"roots": {}}, revision="2025-03-26")
+    client.send(CALL)
+    refused = {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "No"}}
+    said = client.send([refused, {"jsonrpc": "2.0", "id": 2, "result": {"roots": []}}])
+
+    assert texts(said + client.finish()) == ["done"]
+
+
+def test_what_was_said_is_sent_although_an_unknown_answer_came_with_the_call(peer):
+    def act():
+        yield Progress(1)
+        yield Ask({"roots": Question("roots/list")}, declared_only=True)
+        return "done"
+
+    client = peer(act)
+    call = json.loads(CALL)
+    call["params"]["_meta"] |= meta()
+    call["params"]["inputResponses"] = {"unknown": {}}
+    said = client.send(call) + client.finish()
+
+    assert [message["params"]["progress"] for message in said if "method" in message] == [1]
+    assert texts(said) == ["done"]
+
+
+def test_a_notification_that_cannot_be_sent_ends_nothing(peer):
+    def act():
+        yield Notify("notifications/resources/list_changed", {"odd": object()})
+        return "done"
+
+    client = peer(act)
+
+    assert texts(client.send(CALL) + client.finish()) == ["done"]
+
+
+def test_at_the_end_the_rest_of_a_batch_is_answered(peer):
+    def act():
+        yield Ask({"roots": Question("roots/list")})
+
+    client = peer(act, {"roots": {}}, revision="2025-03-26")
+    client.send([json.loads(CALL), {"jsonrpc": "2.0", "id": 8, "method": "ping"}])
+    sent = [json.loads(each.message) for each in client.runtime.end(client.connection) if isinstance(each, Send)]
+
+    assert sent[-1] == [{"jsonrpc": "2.0", "id": 8, "result": {}}]
 
 
 def test_at_the_end_what_waits_for_the_client_is_stopped(peer):

@@ -155,6 +155,21 @@ def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet)
     assert json.loads(sent.message)["result"]["isError"] is True
 
 
+def test_what_cannot_be_prepared_is_logged(spec, tmp_path):
+    def broken(name):
+        raise OSError("gone")
+
+    with open(tmp_path / "log", "w+b") as file:
+        output = log.Log(spec["server"]["log"], fd=file.fileno())
+        Runtime(spec, broken, output).prepare()
+        output.flush()
+        file.seek(0)
+
+        assert file.read().decode() == (
+            "[WARNING] Tool tmkb_query could not be prepared, so its calls will probably fail: OSError: gone\n"
+        )
+
+
 # Log
 
 

@@ -32,12 +32,14 @@ class Job:
         "due",
         "edition",
         "ended",
+        "error",
         "failure",
         "generator",
         "given",
         "held",
         "invoke",
         "outcome",
+        "patience",
         "unused",
         "waiting",
     )
@@ -52,7 +54,8 @@ class Job:
         self.invoke = invoke
         self.generator = generator
         self.due = 0.0
-        self.waiting: set[str] = set()  # keys of questions that have not been answered
+        self.waiting: dict[str, Question] = {}  # by their keys, the questions that have not been answered
+        self.patience: float = 0  # seconds that the client has to answer them
         self.answers: Any = None  # to the questions that were asked last
         self.failure: ToolError | None = None
         self.given: JsonObject = {**earlier, **given}
@@ -60,17 +63,24 @@ class Job:
         self.held: list[Effect] = []  # what may have been said in an earlier round
         self.ended = False
         self.outcome: Outcome = None
+        self.error: Exception | None = None  # that the operation ended with
 
-    def take(self, key: str, answer: JsonObject | ToolError) -> None:
-        """An answer has come, or the reason why there is none, which ends the waiting."""
+    def take(self, key: str, question: Question, answer: JsonObject | ToolError) -> bool:
+        """Take the answer to ``question``, or the reason why there is none; return whether the job can go on.
+
+        An answer that comes when the job no longer waits for it is ignored.
+        """
+        if self.waiting.get(key) is not question:
+            return False
         if isinstance(answer, ToolError):
-            self.failure, self.waiting = answer, set()
+            self.failure, self.waiting = answer, {}
         else:
             self.answers[key] = answer
-            self.waiting.discard(key)
+            del self.waiting[key]
+        return not self.waiting
 
     def step(self) -> list[Effect]:
-        """Run to the next thing it says. Raises what the operation raises."""
+        """Run the operation to its next yield, or to its end, which sets `outcome` or `error`."""
         effects = self._late() if self.waiting else []
         try:
             while True:
@@ -83,16 +93,20 @@ class Job:
                 if done is not None:
                     return [*effects, *done]
         except StopIteration as end:
-            self.ended, self.outcome = True, end.value
-            return [*effects, *self._released()]
+            self.outcome = end.value
+        except Exception as error:
+            self.error = error
+        self.ended = True
+        return [*effects, *self._released()]
 
     def stop(self) -> list[Effect]:
-        """Do not go on. Raises what the operation raises when it is closed."""
+        """Close the operation; an exception that it raises then is in `error`."""
         try:
             self.generator.close()
-        finally:
-            effects = saying.forget(self.connection, self.invoke)
-        return effects
+        except Exception as error:
+            self.error = error
+        self.ended = True
+        return saying.forget(self.connection, self.invoke)
 
     def _resume(self) -> object:
         answers, failure = self.answers, self.failure
@@ -104,8 +118,9 @@ class Job:
         return self.generator.send(answers)
 
     def _late(self) -> list[Effect]:
-        seconds = self.connection.spec["server"]["limits"]["answer_seconds"]
-        self.failure, self.waiting = ToolError("client_silent", seconds=seconds), set()
+        self.failure, self.waiting = ToolError("client_silent", seconds=self.patience), {}
+        if self.invoke.task is not None:
+            self.invoke.task.withdraw()
         return saying.forget(self.connection, self.invoke)
 
     def _said(self, said: object) -> list[Effect] | None:
@@ -151,18 +166,20 @@ class Job:
 
     def _ask(self, said: Ask) -> list[Effect] | None:
         questions = saying.askable(self.connection, self.invoke, said)
-        if self.invoke.task is not None and questions:
-            self.waiting, self.answers = set(questions), {}
-            self.due += self.connection.spec["server"]["limits"]["task_seconds"]
+        if not questions:  # what is held stays so: there is no answer that shows it was sent in an earlier round
+            self.answers = {}
+            return None
+        limits = self.connection.spec["server"]["limits"]
+        if self.invoke.task is not None:
+            self._wait(questions, limits["task_seconds"])
             self.invoke.task.ask(questions)
-            return []
+            return self._released()
         if self.invoke.revision["asks"] == "by_request":
-            self.waiting, self.answers = set(questions), {}
-            self.due += self.connection.spec["server"]["limits"]["answer_seconds"]
+            self._wait(questions, limits["answer_seconds"])
             asked = self._released()
             for key, question in questions.items():
                 asked += saying.ask(self.connection, self.invoke, key, question)
-            return asked if questions else None
+            return asked
         self.unused -= set(questions)
         for key in questions:
             if key in self.given:
@@ -171,6 +188,10 @@ class Job:
             self.held, self.answers = [], {key: self.given[key] for key in questions}
             return None
         return self._end_with(questions)
+
+    def _wait(self, questions: dict[str, Question], seconds: float) -> None:
+        self.waiting, self.answers, self.patience = {**questions}, {}, seconds
+        self.due += seconds
 
     def _end_with(self, questions: dict[str, Question]) -> list[Effect]:
         """The client is asked in the result, and comes back."""

@@ -142,16 +142,17 @@ class Runtime:
         for tool in self.spec["tools"].values():
             try:
                 self.edition.operation(tool)
-            except Exception:  # fails again when it is called, and is told then
-                continue
+            except Exception as error:  # the call will fail as well, and log the traceback
+                named = f"{type(error).__name__}: {error}"
+                self.log.write("not_prepared", tool=tool["name"], error=template.cut(named))
 
     def handle(self, connection: Connection, line: bytes) -> list[Sent]:
         """What is sent because of one line (without its newline), in order; nothing for a notification."""
-        return self._perform(connection, reception.receive(connection, line))
+        return self._received(connection, reception.receive, line)
 
     def handle_value(self, connection: Connection, value: JsonValue) -> list[Sent]:
         """The same for a message, or a batch of them, that has been decoded."""
-        return self._perform(connection, reception.take(connection, value))
+        return self._received(connection, reception.take, value)
 
     def handle_too_large(self, connection: Connection) -> list[Sent]:
         """What is sent because of a line that is longer than the server reads."""
@@ -164,50 +165,87 @@ class Runtime:
     def work(self) -> list[Sent]:
         """Go on with every operation whose time has come, by one step each; what is sent, to whomever."""
         now = time.monotonic()
-        due = [job for job in self.jobs if job.due <= now]
-        return [sent for job in due for sent in self._perform(job.connection, self._step(job))]
+        sent: list[Sent] = []
+        for job in [job for job in self.jobs if job.due <= now]:
+            try:
+                effects = self._step(job)
+            except Exception as error:
+                sent += self._failed(job.connection, job.invoke, error)
+            else:
+                sent += self._perform(job.connection, effects)
+        return sent
 
     def end(self, connection: Connection) -> list[Sent]:
-        """The peer has closed its side: what waits for its answer is stopped, the rest may go on; what is sent last."""
+        """The peer has closed its side: stop what waits for its answer; return what is sent last."""
         connection.end()
-        for job in [job for job in self.jobs if job.connection is connection and job.waiting]:
-            self._stop(job)
-        if not connection.listening:
-            return []
-        from tmkb.engine.handlers import subscriptions
+        sent = self._stopped([job for job in self.jobs if job.connection is connection and job.waiting])
+        if connection.listening:
+            from tmkb.engine.handlers import subscriptions
 
-        return self._perform(connection, subscriptions.conclude(connection))
+            sent += self._perform(connection, subscriptions.conclude(connection))
+        return sent
 
     def abandon(self, connection: Connection) -> None:
         """The peer has gone: stop whatever still runs for it and is no task."""
-        for job in [job for job in self.jobs if job.connection is connection and job.invoke.task is None]:
-            self._stop(job)
+        self._stopped([job for job in self.jobs if job.connection is connection and job.invoke.task is None])
         self.connections.discard(connection)
         connection.budget.close()
 
-    def stop(self) -> None:
-        """Stop whatever still runs."""
-        for job in [*self.jobs]:
-            self._stop(job)
+    def stop(self) -> list[Sent]:
+        """Stop all operations; return what is sent because of that, such as the rest of a batch."""
+        return self._stopped([*self.jobs])
+
+    def _stopped(self, jobs: list[Job]) -> list[Sent]:
+        return [sent for job in jobs for sent in self._perform(job.connection, self._stop(job))]
+
+    def _received(
+        self, connection: Connection, receive: Callable[[Connection, Any], list[Effect]], given: bytes | JsonValue
+    ) -> list[Sent]:
+        """Return what is sent because of what ``receive`` reads. No exception passes here: see `_perform`."""
+        try:
+            effects = receive(connection, given)
+        except Exception as error:
+            effects = reception.broken(connection, given, error)
+        return self._perform(connection, effects)
 
     def _perform(self, connection: Connection, effects: Iterable[Effect]) -> list[Sent]:
+        """Carry out ``effects`` and return what is sent.
+
+        An exception ends one effect, neither the others nor the process: it is logged, and the request whose operation
+        the effect concerns is answered with an internal error.
+        """
         sent: list[Sent] = []
         for effect in effects:
-            if isinstance(effect, Send):
-                effect.connection = connection
-                sent.append(effect)
-                self._trace_out(effect.message)
-            elif isinstance(effect, Log):
-                self.log.write(effect.line, effect.request_id, **effect.fields)
-            elif isinstance(effect, Invoke):
-                sent += self._perform(connection, self._begin(connection, effect))
-            elif isinstance(effect, Trace):
-                self._trace(effect.kind, effect.request_id, _shortened(effect.value))
-            elif isinstance(effect, Fault):
-                self._fault(effect)
-            else:
-                sent += self._moved(connection, effect)
+            try:
+                if isinstance(effect, Send):
+                    effect.connection = connection
+                    sent.append(effect)
+                    self._trace_out(effect.message)
+                elif isinstance(effect, Log):
+                    self.log.write(effect.line, effect.request_id, **effect.fields)
+                elif isinstance(effect, Invoke):
+                    sent += self._perform(connection, self._begin(connection, effect))
+                elif isinstance(effect, Trace):
+                    self._trace(effect.kind, effect.request_id, _shortened(effect.value))
+                elif isinstance(effect, Fault):
+                    self._fault(effect)
+                else:
+                    sent += self._moved(connection, effect)
+            except Exception as error:
+                invoke = effect if isinstance(effect, Invoke) else getattr(effect, "invoke", None)
+                sent += self._failed(connection, invoke, error)
         return sent
+
+    def _failed(self, connection: Connection, invoke: Invoke | None, error: Exception) -> list[Sent]:
+        """Log an exception of ours, and end the operation of ``invoke``, where there is one, with an internal error."""
+        if invoke is None:
+            self._fault(Fault(error, None, next(self.references)))
+            return []
+        for job in [job for job in self.jobs if job.invoke is invoke]:
+            self.jobs.remove(job)
+            connection = job.connection
+        self.begun.pop(invoke, None)
+        return self._perform(connection, reception.fail(connection, invoke, error))
 
     def _moved(
         self, connection: Connection, effect: Release | Drop | Announce | Cancel | Resume | Counted
@@ -261,8 +299,7 @@ class Runtime:
         """Stop an operation, or go on with one that has waited for an answer."""
         if isinstance(effect, Cancel):
             return self._stop(job)
-        job.take(effect.key, effect.answer)
-        return [] if job.waiting else self._step(job)
+        return self._step(job) if job.take(effect.key, effect.question, effect.answer) else []
 
     def _step(self, job: Job) -> list[Effect]:
         """What an operation says next, or its outcome at its end."""
@@ -281,17 +318,14 @@ class Runtime:
             connection.adopt(now)
 
     def _next(self, job: Job) -> list[Effect]:
-        try:
-            effects = job.step()
-        except Exception as error:
-            self.jobs.remove(job)
-            return self._completed(job.connection, job.invoke, self._told(job.invoke, error))
+        effects = job.step()
         if not job.ended:
             return effects
         self.jobs.remove(job)
-        if isinstance(job.outcome, InputRequired):
-            job.outcome.state = self._sealed(job, job.outcome.answers)
-        return [*effects, *self._completed(job.connection, job.invoke, job.outcome)]
+        outcome = job.outcome if job.error is None else self._told(job.invoke, job.error)
+        if isinstance(outcome, InputRequired):
+            outcome.state = self._sealed(job, outcome.answers)
+        return [*effects, *self._completed(job.connection, job.invoke, outcome)]
 
     def _answered(self, connection: Connection, invoke: Invoke) -> JsonObject:
         """What the client says it was asked and answered before. Raises ProtocolError where we did not say so."""
@@ -321,10 +355,9 @@ class Runtime:
     def _closed(self, job: Job) -> list[Effect]:
         self.jobs.remove(job)
         self.begun.pop(job.invoke, None)
-        try:
-            effects = job.stop()
-        except Exception as error:  # a generator that goes on when it is closed
-            effects = [Fault(error, job.invoke.request_id, next(self.references))]
+        effects = job.stop()
+        if job.error is not None:  # a generator that goes on when it is closed
+            effects.append(Fault(job.error, job.invoke.request_id, next(self.references)))
         return [*effects, *reception.cancel(job.connection, job.invoke)]
 
     def _completed(self, connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:

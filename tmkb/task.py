@@ -65,8 +65,14 @@ class Task:
         if not self.questions:
             self._become(WORKING)
 
+    def withdraw(self) -> None:
+        """Drop the questions, because they were not answered in time: the operation goes on without answers."""
+        self.questions = {}
+        self._become(WORKING)
+
     def settle(self, response: Any) -> None:
         """Take what would have been the response to its request as its outcome."""
+        self.questions = {}
         kind = "result" if "result" in response else "error"
         self.outcome = {kind: response[kind]}
         self._end(COMPLETED if kind == "result" else FAILED)

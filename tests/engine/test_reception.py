@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.engine import message, reception
-from tmkb.engine.effects import Batch, Invoke, Send
+from tmkb.engine import dispatch, message, reception
+from tmkb.engine.effects import Batch, Fault, Invoke, Send
 from tmkb.errors import ToolError
 from tmkb.operation import Result
 from tmkb.runtime import Runtime
@@ -148,7 +148,7 @@ def batches(found, quiet):
         (sent,) = runtime.handle(connection, line)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert connection.running == {}
+        assert not connection.running and not connection.in_flight
         responses = json.loads(sent.message)
         assert [response["id"] for response in responses] == list(range(times))
         return len(sent.message), [each["error"] for each in responses if "error" in each], peak
@@ -286,3 +286,41 @@ def test_a_fault_of_ours_is_an_internal_error(runtime, monkeypatch):
         "id": 9,
         "error": {"code": -32603, "message": "Internal error"},
     }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    ],
+    ids=["notification", "response"],
+)
+def test_a_fault_of_ours_is_no_answer_to_what_is_no_request(runtime, monkeypatch, line):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    connection = opened(runtime)
+    monkeypatch.setitem(dispatch._FOUND, "cancel", broken)
+    monkeypatch.setattr(reception, "_answered", broken)
+    effects = reception.receive(connection, line)
+
+    assert [type(effect) for effect in effects] == [Fault]
+    assert runtime.handle(connection, line) == []
+
+
+def test_whatever_breaks_requests_are_answered_and_nothing_else(runtime, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    connection = opened(runtime)
+    monkeypatch.setattr(reception, "_one", broken)
+    ping = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+
+    def answers(value):
+        return [json.loads(sent.message) for sent in runtime.handle(connection, json.dumps(value).encode())]
+
+    failed = {"jsonrpc": "2.0", "id": 9, "error": {"code": -32603, "message": "Internal error"}}
+    assert answers(ping) == [failed]
+    assert answers([ping, INITIALIZED]) == [[failed]]
+    assert answers(INITIALIZED) == answers({"jsonrpc": "2.0", "id": 9, "result": {}}) == []

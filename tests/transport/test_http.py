@@ -244,6 +244,33 @@ def test_an_id_that_waits_is_not_given_twice(client):
     assert error(client.send("ping", 1)) == (400, "A request of this id has not been answered yet")
 
 
+@pytest.mark.parametrize("other", [{"method": "ping"}, {"method": 5}, {}])
+def test_a_message_with_an_id_that_waits_leaves_the_stream_of_the_first_alone(client, other):
+    client.shake()
+    first = client.send("tools/call", 1, name="test_slow")
+    second = client.send(None, 1, other)
+    client.work()
+
+    assert second.status == 400
+    assert json.loads(second.take())["error"]["code"] == -32600
+    assert json.loads(first.take())["result"]["isError"] is False
+
+
+def test_a_batch_is_answered_where_it_came_from(client):
+    client.shake("2025-03-26", roots={})
+    asks = client.send("tools/call", 1, name="test_roots")
+    ((_, question),) = events(asks)
+    batch = [
+        {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}},
+        {"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {"name": "test_slow"}},
+    ]
+    answer = client.call(headers={**JSON, **client.session}, body=json.dumps(batch).encode())
+    client.work()
+
+    assert [message["id"] for message in json.loads(answer.take())] == ["slow"]
+    assert client.endpoint.waiting == {}
+
+
 @pytest.mark.parametrize(
     ("header", "status"), [("2025-11-25", 200), ("2025-06-18", 200), ("1999-01-01", 400), ("rubbish", 400)]
 )

@@ -156,7 +156,7 @@ NAMED = [
         waiting("test_slow"),
         within(lambda peer: peer.send("notifications/cancelled", requestId=7)),
         alright,
-        holds=("running",),
+        holds=("running", "in_flight"),
     ),
     Named(
         "the answer to a question",

@@ -16,6 +16,7 @@ from tmkb import log
 from tmkb.cli.service import Service
 from tmkb.errors import Problem, SpecError
 from tmkb.runtime import Runtime
+from tmkb.spec import negotiable
 from tmkb.spec.model import Spec
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _for_workers(spec: Spec, workers: int) -> Spec:
     """``spec`` without what one process would have to know of another: sessions, tasks, subscriptions."""
     if workers < 1 or not hasattr(os, "fork"):
         raise SpecError([Problem("bad_workers", "--workers", count=workers)])
-    names = [name for name in spec["server"]["revisions"] if "sender" in spec["revisions"][name]]
+    names = spec["negotiation"]["stateless"]
     if not names:
         raise SpecError([Problem("workers_need_stateless", "--workers", server=spec["server"]["name"])])
     tasks = {spec["revisions"][name].get("tasks", "") for name in names}
@@ -104,7 +105,8 @@ def _for_workers(spec: Spec, workers: int) -> Spec:
     server["capabilities"] = {
         name: each for name, each in server["capabilities"].items() if name != "extensions" or each
     }
-    alone: Any = {**spec, "server": {**server, "revisions": names}}
+    negotiation = negotiable.negotiation(names, spec["revisions"])
+    alone: Any = {**spec, "server": {**server, "revisions": names}, "negotiation": negotiation}
     return alone  # type: ignore[no-any-return] # a Spec with less in it
 
 

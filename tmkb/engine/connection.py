@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from tmkb.engine.effects import Effect, Finishing
+    from tmkb.engine.effects import Batch, Effect, Finishing
     from tmkb.engine.message import Id, Request
     from tmkb.engine.refusal import Failure
     from tmkb.errors import ToolError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """One peer: its lifecycle state and, once negotiated, its revision. Costs nothing to make."""
+    """One peer: its lifecycle state and, once negotiated, its revision. Reads no revision but the preferred one."""
 
     __slots__ = (
         "asked",
@@ -36,6 +36,7 @@ class Connection:
         "capabilities",
         "edition",
         "headers",
+        "in_flight",
         "kept",
         "listening",
         "log_level",
@@ -71,7 +72,9 @@ class Connection:
         self.promised: JsonObject | None = None  # what it was told in the handshake that we can do
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
-        self.running: dict[Id, Invoke] = {}  # by the id of the request
+        # By the id of each request without a response: its operation; None if only the rest of its batch is missing.
+        self.in_flight: dict[Id, Invoke | None] = {}
+        self.running: set[Invoke] = set()  # operations that run step by step and are no tasks
         self.asked: dict[Id, tuple[Invoke, str, Question]] = {}  # by the id of our request: who waits, under which key
         self.listening: dict[Id, tuple[Revision, JsonObject]] = {}  # by the id of the request: what it wants to hear
         self.next_id = 1
@@ -97,12 +100,6 @@ class Connection:
         elif self.state == before:
             self.state = self.spec["lifecycles"][self.revision["lifecycle"]]["start"]
 
-    def finish(self, invoke: Invoke) -> None:
-        """Stop counting ``invoke`` as running."""
-        self.running.pop(invoke.request_id, None)
-        self.budget.release(invoke.held)
-        invoke.held = 0
-
     def declares(self, capability: str) -> bool:
         """Whether the server declares ``capability``, or the flag inside one: ``resources.subscribe``."""
         return _among(self.spec["server"]["capabilities"], capability)
@@ -123,6 +120,33 @@ class Connection:
         meta: Any = request.params["_meta"]
         declared: JsonObject = meta[revision["sender"]["capabilities"]]
         return declared
+
+    def accept(self, request_id: Id, batch: Batch | None = None) -> None:
+        """Check that no other request uses ``request_id``; ``batch``: the batch that the request is part of.
+
+        Raises:
+            ProtocolError: A request of this id has no response yet. Specification: Basic / Messages / Requests.
+        """
+        if self.is_in_flight(request_id):
+            raise ProtocolError("id_in_use")
+        if batch is not None:
+            batch.ids.append(request_id)
+
+    def is_in_flight(self, request_id: Id) -> bool:
+        """Return whether a request of this id has no response yet."""
+        return request_id in self.in_flight or request_id in self.listening
+
+    def release(self, invoke: Invoke) -> None:
+        """Free the id of a request that is answered or cancelled; ids of a batch stay in use until it is sent."""
+        self.running.discard(invoke)
+        self.budget.release(invoke.held)
+        invoke.held = 0
+        if self.in_flight.get(invoke.request_id) is not invoke:
+            return
+        if invoke.batch is None:
+            del self.in_flight[invoke.request_id]
+        else:
+            self.in_flight[invoke.request_id] = None
 
     def invoke(
         self, request: Request, revision: Revision, definition: Definition, arguments: JsonObject, finish: Finishing
@@ -149,15 +173,20 @@ class Connection:
         """The response that a request has succeeded, with the result ``kind``."""
         return self.respond(request_id, self.encoded(revision, kind, values))
 
-    def refuse(self, request_id: Id | None, error: ProtocolError, revision: Revision | None = None) -> list[Effect]:
-        """The response that a request is refused; no id where none could be read."""
+    def refuse(
+        self, request_id: Id | None, error: ProtocolError, revision: Revision | None = None, accepted: bool = True
+    ) -> list[Effect]:
+        """Return the error response to a request; without an id if none could be read.
+
+        ``accepted``: False if another request may be using the id, so that this response must not end that one.
+        """
         errors = (revision or self.revision)["errors"]
         told = refusal.failure(error, errors)
         wire = refusal.wire_error(told)
         sent = message.error_response(request_id, wire, self.revision["message"]["unread_id"] == "absent")
         return [
             *self._told(request_id, [told]),
-            Send(sent, request_id, answers=True, status=errors[error.error].get("status", 200)),
+            Send(sent, request_id if accepted else None, answers=True, status=errors[error.error].get("status", 200)),
         ]
 
     def refuse_call(self, request_id: Id, revision: Revision, failures: list[Failure]) -> list[Effect]:

@@ -138,13 +138,14 @@ class Cancel:
 
 
 class Resume:
-    """Go on with the operation that waits for an answer: here is the one of that key, or why there is none."""
+    """Deliver the answer to ``question``, which ``invoke`` asked under ``key``, or the reason why there is none."""
 
-    __slots__ = ("answer", "invoke", "key")
+    __slots__ = ("answer", "invoke", "key", "question")
 
-    def __init__(self, invoke: Invoke, key: str, answer: JsonObject | ToolError) -> None:
+    def __init__(self, invoke: Invoke, key: str, question: Question, answer: JsonObject | ToolError) -> None:
         self.invoke = invoke
         self.key = key
+        self.question = question
         self.answer = answer
 
 
@@ -197,12 +198,12 @@ class Batch:
     ``limit``: bytes of responses after which the batch is `full`.
     """
 
-    __slots__ = ("about", "limit", "responses", "running", "size")
+    __slots__ = ("ids", "limit", "responses", "running", "size")
 
-    def __init__(self, limit: int, about: Id | None = None) -> None:
+    def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
-        self.about = about  # one of the requests
+        self.ids: list[Id] = []  # of its requests, in use until the batch is answered
         self.responses: list[bytes | None] = []
         self.running: set[int] = set()  # places whose response is not there yet
 
@@ -210,6 +211,11 @@ class Batch:
     def full(self) -> bool:
         """Whether no more requests of the batch are to be carried out."""
         return self.size >= self.limit
+
+    @property
+    def about(self) -> Id | None:
+        """The id of one of its requests; None if it has none."""
+        return self.ids[0] if self.ids else None
 
     def add(self, response: bytes) -> None:
         """The next response, known at once."""

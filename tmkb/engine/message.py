@@ -125,6 +125,11 @@ def readable_id(value: JsonValue) -> Id | None:
     return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
 
 
+def request_id(value: JsonValue) -> Id | None:
+    """Return the id of a message that calls a method and wants a response, even if the rest of it is not valid."""
+    return readable_id(value) if isinstance(value, dict) and "method" in value else None
+
+
 def _encode_id(id_: Id | None) -> bytes:
     return b"%d" % id_ if isinstance(id_, int) else encode(id_)
 

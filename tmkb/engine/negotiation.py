@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 def preferred(spec: Spec) -> Revision:
     """The first revision the server offers to those who shake hands; where there is none, the first of all."""
-    offered = [spec["revisions"][name] for name in spec["server"]["revisions"]]
-    return next((revision for revision in offered if "sender" not in revision), offered[0])
+    return spec["revisions"][spec["negotiation"]["preferred"]]
 
 
 def governing(
@@ -53,11 +52,7 @@ def governing(
 
 def asks_by(spec: Spec, message: Request | Notification) -> str | None:
     """The param by which ``message`` asks for a revision; None for all that do not negotiate."""
-    for name in spec["server"]["revisions"]:
-        method = spec["revisions"][name]["methods"].get(message.method)
-        if method is not None and "negotiates" in method:
-            return method["negotiates"]
-    return None
+    return spec["negotiation"]["version_params"].get(message.method)
 
 
 def describes_itself(spec: Spec, value: JsonValue, said: Mapping[str, str]) -> bool:
@@ -88,8 +83,7 @@ def versions(spec: Spec) -> list[str]:
 
 def _described(spec: Spec) -> Iterator[Revision]:
     """The revisions on offer whose requests describe themselves."""
-    offered = (spec["revisions"][name] for name in spec["server"]["revisions"])
-    return (revision for revision in offered if "sender" in revision)
+    return (spec["revisions"][name] for name in spec["negotiation"]["stateless"])
 
 
 def _named(spec: Spec, speaks: Revision, meta: Any) -> Revision:

@@ -37,7 +37,7 @@ def receive_too_large(connection: Connection) -> list[Effect]:
 
 def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
     """What follows from an operation that has ended: with a value, or with an error that the caller is told."""
-    connection.finish(invoke)
+    connection.release(invoke)
     errors = invoke.revision["errors"]
     if isinstance(outcome, InputRequired):
         effects = _asked(connection, invoke, outcome)
@@ -54,15 +54,15 @@ def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[E
         effects = invoke.finish(connection, invoke, outcome)
     if invoke.task is not None:
         return _settled(connection, invoke, effects)
-    return _placed(invoke, effects)
+    return _placed(connection, invoke, effects)
 
 
 def detach(connection: Connection, invoke: Invoke) -> list[Effect]:
     """The response that the call goes on as a task. Raises ProtocolError where there are too many."""
     invoke.task = connection.tasks.begin(connection, invoke)
-    connection.finish(invoke)
+    connection.release(invoke)
     given = connection.give(invoke.request_id, invoke.revision, "task_begun", invoke.task.view())
-    placed, invoke.batch = _placed(invoke, given), None
+    placed, invoke.batch = _placed(connection, invoke, given), None
     return placed
 
 
@@ -87,22 +87,25 @@ def _asked(connection: Connection, invoke: Invoke, outcome: InputRequired) -> li
 
 
 def fail(connection: Connection, invoke: Invoke, error: Exception) -> list[Effect]:
-    """What follows from an operation whose outcome cannot be sent, because of ``error``."""
+    """Return the effects of an operation that ends because of ``error``, an exception of ours."""
+    connection.release(invoke)
     ref = connection.reference()
     refused = connection.refuse(invoke.request_id, ProtocolError("internal_error", ref=ref), invoke.revision)
-    effects = _settled(connection, invoke, refused) if invoke.task is not None else _placed(invoke, refused)
+    effects = _settled(connection, invoke, refused) if invoke.task is not None else _placed(connection, invoke, refused)
     return [Fault(error, invoke.request_id, ref), *effects]
 
 
 def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
     """What follows from an operation that was stopped: no response, and a batch does not wait for one."""
-    connection.finish(invoke)
+    connection.release(invoke)
     if invoke.task is not None:
         invoke.task.cancel()
+        return []
     if (batch := invoke.batch) is None:
         return [Drop(invoke.request_id)]
     batch.fill(invoke, None)
-    return _sent(batch) or ([] if batch.running else [Drop(batch.about)])
+    about = batch.about
+    return _sent(connection, batch) or ([] if batch.running else [Drop(about)])
 
 
 def refuse_for_full_batch(connection: Connection, invoke: Invoke) -> list[Effect]:
@@ -115,11 +118,31 @@ def _batch_full(batch: Batch | None) -> ProtocolError:
     return ProtocolError("batch_answer_too_large", limit=batch.limit)
 
 
+def broken(connection: Connection, given: JsonValue | bytes, error: Exception) -> list[Effect]:
+    """Return the effects of a message that could not be handled because of ``error``, an exception of ours.
+
+    Each request is answered with an internal error, a notification or a response is not answered.
+    """
+    ref = connection.reference()
+    try:
+        value = message.decode(given) if isinstance(given, bytes) else given
+    except ProtocolError:
+        value = None
+    told = ProtocolError("internal_error", ref=ref)
+    ids = [id_ for id_ in map(message.request_id, value if isinstance(value, list) else [value]) if id_ is not None]
+    responses = [sent.message for id_ in ids for sent in connection.refuse(id_, told) if isinstance(sent, Send)]
+    fault = Fault(error, ids[0] if ids else None, ref)
+    if not responses:
+        return [fault]
+    return [fault, Send(message.batch(responses) if isinstance(value, list) else responses[0], answers=True)]
+
+
 def _one(connection: Connection, value: JsonValue, batch: Batch | None = None) -> list[Effect]:
-    request_id = message.readable_id(value)
-    revision = None
+    id_ = message.readable_id(value)
+    revision, accepted, answered = None, False, True
     try:
         received = message.read(value)
+        answered = isinstance(received, Request)  # JSON-RPC 2.0: nothing else is, not even with an error
         if isinstance(received, Response):
             return _answered(connection, received)
         if batch is not None and isinstance(received, Request) and negotiation.asks_by(connection.spec, received):
@@ -129,12 +152,19 @@ def _one(connection: Connection, value: JsonValue, batch: Batch | None = None) -
         if isinstance(received, Notification):
             return _noted(connection, received)
         revision = negotiation.governing(connection.spec, connection.negotiated, received, connection.headers)
-        return dispatch.request(connection, revision, received)
+        connection.accept(received.id, batch)
+        accepted = True
+        effects = dispatch.request(connection, revision, received)
+        for effect in effects:
+            if isinstance(effect, Invoke):
+                connection.in_flight[received.id] = effect
+        return effects
     except ProtocolError as error:
-        return connection.refuse(request_id, error, revision)
+        return connection.refuse(id_, error, revision, accepted) if answered else []
     except Exception as error:
         ref = connection.reference()
-        return [Fault(error, request_id, ref), *connection.refuse(request_id, ProtocolError("internal_error", ref=ref))]
+        told = ProtocolError("internal_error", ref=ref)
+        return [Fault(error, id_, ref), *(connection.refuse(id_, told, revision, accepted) if answered else [])]
 
 
 def _noted(connection: Connection, received: Notification) -> list[Effect]:
@@ -162,8 +192,7 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         return connection.refuse(None, ProtocolError("invalid_request"))
     if len(values) > limit:
         return connection.refuse(None, ProtocolError("batch_too_large", limit=limit))
-    about = next((id_ for id_ in map(message.readable_id, values) if id_ is not None), None)
-    batch = Batch(limits["batch_answer_bytes"], about)
+    batch = Batch(limits["batch_answer_bytes"])
     effects: list[Effect] = []
     for effect in (effect for value in values for effect in _one(connection, value, batch)):
         if isinstance(effect, Send):
@@ -172,10 +201,12 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
         if isinstance(effect, Invoke):
             batch.reserve(effect)
         effects.append(effect)
-    return [*effects, *_sent(batch)]
+    for id_ in batch.ids if batch.running else ():
+        connection.in_flight.setdefault(id_, None)
+    return [*effects, *_sent(connection, batch)]
 
 
-def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
+def _placed(connection: Connection, invoke: Invoke, effects: list[Effect]) -> list[Effect]:
     """``effects`` with the response put into the batch that waits for it, which is sent when it is complete."""
     if (batch := invoke.batch) is None:
         return effects
@@ -185,9 +216,15 @@ def _placed(invoke: Invoke, effects: list[Effect]) -> list[Effect]:
             batch.fill(invoke, effect.message)
         else:
             kept.append(effect)
-    return [*kept, *_sent(batch)]
+    return [*kept, *_sent(connection, batch)]
 
 
-def _sent(batch: Batch) -> list[Effect]:
-    responses = batch.complete()
-    return [Send(message.batch(responses), batch.about, answers=True)] if responses else []
+def _sent(connection: Connection, batch: Batch) -> list[Effect]:
+    """Return the batch when no response is missing, which frees the ids of its requests."""
+    if batch.running:
+        return []
+    about, responses = batch.about, batch.complete()
+    for id_ in batch.ids:
+        connection.in_flight.pop(id_, None)
+    batch.ids = []
+    return [Send(message.batch(responses), about, answers=True)] if responses else []

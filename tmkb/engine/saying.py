@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def start(connection: Connection, invoke: Invoke) -> None:
-    """Count ``invoke`` as running, so that it can be cancelled.
+    """Count ``invoke`` among the running operations.
 
     Raises:
         ProtocolError: if too many run already, or their params take too much memory.
@@ -36,7 +36,7 @@ def start(connection: Connection, invoke: Invoke) -> None:
     size = budget.footprint([invoke.request_id, invoke.params])
     connection.budget.hold(size)
     invoke.held = size
-    connection.running[invoke.request_id] = invoke
+    connection.running.add(invoke)
 
 
 def progress(connection: Connection, invoke: Invoke, said: Progress) -> list[Effect]:
@@ -127,12 +127,13 @@ def answered(connection: Connection, response: Response) -> list[Effect]:
     if "error" in response.value:
         error: Any = response.value["error"]
         reason = error.get("message") if isinstance(error, dict) else None
-        return [Resume(invoke, key, ToolError("client_refused", reason=reason if isinstance(reason, str) else ""))]
+        refused = ToolError("client_refused", reason=reason if isinstance(reason, str) else "")
+        return [Resume(invoke, key, question, refused)]
     result: Any = response.value["result"]
     if found := _violations(connection, invoke, question, result):
         told = validation.sentence(found, invoke.revision["errors"])
-        return [Resume(invoke, key, ToolError("client_answer_invalid", violation=told))]
-    return [Resume(invoke, key, result)]
+        return [Resume(invoke, key, question, ToolError("client_answer_invalid", violation=told))]
+    return [Resume(invoke, key, question, result)]
 
 
 def judge(connection: Connection, invoke: Invoke, question: Question, answer: JsonValue) -> None:

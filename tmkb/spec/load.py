@@ -9,7 +9,7 @@ from typing import Any
 from tmkb import metaschema, paths
 from tmkb.errors import Problem, SpecError
 from tmkb.metaschema import Names
-from tmkb.spec import check, derived, schemas
+from tmkb.spec import check, derived, negotiable, schemas
 from tmkb.spec.configuration import Config
 from tmkb.spec.model import Spec
 from tmkb.spec.schemas import Schemas
@@ -68,12 +68,16 @@ def _spec(found: Schemas, server: str) -> Spec:
         places = [place for place in value if schemas.kind(place) == kind and place.startswith(below)]
         return {schemas.name(place): value[place] for place in places}
 
+    revisions: dict[str, Any] = {
+        name: found.revision(server, name).mapping() | errors[name] for name in served["revisions"]
+    }
     return {
         "server": served,
         "tools": defined("tool"),
         "prompts": defined("prompt"),
         "resources": defined("resource"),
-        "revisions": {name: found.revision(server, name).mapping() | errors[name] for name in served["revisions"]},
+        "revisions": revisions,
+        "negotiation": negotiable.negotiation(served["revisions"], revisions),
         "lifecycles": defined("lifecycle", "lifecycle/"),
         "types": value["errors"]["types"],
     }

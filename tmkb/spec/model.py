@@ -279,6 +279,14 @@ class Resource(Definition):
     cache: NotRequired[JsonObject]
 
 
+class Negotiation(TypedDict):
+    """What negotiation has to know of all revisions on offer: see `tmkb.spec.negotiable`."""
+
+    preferred: str
+    stateless: list[str]  # the revisions whose requests describe themselves
+    version_params: dict[str, str]  # method → the param by which it asks for a revision
+
+
 class Spec(TypedDict):
     """Everything one server is told: itself, what it offers, and its revisions with their lifecycles."""
 
@@ -287,5 +295,6 @@ class Spec(TypedDict):
     prompts: dict[str, Prompt]
     resources: dict[str, Resource]
     revisions: Mapping[str, Revision]
+    negotiation: Negotiation
     lifecycles: dict[str, Lifecycle]
     types: dict[str, list[str]]

@@ -220,19 +220,25 @@ class Endpoint:
         answer.headers[session.rules["session"].lower()] = session.id
 
     def _continue(self, session: Session, value: JsonValue, answer: Answer) -> None:
-        if any((session.connection, id_) in self.waiting for id_ in _ids(value)):
-            raise ProtocolError("id_in_use")
         stream = session.open()
         stream.attach(answer)
         self._exchange(session.connection, value, stream)
 
     def _exchange(self, connection: Connection, value: JsonValue, stream: Stream) -> None:
-        """Hand ``value`` in, and what is said of it to where it belongs."""
-        keys = [(connection, id_) for id_ in _ids(value)]
+        """Handle ``value``, and send what follows from it to the streams it belongs to.
+
+        A request whose id is in use keeps its stream; the refusal of the second goes to ``stream``.
+        """
+        keys = [key for id_ in _ids(value) if (key := (connection, id_)) not in self.waiting]
         if keys:
             self.keys[stream] = keys
             self.waiting.update(dict.fromkeys(keys, stream))
         self._route(self.runtime.handle_value(connection, value), stream)
+        for key in [key for key in self.keys.get(stream, ()) if not connection.is_in_flight(key[1])]:
+            self.keys[stream].remove(key)
+            del self.waiting[key]
+        if not self.keys.get(stream):
+            self.keys.pop(stream, None)
         if not keys:
             if stream.answer is not None and not stream.answer.begun:
                 stream.answer.complete(202)
@@ -376,8 +382,8 @@ def _ids(value: JsonValue) -> list[Id]:
     """The ids of the requests in a message or a batch of them."""
     found: list[Id] = []
     for each in value if isinstance(value, list) else [value]:
-        id_ = message.readable_id(each)
-        if id_ is not None and isinstance(each, dict) and "method" in each:
+        id_ = message.request_id(each)
+        if id_ is not None and id_ not in found:
             found.append(id_)
     return found
 

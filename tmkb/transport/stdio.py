@@ -138,9 +138,8 @@ class _Conversation:
 
     def work(self) -> bytes:
         """What the operations that go on now have to say."""
-        if self.over is not None and time.monotonic() >= self.over:
-            self.runtime.stop()
-        return _lines(self.runtime.work())
+        stopped = self.runtime.stop() if self.over is not None and time.monotonic() >= self.over else []
+        return _lines([*stopped, *self.runtime.work()])
 
 
 def _lines(sent: Iterable[Sent]) -> bytes:

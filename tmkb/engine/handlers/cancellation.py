@@ -22,6 +22,5 @@ def cancel(connection: Connection, revision: Revision, notification: Notificatio
 
         subscriptions.forget(connection, request_id)
         return [connection.note("cancelled", request_id)]
-    if request_id not in connection.running:
-        return []
-    return [connection.note("cancelled", request_id), Cancel(connection.running[request_id])]
+    invoke = connection.in_flight.get(request_id)
+    return [] if invoke is None else [connection.note("cancelled", request_id), Cancel(invoke)]

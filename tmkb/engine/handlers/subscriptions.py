@@ -21,10 +21,8 @@ def listen(connection: Connection, revision: Revision, request: Request) -> list
     """Notify the client of what it asks for, until it cancels; acknowledge first what it will hear.
 
     Raises:
-        ProtocolError: if the client listens under this id already, too often, or to too much.
+        ProtocolError: if the client listens too often, or to too much.
     """
-    if request.id in connection.listening:
-        raise ProtocolError("id_in_use")
     limit = connection.spec["server"]["limits"]["streams"]
     if len(connection.listening) >= limit:
         raise ProtocolError("too_many_streams", limit=limit)

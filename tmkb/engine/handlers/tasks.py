@@ -30,8 +30,8 @@ def update_task(connection: Connection, revision: Revision, request: Request) ->
         saying.judge(connection, task.invoke, task.questions[key], answer)
     resumed: list[Effect] = []
     for key, answer in answers.items():
+        resumed.append(Resume(task.invoke, key, task.questions[key], answer))
         task.answered(key)
-        resumed.append(Resume(task.invoke, key, answer))
     return [*connection.give(request.id, revision, "task_noted", {}), *resumed]
 
 
