@@ -27,6 +27,7 @@ _BUFFER = memoryview(bytearray(32768))  # every connection reads into it; what i
 _EVENTS = 64  # parts of requests that are parsed before other connections have their turn
 _ACCEPTS = 32  # connections that are accepted before other connections have their turn
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_TURNS = 4  # of the event loop, after which a new connection has been read from
 _RETRY = 0.1  # seconds until accepting is tried again after the system had no room
 
 
@@ -216,7 +217,7 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         if self.patience is not None:
             self.patience.cancel()
         self.patience = self.loop.call_later(self.pool.limits["request_seconds"], self.transport.close)
-        self.pool.idle[self] = None
+        self.pool.wait(self)
 
     def _continue(self) -> None:
         self.turn = None
@@ -239,9 +240,10 @@ class Pool:
         self.most = most
         self.log = log
         self.idle: dict[Protocol, None] = {}  # that wait for a request, in the order in which they began to
+        self.closing: set[Protocol] = set()  # not counted in `open` any more
         self.open = 0
         self.room = asyncio.Event()
-        self.full = False  # and that was logged
+        self.full = 0  # connections that were open when it was logged that there is no room; 0 when there is
         self.adopting: set[asyncio.Task[Any]] = set()
 
     async def accept(self, bound: socket.socket, make: Callable[[], Protocol]) -> None:
@@ -256,18 +258,25 @@ class Pool:
                 except OSError as error:  # also: the peer has gone before it was accepted
                     if error.errno in _EXHAUSTED:
                         self._log_full("descriptors_exhausted")
-                        self._close_idle()
-                        await asyncio.sleep(_RETRY)
+                        await asyncio.sleep(0 if self._close_idle() else _RETRY)
                     continue
                 self._adopt(loop, peer, make)
             await asyncio.sleep(0)
 
+    def wait(self, protocol: Protocol) -> None:
+        """Note that ``protocol`` waits for a request, so that its connection can be closed."""
+        self.idle[protocol] = None
+        self.room.set()
+
     def remove(self, protocol: Protocol) -> None:
         """Note that the connection of ``protocol`` has ended."""
         self.idle.pop(protocol, None)
-        self.open -= 1
+        if protocol not in self.closing:
+            self.open -= 1
+        self.closing.discard(protocol)
         self.room.set()
-        self.full = self.full and self.open > self.most // 2
+        if self.open <= self.full // 2:
+            self.full = 0
 
     def _adopt(self, loop: asyncio.AbstractEventLoop, peer: socket.socket, make: Callable[[], Protocol]) -> None:
         peer.setblocking(False)
@@ -283,21 +292,27 @@ class Pool:
     async def _make_room(self) -> None:
         while self.open >= self.most:
             self._log_full("connections_full", limit=self.most)
-            self._close_idle()
-            self.room.clear()
-            await self.room.wait()
+            for _ in range(_TURNS):  # what has been received makes some of them busy
+                await asyncio.sleep(0)
+            if self.open >= self.most and not self._close_idle():
+                self.room.clear()
+                await self.room.wait()
 
-    def _close_idle(self) -> None:
-        """Close the connection that has waited for longest for a request, if there is one."""
-        if self.idle:
-            protocol = next(iter(self.idle))
-            del self.idle[protocol]
-            protocol.transport.abort()
+    def _close_idle(self) -> bool:
+        """Close the connection that has waited longest for a request; False if none does."""
+        if not self.idle:
+            return False
+        protocol = next(iter(self.idle))
+        del self.idle[protocol]
+        self.closing.add(protocol)
+        self.open -= 1
+        protocol.transport.abort()
+        return True
 
     def _log_full(self, line: str, **fields: object) -> None:
-        """Log ``line`` once, until most of the connections have ended."""
+        """Log ``line`` once, until half of the connections have ended."""
         if not self.full:
-            self.full = True
+            self.full = self.open
             self.log.write(line, **fields)
             self.log.flush()
 
