@@ -104,7 +104,7 @@ def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
     took = time.perf_counter() - began
 
     assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # blanks are no message
-    assert statistics.median(waited) < took / 8
+    assert max(waited) < took / 3
 
 
 # --- Memory

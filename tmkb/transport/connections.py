@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tmkb.spec.model import Limits
 
 _BUFFER = memoryview(bytearray(32768))  # every connection reads into it; what it holds is copied at once
-_EVENTS = 64  # parts of requests that are parsed before other connections have their turn
+_EVENTS = 16  # parts of requests that are parsed before other connections have their turn
 _ACCEPTS = 32  # connections that are accepted before other connections have their turn
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _TURNS = 4  # of the event loop, after which a new connection has been read from
