@@ -92,7 +92,7 @@ def test_a_call_on_a_kept_connection_is_not_slower_than_on_a_new_one(everything)
 
 
 def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
-    attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n"
+    attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 10_000 + b"0\r\n\r\n"
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(raw(everything, attack))) for _ in range(10)]
     began = time.perf_counter()
@@ -160,6 +160,26 @@ def test_the_body_of_a_request_without_permission_is_not_read(guarded):
                 peer.sendall(b" " * size)
         assert guarded.memory() - before < count * HEAD_BYTES * 2
         assert {peer.recv(12) for peer in peers} == {b"HTTP/1.1 401"}
+
+
+@linux
+def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
+    (tmp_path / "limits.yaml").write_text("kind: limits\nextends: packaged\nlimits: {request_seconds: 0.3}\n")
+    body, headers = alone("tools/call", name="test_error_handling", filling="x")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    with HttpServer("--server", "everything", "--schemas", str(tmp_path)) as server:
+        before = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        with connect(server) as peer:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            peer.setblocking(False)
+            deadline = time.monotonic() + TIMEOUT
+            with contextlib.suppress(OSError):
+                while time.monotonic() < deadline:
+                    peer.send(one * 100)
+            while len(os.listdir(f"/proc/{server.process.pid}/fd")) > before:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
 
 
 # --- What is answered before a body is read

@@ -58,13 +58,12 @@ class Transport:
     To close at once would reset the connection, and the peer could lose the response (RFC 9112, section 9.6).
     """
 
-    def __init__(self, transport: asyncio.Transport, parser: Parser, seconds: float) -> None:
-        """``seconds``: how long a peer that has its response may take to stop sending."""
+    def __init__(self, transport: asyncio.Transport, parser: Parser, limits: Limits) -> None:
         self._transport = transport
         self._parser = parser
-        self._seconds = seconds
-        self._paused = self._held = False
-        self.lingering: asyncio.TimerHandle | None = None
+        self._limits = limits
+        self._paused = self._held = self._lingering = False
+        self.timer: asyncio.TimerHandle | None = None  # ends a close that takes too long
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -86,7 +85,7 @@ class Transport:
 
     def is_closing(self) -> bool:
         """Whether no more requests are read."""
-        return self.lingering is not None or self._transport.is_closing()
+        return self._lingering or self._transport.is_closing()
 
     def close(self) -> None:
         """Send what is written and close; what the peer still sends is discarded for a while."""
@@ -94,13 +93,28 @@ class Transport:
             return
         if not self._parser.unfinished:
             self._transport.close()
+            if unsent := self._transport.get_write_buffer_size():
+                self._expect_progress(unsent)
             return
-        self.lingering = asyncio.get_running_loop().call_later(self._seconds, self._transport.abort)
+        self._lingering = True
+        self.timer = asyncio.get_running_loop().call_later(self._limits["linger_seconds"], self._transport.abort)
         self._paused = self._held = False
         self._read()
         try:
             self._transport.write_eof()
         except OSError:  # the peer has gone
+            self._transport.abort()
+
+    def _expect_progress(self, unsent: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.timer = loop.call_later(self._limits["request_seconds"], self._check_progress, unsent)
+
+    def _check_progress(self, before: int) -> None:
+        """Abort if the peer has read nothing since there were ``before`` unsent bytes."""
+        unsent = self._transport.get_write_buffer_size()
+        if unsent < before:
+            self._expect_progress(unsent)
+        else:
             self._transport.abort()
 
     def _read(self) -> None:
@@ -127,7 +141,7 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request."""
-        super().connection_made(Transport(transport, self.conn, self.pool.limits["linger_seconds"]))  # type: ignore[arg-type]
+        super().connection_made(Transport(transport, self.conn, self.pool.limits))  # type: ignore[arg-type]
         self._wait()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -182,19 +196,29 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
     def on_response_complete(self) -> None:
         """Go on with the next request, if the peer can send one."""
         super().on_response_complete()
-        if self._busy or self.transport.is_closing():
+        if self._busy:
             return
         self._forget()
-        if self.half_closed:
+        if self.transport.is_closing():
+            self.pool.wait(self)
+        elif self.half_closed:
             self.transport.close()
         else:
             self._wait()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP. The application gets no more of the request."""
+        if self._busy:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        super().send_400_response(msg)
+        self.pool.wait(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that belongs to the connection."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
-        for timer in (self.patience, self.turn, self.transport.lingering):
+        for timer in (self.patience, self.turn, self.transport.timer):
             if timer is not None:
                 timer.cancel()
         self._forget()
@@ -264,7 +288,7 @@ class Pool:
             await asyncio.sleep(0)
 
     def wait(self, protocol: Protocol) -> None:
-        """Note that ``protocol`` waits for a request, so that its connection can be closed."""
+        """Note that ``protocol`` waits for a request, or for its end, so that its connection can make room."""
         self.idle[protocol] = None
         self.room.set()
 
