@@ -128,9 +128,9 @@ class HttpServer:
 
     ADDRESS = re.compile(r"communication via (\S+)")
 
-    def __init__(self, *arguments, env=None, at=("--http", "127.0.0.1:0")):
+    def __init__(self, *arguments, env=None, at=("--http", "127.0.0.1:0"), wrapper=()):
         whole = {k: v for k, v in os.environ.items() if not k.startswith(("TMKB_", "LOG_LEVEL"))} | (env or {})
-        argv = [*SERVE, *at, *arguments]
+        argv = [*wrapper, *SERVE, *at, *arguments]
         self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=whole, text=True)
         self.log, self.ready, self.address = [], threading.Event(), None
         self.thread = threading.Thread(target=self._read, daemon=True)
@@ -149,6 +149,12 @@ class HttpServer:
     def port(self):
         """Where it listens."""
         return int(self.address.split(":")[2].split("/")[0])
+
+    def memory(self):
+        """The memory it holds now, in bytes (Linux)."""
+        with open(f"/proc/{self.process.pid}/status") as file:
+            line = next(line for line in file if line.startswith("VmRSS"))
+        return int(line.split()[1]) * 1024
 
     def end(self):
         """Ask it to end; its exit status."""

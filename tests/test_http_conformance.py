@@ -21,7 +21,7 @@ def servers():
 
     yield address
     assert [each.end() for each in running.values()] == [0] * len(running)
-    assert not [line for each in running.values() for line in each.log if "Traceback" in line]
+    assert not [line for each in running.values() for line in each.log if "Traceback" in line or "[ERROR] HTTP" in line]
 
 
 @pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)

@@ -8,6 +8,7 @@ import ipaddress
 import os
 import re
 import socket
+import stat
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -143,15 +144,27 @@ def _is_loopback(host: str) -> bool:
 
 
 def _unix(path: str) -> socket.socket:
-    """A socket at ``path`` that only its owner may use. One that was left behind is replaced, one in use is not."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(path)
-            raise OSError(None, "something is listening there already")
-        except ConnectionRefusedError:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
+    """Listen on a socket at ``path`` that only its owner may use.
+
+    A socket that nobody listens on is replaced. Raises OSError if something listens there, and SpecError if a file of
+    another kind is there or the system has no Unix domain sockets.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise SpecError([Problem("no_unix_sockets", "--uds")])
+    try:
+        occupied = not stat.S_ISSOCK(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        pass
+    else:
+        if occupied:
+            raise SpecError([Problem("not_a_socket", path)])
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)
+            else:
+                raise OSError(None, "something is listening there already")
     bound = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)
     try:

@@ -188,6 +188,8 @@ class Limits(TypedDict):
     retry_milliseconds: int
     head_bytes: int
     request_seconds: float
+    connections: int
+    linger_seconds: float
 
 
 class Server(TypedDict):

@@ -10,13 +10,13 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tmkb.runtime import Runtime
+from tmkb.transport.connections import LogHandler, Pool, Protocol
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 from tmkb.transport.streams import Answer
@@ -30,6 +30,7 @@ Send = Callable[[Event], Awaitable[None]]
 
 _CHUNK = 65536
 _GRACE = 5  # seconds for what runs when the server ends
+_PROBE = 0.1  # seconds between writes to a client that may have gone
 
 
 class Application:
@@ -89,24 +90,43 @@ class Application:
 
     async def _serve(self, scope: Event, receive: Receive, send: Send) -> None:
         more = asyncio.Event()
-        headers = _headers(scope)
+        connection: Protocol = scope["state"]["connection"]
+        call = Call(scope["method"], scope["path"], _headers(scope), b"")
+        if (wanted := self.endpoint.wants_body(call)) or not _has_body(call.headers):
+            connection.read_body()
         try:
-            body = await asyncio.wait_for(self._body(receive, headers), self.endpoint.limits["request_seconds"])
-            answer = self.endpoint.receive(Call(scope["method"], scope["path"], headers, body), more.set)
+            if wanted:
+                async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
+                    call = call._replace(body=await self._body(receive, call.headers))
+            answer = self.endpoint.receive(call, more.set)
         except TimeoutError:
-            answer = self.endpoint.too_slow(more.set)
+            answer = self.endpoint.too_slow(call, more.set)
         except ConnectionError:
             return
         self.log.flush()
         self.moved.set()
-        gone = asyncio.create_task(_disconnected(receive, answer, more))
+        if answer.ended:
+            await self._answer(answer, more, send, connection)
+            return
+        meanwhile = [asyncio.create_task(_disconnected(receive, answer, more))]
+        connection.on_half_close = lambda: meanwhile.append(asyncio.create_task(self._probe(answer)))
+        if connection.half_closed:
+            connection.on_half_close()
         try:
-            await self._answer(answer, more, send)
+            await self._answer(answer, more, send, connection)
         finally:
-            gone.cancel()
+            for task in meanwhile:
+                task.cancel()
             self.endpoint.gone(answer)
 
-    async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes | None:
+    async def _probe(self, answer: Answer) -> None:
+        """Write to a client that has closed its sending side, until the answer ends. If it has closed both sides, the
+        first write makes its system reset the connection and the next one notices that; if not, it gets its answer."""
+        while not answer.ended:
+            await asyncio.sleep(_PROBE)
+            self.endpoint.quiet(answer)
+
+    async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | None:
         """The body; None where it is longer than a message may be. Raises ConnectionError where it does not come."""
         limit, body = self.endpoint.limits["message_bytes"], bytearray()
         with contextlib.suppress(ValueError):
@@ -122,35 +142,41 @@ class Application:
             if not event.get("more_body", False):
                 return bytes(body)
 
-    async def _answer(self, answer: Answer, more: asyncio.Event, send: Send) -> None:
+    async def _answer(self, answer: Answer, more: asyncio.Event, send: Send, connection: Protocol) -> None:
+        """Send ``answer`` as it grows. A client that reads nothing for long is disconnected."""
         started = False
-        while True:
-            if not (answer.pieces or answer.ended or (answer.begun and not started)):
-                await self._wait(answer, more)
-            more.clear()
-            if answer.cut:
-                return
-            if not answer.begun:
-                continue
-            if not started:
-                started = True
-                head = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-                await self._send(send, {"type": "http.response.start", "status": answer.status, "headers": head})
-                continue
-            ended = answer.ended
-            await self._send(send, {"type": "http.response.body", "body": answer.take(), "more_body": not ended})
-            if ended:
-                return
+        try:
+            while True:
+                if not (answer.pieces or answer.ended or (answer.begun and not started)):
+                    await self._wait(answer, more)
+                more.clear()
+                if answer.cut:
+                    connection.abandon()
+                    return
+                if not answer.begun:
+                    continue
+                if not started:
+                    started = True
+                    await self._send(send, _head(answer, connection))
+                    continue
+                ended = answer.ended
+                await self._send(send, {"type": "http.response.body", "body": answer.take(), "more_body": not ended})
+                if ended:
+                    return
+        except TimeoutError:
+            connection.abandon()
 
     async def _wait(self, answer: Answer, more: asyncio.Event) -> None:
         try:
-            await asyncio.wait_for(more.wait(), self.endpoint.limits["quiet_seconds"])
+            async with asyncio.timeout(self.endpoint.limits["quiet_seconds"]):
+                await more.wait()
         except TimeoutError:
             self.endpoint.quiet(answer)
 
     async def _send(self, send: Send, event: Event) -> None:
-        """Hand ``event`` on; a client that reads nothing for long is given up."""
-        await asyncio.wait_for(send(event), self.endpoint.limits["request_seconds"])
+        """Send ``event``. Raises TimeoutError where the client does not read."""
+        async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
+            await send(event)
 
 
 async def _disconnected(receive: Receive, answer: Answer, more: asyncio.Event) -> None:
@@ -162,62 +188,74 @@ async def _disconnected(receive: Receive, answer: Answer, more: asyncio.Event) -
     more.set()
 
 
+def _head(answer: Answer, connection: Protocol) -> Event:
+    """Make the event that begins a response. A request that was not read to its end is the last of its connection."""
+    headers = {**answer.headers, "connection": "close"} if connection.conn.unfinished else answer.headers
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    return {"type": "http.response.start", "status": answer.status, "headers": encoded}
+
+
 def _headers(scope: Event) -> dict[str, str]:
     """Names in lower case; what comes several times is joined, as RFC 9110 has it."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
+    headers: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    return {name: ", ".join(values) for name, values in headers.items()}
 
 
-class _Protocol(H11Protocol):
-    """One connection, which may not take for ever to say what it wants."""
-
-    seconds = 30.0
-    patience: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._expect()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._expect()
-
-    def _expect(self) -> None:
-        if self.patience is not None:
-            self.patience.cancel()
-        self.patience = self.loop.call_later(self.seconds, self._look, self.cycle)
-
-    def _look(self, before: Any) -> None:
-        """Close it where no request has begun since."""
-        if self.cycle is before and (before is None or before.response_complete) and not self.transport.is_closing():
-            self.transport.close()
+def _has_body(headers: Mapping[str, str]) -> bool:
+    """Whether a body follows the head of a request (RFC 9112, section 6.3)."""
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which tells those who listen before it waits for them."""
+    """uvicorn with its own way to accept connections, which tells streams about the end before it waits for them."""
 
-    def __init__(self, config: uvicorn.Config, application: Application) -> None:
+    def __init__(self, config: uvicorn.Config, application: Application, bound: socket.socket) -> None:
         super().__init__(config)
         self.application = application
+        self.bound = bound
+        self.accepting: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets=[])
+        limits = self.application.endpoint.limits
+        pool = Pool(limits, _most_connections(limits["connections"]), self.application.log)
+
+        def make() -> Protocol:
+            return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        self.accepting = asyncio.create_task(pool.accept(self.bound, make))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what only waits; let the rest finish."""
+        if self.accepting is not None:
+            self.accepting.cancel()
+            await asyncio.wait([self.accepting])
+        self.bound.close()
         self.application.end()
-        await super().shutdown(sockets)
+        await super().shutdown([])
         self._captured_signals.clear()  # a signal is how we are told to end: it has done its work
+
+
+def _most_connections(limit: int) -> int:
+    """At most ``limit``, and no more than leave a quarter of the process's descriptors for other files."""
+    try:
+        import resource
+    except ImportError:  # Windows, where sockets are no descriptors
+        return limit
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit if descriptors == resource.RLIM_INFINITY else max(1, min(limit, descriptors * 3 // 4))
 
 
 def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | None = None) -> None:
     """Serve on a socket that is bound and listens, until a signal comes."""
-    limits = runtime.spec["server"]["limits"]
-    protocol = type("Protocol", (_Protocol,), {"seconds": limits["request_seconds"]})
+    LogHandler(runtime.log).install()
     application = Application(runtime, guard, news)
     config = uvicorn.Config(
         application,
-        http=protocol,
+        http=Protocol,
         ws="none",
         lifespan="on",
         loop="asyncio",
@@ -225,10 +263,9 @@ def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | Non
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        h11_max_incomplete_event_size=limits["head_bytes"],
         timeout_graceful_shutdown=_GRACE,
     )
-    Server(config, application).run(sockets=[bound])
+    Server(config, application, bound).run()
     runtime.stop()
     runtime.log.write("shutdown")
     runtime.log.flush()

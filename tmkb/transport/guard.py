@@ -35,13 +35,17 @@ class Guard:
         Raises:
             ProtocolError: if the host, the origin or the token is not permitted.
         """
+        self.check_source(headers)
+        return self._known(headers.get("authorization", "")) if self.tokens else ""
+
+    def check_source(self, headers: Mapping[str, str]) -> None:
+        """Check Host and Origin of a request. Raises ProtocolError if one of them is not permitted."""
         host = headers.get("host", "")
         if _name(host) not in self.hosts:
             raise ProtocolError("foreign_host", host=host)
         origin = headers.get("origin")
         if origin is not None and not self._is_ours(origin.lower()):
             raise ProtocolError("foreign_origin", origin=origin)
-        return self._known(headers.get("authorization", "")) if self.tokens else ""
 
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")

@@ -21,12 +21,14 @@ from tmkb.engine.message import Id
 from tmkb.errors import ProtocolError
 from tmkb.runtime import Runtime, Sent
 from tmkb.spec.model import Limits
+from tmkb.transport import cors
 from tmkb.transport.guard import Guard
 from tmkb.transport.streams import JSON, Answer, Stream
 from tmkb.values import JsonValue
 
 PATH = "/mcp"
 HEALTH = "/healthz"
+_VERBS = ("POST", "GET", "DELETE")
 _KEPT = 32  # streams of a session that can be gone on with
 _EVENT = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # the id of an event: its stream and its count
 
@@ -100,16 +102,26 @@ class Endpoint:
 
     def receive(self, call: Call, wake: Callable[[], None]) -> Answer:
         """The answer to ``call``, complete or not; ``wake`` is called whenever there is more of it."""
-        answer = Answer(wake, self.limits["stream_bytes"], {})
+        answer = Answer(wake, self.limits["stream_bytes"], self._cors(call))
         try:
             self._receive(call, answer)
         except ProtocolError as error:
             self._refuse(answer, error)
         return answer
 
-    def too_slow(self, wake: Callable[[], None]) -> Answer:
+    def wants_body(self, call: Call) -> bool:
+        """Whether the body of ``call`` is needed; else `receive` answers for what is in its head."""
+        try:
+            self.guard.admit(call.headers)
+            if call.verb == "POST":
+                _acceptable(call.headers)
+        except ProtocolError:
+            return False
+        return call.path == PATH and call.verb in _VERBS
+
+    def too_slow(self, call: Call, wake: Callable[[], None]) -> Answer:
         """The answer to a request that does not come to its end."""
-        answer = Answer(wake, self.limits["stream_bytes"], {"connection": "close"})
+        answer = Answer(wake, self.limits["stream_bytes"], {**self._cors(call), "connection": "close"})
         self._refuse(answer, ProtocolError("request_too_slow"))
         return answer
 
@@ -150,15 +162,29 @@ class Endpoint:
         if call.path == HEALTH and call.verb in ("GET", "HEAD"):
             answer.complete(200, {"content-type": "text/plain"}, b"ok\n" if call.verb == "GET" else b"")
             return
-        principal = self.guard.admit(call.headers)
+        preflight = cors.is_preflight(call.verb, call.headers)
+        if preflight:  # browsers send it without the token
+            self.guard.check_source(call.headers)
+        principal = "" if preflight else self.guard.admit(call.headers)
         if call.path != PATH:
             raise ProtocolError("no_such_path", path=call.path, endpoint=PATH)
+        if preflight:
+            answer.complete(204, cors.preflight(call.headers, _VERBS))
+            return
         if call.verb == "POST":
             self._post(call, principal, answer)
         elif call.verb in ("GET", "DELETE") and (session := self._session(call, principal)) is not None:
             self._listen(call, session, answer) if call.verb == "GET" else self._delete(session, answer)
         else:
             raise ProtocolError("no_such_verb", verb=call.verb, permitted="POST")
+
+    def _cors(self, call: Call) -> dict[str, str]:
+        """Make the headers that let a page read the response, if its origin is permitted."""
+        try:
+            self.guard.check_source(call.headers)
+        except ProtocolError:
+            return cors.response(None, ())
+        return cors.response(call.headers.get("origin"), [*self.named_by, "www-authenticate"])
 
     def _post(self, call: Call, principal: str, answer: Answer) -> None:
         _acceptable(call.headers)

@@ -33,7 +33,8 @@ class Answer:
         """All of it at once, instead of anything that has not been sent."""
         self.take()
         self.ended = False
-        self._begin(status, {**(headers or {}), "content-length": str(len(body))})
+        length = {} if status == 204 else {"content-length": str(len(body))}  # RFC 9110, section 8.6
+        self._begin(status, {**(headers or {}), **length})
         self.put(body)
         self.end()
 

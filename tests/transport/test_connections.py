@@ -1,0 +1,394 @@
+"""Connections to a real server: what one that has no permission, or no manners, can cost the others."""
+
+import contextlib
+import fcntl
+import hashlib
+import http.client
+import os
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.process import SERVE, TIMEOUT, HttpServer
+from tests.transport.test_asgi import HEAD, alone, ask, raw, received, refused, stream
+from tmkb.cli import listen
+from tmkb.errors import SpecError
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory and limits of a process are read from Linux")
+HEAD_BYTES = 65536  # limits.head_bytes
+FOREIGN = b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\n"
+TOKEN = "a token for tests"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    file = tmp_path_factory.mktemp("tokens") / "tokens"
+    file.write_text(hashlib.sha256(TOKEN.encode()).hexdigest() + "\n")
+    file.chmod(0o600)
+    with HttpServer("--auth-tokens", str(file), "--allow-origin", "https://app.example") as server:
+        yield server
+    assert [line for line in server.log if line.startswith("[ERROR]")] == []
+
+
+@pytest.fixture(scope="module")
+def everything():
+    with HttpServer("--server", "everything") as server:
+        yield server
+    assert [line for line in server.log if line.startswith("[ERROR] HTTP")] == []
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.port), TIMEOUT)
+
+
+def healthy(server):
+    """Seconds until the server says that it is alive, on a new connection."""
+    began = time.perf_counter()
+    assert raw(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b"ok\n")
+    return time.perf_counter() - began
+
+
+def settled(server, limit):
+    """The memory of the server, once it is below ``limit`` or does not change any more."""
+    deadline = time.monotonic() + 3
+    while (memory := server.memory()) > limit and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return memory
+
+
+def until(peer, end):
+    """What comes up to ``end``, or to the end of the connection."""
+    data = b""
+    while end not in data and (more := received(peer)):
+        data += more
+    return data
+
+
+# --- Latency
+
+
+def test_a_call_on_a_kept_connection_is_not_slower_than_on_a_new_one(everything):
+    body, headers = alone("tools/list")
+    kept, fresh = [], []
+    connection = http.client.HTTPConnection("127.0.0.1", everything.port, timeout=TIMEOUT)
+    for _ in range(30):
+        began = time.perf_counter()
+        connection.request("POST", "/mcp", body, headers)
+        assert connection.getresponse().read()
+        kept.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        assert ask(everything, "tools/list")[0] == 200
+        fresh.append(time.perf_counter() - began)
+    connection.close()
+
+    assert statistics.median(kept) < 2 * statistics.median(fresh)
+
+
+def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
+    attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 10_000 + b"0\r\n\r\n"
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(raw(everything, attack))) for _ in range(10)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    waited = [healthy(everything)]
+    while any(thread.is_alive() for thread in threads):
+        waited.append(healthy(everything))
+    took = time.perf_counter() - began
+
+    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # blanks are no message
+    assert max(waited) < took / 3
+
+
+# --- Memory
+
+
+@linux
+def test_requests_of_closed_connections_are_forgotten(guarded):
+    count, request = 600, b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 60_000 + b"\r\n\r\n"
+    before = guarded.memory()
+    for _ in range(count):
+        with connect(guarded) as peer:
+            peer.sendall(request)
+            assert peer.recv(12) == b"HTTP/1.1 401"
+    assert settled(guarded, before + count * HEAD_BYTES / 4) - before < count * HEAD_BYTES / 4
+
+
+@linux
+@pytest.mark.parametrize(
+    "begun", [b"GET /x HTTP/1.1\r\nX: ", b"GET /x HTTP/1.1\r\n" + b"a:\r\n" * 10], ids=["long", "many"]
+)
+def test_a_connection_without_permission_holds_no_more_than_a_head(guarded, begun):
+    count, before = 200, guarded.memory()
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(connect(guarded)) for _ in range(count)]
+        for peer in peers:
+            peer.sendall(begun + b"x" * (HEAD_BYTES - 100 - len(begun)))
+        healthy(guarded)
+        assert settled(guarded, before + count * HEAD_BYTES) - before < count * HEAD_BYTES * 1.5
+    healthy(guarded)
+
+
+@linux
+def test_a_waiting_connection_does_not_keep_its_last_request(guarded):
+    count, before = 30, guarded.memory()
+    many = b"GET /x HTTP/1.1\r\nHost: localhost\r\n" + b"a:\r\n" * 15_000 + b"\r\n"
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            peer = stack.enter_context(connect(guarded))
+            peer.sendall(many)
+            assert peer.recv(12) == b"HTTP/1.1 401"
+        assert settled(guarded, before + 8 * count * HEAD_BYTES) - before < 8 * count * HEAD_BYTES
+
+
+@linux
+def test_the_body_of_a_request_without_permission_is_not_read(guarded):
+    count, size, before = 40, 2_000_000, guarded.memory()
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(connect(guarded)) for _ in range(count)]
+        for peer in peers:
+            peer.sendall(HEAD + b"Content-Length: 9900000\r\n\r\n")
+        for peer in peers:
+            with contextlib.suppress(OSError):
+                peer.sendall(b" " * size)
+        assert guarded.memory() - before < count * HEAD_BYTES * 2
+        assert {peer.recv(12) for peer in peers} == {b"HTTP/1.1 401"}
+
+
+@linux
+def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
+    (tmp_path / "limits.yaml").write_text("kind: limits\nextends: packaged\nlimits: {request_seconds: 0.3}\n")
+    body, headers = alone("tools/call", name="test_error_handling", filling="x")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    with HttpServer("--server", "everything", "--schemas", str(tmp_path)) as server:
+        before = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        with connect(server) as peer:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            peer.setblocking(False)
+            deadline = time.monotonic() + TIMEOUT
+            with contextlib.suppress(OSError):
+                while time.monotonic() < deadline:
+                    peer.send(one * 100)
+            while len(os.listdir(f"/proc/{server.process.pid}/fd")) > before:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+
+
+# --- What is answered before a body is read
+
+
+@pytest.mark.parametrize("more", [b"", b"Expect: 100-continue\r\n"], ids=["plain", "expect"])
+@pytest.mark.parametrize(("head", "status"), [(HEAD, b"401"), (FOREIGN, b"403")], ids=["token", "host"])
+def test_a_refusal_does_not_wait_for_the_body(guarded, head, status, more):
+    answer = raw(guarded, head + more + b"Content-Length: 1000000\r\n\r\n" + b"{")
+
+    assert answer.split(b" ")[1] == status
+    assert b"connection: close" in answer.lower()
+
+
+def test_a_client_that_sends_all_of_its_body_first_can_read_the_refusal(guarded):
+    for _ in range(10):
+        answer = raw(guarded, HEAD + b"Content-Length: 3000000\r\n\r\n" + b" " * 3_000_000)
+        assert answer.startswith(b"HTTP/1.1 401") and answer.endswith(b"}")
+
+
+def test_a_client_with_permission_is_told_to_send_the_body(guarded):
+    body, headers = alone("tools/list")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Authorization": f"Bearer {TOKEN}"}.items())
+    with connect(guarded) as peer:
+        peer.sendall(
+            f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Expect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        )
+        assert peer.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        peer.sendall(body.encode())
+        assert peer.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_refusal_without_a_body_keeps_the_connection(guarded):
+    with connect(guarded) as peer:
+        for _ in range(3):
+            peer.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert until(peer, b"}").startswith(b"HTTP/1.1 401")
+
+
+def test_requests_that_are_sent_together_are_answered_in_order(everything):
+    body, headers = alone("tools/list")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    last = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+    answer = raw(everything, one * 20 + last)
+
+    assert len(re.findall(rb"HTTP/1.1 200 ", answer)) == 21
+    assert answer.endswith(b"ok\n")
+
+
+# --- Half-closed connections
+
+
+@pytest.mark.parametrize("tool", ["test_simple_text", "test_slow"])
+def test_a_client_that_closes_its_sending_side_gets_its_answer(everything, tool):
+    with stream(everything, "tools/call", id=7, name=tool) as peer:
+        peer.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: received(peer), b""))
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b'"id":7,"result"' in answer
+
+
+def test_requests_sent_together_are_answered_after_the_sending_side_is_closed(everything):
+    with connect(everything) as peer:
+        peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5)
+        peer.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: received(peer), b""))
+
+    assert answer.count(b"\r\n\r\nok\n") == 5
+
+
+# --- Descriptors
+
+
+LIMITED = ["sh", "-c", 'ulimit -n "$0"; exec "$@"', "64"]
+
+
+@linux
+def test_idle_connections_make_room_and_that_is_logged_once():
+    with HttpServer("--server", "everything", wrapper=LIMITED) as server, contextlib.ExitStack() as stack:
+        slow = stack.enter_context(stream(server, "tools/call", id=7, name="test_slow"))
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                stack.enter_context(connect(server))
+        healthy(server)
+        assert b'"id":7,"result"' in until(slow, b'"id":7,"result"')
+    assert [line for line in server.log if line.startswith("[WARNING]")] == [
+        "[WARNING] All 48 connections are in use. New clients wait until others are closed"
+    ]
+
+
+@linux
+def test_running_out_of_descriptors_is_logged_once_and_overcome():
+    with HttpServer() as server, contextlib.ExitStack() as stack:
+        healthy(server)
+        open_now = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (open_now + 20, open_now + 20))
+        for _ in range(100):
+            stack.enter_context(connect(server))
+        healthy(server)
+        assert server.log[2:] == [
+            "[WARNING] No connection can be accepted because too many files are open. New clients wait"
+        ]
+
+
+# --- The log
+
+
+@linux
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_a_log_that_nobody_reads_stops_nothing(level):
+    whole = {**os.environ, "LOG_LEVEL": level}
+    with subprocess.Popen([*SERVE, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, env=whole) as process:
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        while not (found := re.search(rb":(\d+)/mcp", os.read(process.stderr.fileno(), 4096))):
+            pass
+        for _ in range(300):
+            with socket.create_connection(("127.0.0.1", int(found[1])), 10) as peer:
+                peer.sendall(b"bad\r\n\r\n")
+                assert peer.recv(12) == b"HTTP/1.1 400"
+        process.kill()
+        said = process.stderr.read()
+    assert (b"Invalid HTTP request" in said) == (level == "debug")  # a peer cannot fill the log
+
+
+# --- Unix domain sockets
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "dangling", "fifo", "folder"])
+def test_what_is_no_socket_is_not_replaced(tmp_path, kind):
+    path, other = tmp_path / "s", tmp_path / "other"
+    other.write_text("precious")
+    {
+        "file": lambda: path.write_text("precious"),
+        "link": lambda: path.symlink_to(other),
+        "dangling": lambda: path.symlink_to(tmp_path / "nothing"),
+        "fifo": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+    }[kind]()
+    before = os.lstat(path)
+
+    assert refused("--uds", str(path)) == (
+        f"{path}:1:1: A file that is not a socket is already here. Give another path, or remove the file."
+    )
+    assert os.path.samestat(os.lstat(path), before)
+    assert other.read_text() == "precious"
+
+
+def test_a_system_without_unix_sockets_is_told_apart(monkeypatch):
+    monkeypatch.delattr(socket, "AF_UNIX")
+    with pytest.raises(SpecError) as caught:
+        listen._unix("s")
+    assert [problem.rule for problem in caught.value.problems] == ["no_unix_sockets"]
+
+
+# --- Pages of other origins
+
+
+def exchange(server, verb, headers, body=None):
+    """The status, the headers and the body of a response."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
+        connection.request(verb, "/mcp", body, headers)
+        response = connection.getresponse()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+
+
+ASKED = {
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "authorization,content-type,mcp-method",
+}
+
+
+def test_a_preflight_permits_what_a_page_needs(guarded):
+    status, headers, body = exchange(guarded, "OPTIONS", {"Origin": "https://app.example", **ASKED})
+
+    assert (status, body) == (204, b"")
+    assert headers["access-control-allow-origin"] == "https://app.example"
+    assert headers["access-control-allow-headers"] == "authorization,content-type,mcp-method"
+    assert headers["access-control-allow-methods"] == "POST, GET, DELETE"
+    assert headers["vary"] == "Origin"
+    assert "access-control-allow-credentials" not in headers
+    assert "content-length" not in headers
+
+
+def test_a_page_can_read_answers_and_refusals(guarded):
+    body, headers = alone("tools/list")
+    origin = {**headers, "Origin": "https://app.example"}
+    for more, expected in (({"Authorization": f"Bearer {TOKEN}"}, 200), ({}, 401)):
+        status, got, _ = exchange(guarded, "POST", {**origin, **more}, body)
+        assert (status, got["access-control-allow-origin"], got["vary"]) == (expected, "https://app.example", "Origin")
+        assert {"mcp-session-id", "www-authenticate"} <= set(got["access-control-expose-headers"].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"Origin": "https://evil.example", **ASKED}, 403),
+        ({"Origin": "null", **ASKED}, 403),
+        ({"Origin": "https://app.example", "Host": "evil.example", **ASKED}, 403),
+        ({"Origin": "https://app.example"}, 401),
+    ],
+    ids=["origin", "null", "host", "no-preflight"],
+)
+def test_other_pages_are_refused_and_permitted_nothing(guarded, more, status):
+    got, headers, _ = exchange(guarded, "OPTIONS", more)
+
+    assert got == status
+    assert not {name for name in headers if name.startswith("access-control-allow-")} - (
+        {"access-control-allow-origin"} if status == 401 else set()
+    )
