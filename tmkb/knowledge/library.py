@@ -74,13 +74,16 @@ def collections(library: Library) -> dict[str, list[Found]]:
 
 def _inside(folder: str) -> list[str]:
     """The pattern folders of ``folder``: itself, or those right below it."""
-    return [folder] if os.path.isfile(os.path.join(folder, "pattern.yaml")) else _below(folder)
+    return [folder] if os.path.lexists(os.path.join(folder, "pattern.yaml")) else _below(folder)
 
 
 def _below(folder: str) -> list[str]:
-    """The pattern folders right below ``folder``, sorted; names that begin with _ are passed over."""
+    """The pattern folders right below ``folder``, sorted; names that begin with _ are passed over.
+
+    A pattern.yaml that is no regular file counts, so that reading it reports that.
+    """
     names = sorted(name for name in os.listdir(folder) if not name.startswith("_"))
-    return [os.path.join(folder, n) for n in names if os.path.isfile(os.path.join(folder, n, "pattern.yaml"))]
+    return [os.path.join(folder, n) for n in names if os.path.lexists(os.path.join(folder, n, "pattern.yaml"))]
 
 
 def _refuse_twin(found: Found, by_id: dict[str, Found]) -> None:
