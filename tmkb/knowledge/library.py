@@ -35,7 +35,7 @@ class Library:
 
 def folders(named: Sequence[str] | None) -> list[str]:
     """The paths of the folders that are ``named``; the word "packaged", or no name at all, means the packaged one."""
-    return [paths.PATTERNS if folder == PACKAGED else os.path.abspath(folder) for folder in named or [PACKAGED]]
+    return [paths.PATTERNS if folder == PACKAGED else paths.absolute(folder) for folder in named or [PACKAGED]]
 
 
 def load(named: Sequence[str] | None) -> Library:
@@ -46,17 +46,19 @@ def load(named: Sequence[str] | None) -> Library:
     library = Library()
     by_id: dict[str, Found] = {}
     for folder, path in zip(named or [PACKAGED], folders(named), strict=True):
+        name = folder if folder == PACKAGED else paths.shown(path)
         if not os.path.isdir(path):
-            library.missing.append(folder)
+            library.missing.append(name)
             continue
         try:
             found = [pattern.read(inside) for inside in _inside(path)]
         except OSError as error:
-            shown = paths.shown(path)
-            library.closed.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
+            library.closed.append(
+                Problem("no_entry", paths.shown(path), folder=paths.shown(path), reason=error.strerror)
+            )
             continue
         if not found:
-            library.empty.append(folder)
+            library.empty.append(name)
         for each in found:
             _refuse_twin(each, by_id)
         library.found += found
