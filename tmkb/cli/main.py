@@ -43,8 +43,10 @@ def _run(words: list[str]) -> int:
     import os
 
     from tmkb import problems
+    from tmkb.cli import output
     from tmkb.errors import SpecError
 
+    output.use_any_encoding()
     try:
         chosen = next((word for word in words if not word.startswith("-")), "")
         args = parser([chosen]).parse_args(words)

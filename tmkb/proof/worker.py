@@ -4,18 +4,18 @@ The parent imports the heavy libraries once and compiles, which runs nothing; ea
 and example anew, answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request gets a
 fresh interpreter. A request does not say which version of the example it brings, so nothing that is run can tell by it.
 
-An audit hook (PEP 578) is a fence against accidents. It is no sandbox: `tmkb prove` runs Python of the folders that it is
-given, with all permissions of the user, as pytest does. Through Python's own functions a proof cannot
+An audit hook (PEP 578) is a fence against accidents. It is no sandbox: `tmkb prove` runs Python of the folders that it
+is given, with all permissions of the user, as pytest does. Through Python's own functions a proof cannot
 
-- write, create, delete, rename, link or truncate files, or change their mode, owner or times, or open a SQLite database,
+- write, create, delete, rename, link or truncate files, change their mode, owner or times, or open a SQLite database,
   outside its temporary folder;
 - start, fork or signal processes;
 - connect, bind, resolve names, or send datagrams;
 - load or call native code with ctypes.
 
-What it still can do: read every file that the user can read, use memory and processor until the time limit, use a folder's
-descriptor or SQLite's ATTACH to write elsewhere, do anything that an extension module does without an audit event, and
-take the fence apart on purpose.
+A proof still can read every file that the user can read, and use memory and processor until the time limit. It can
+write elsewhere through the descriptor of a folder (`os.open`) or SQLite's ATTACH, and do what an extension module does
+without an audit event. Code that tries can take the fence apart.
 """
 
 from __future__ import annotations
