@@ -44,7 +44,7 @@ def _run(words: list[str]) -> int:
 
     from tmkb import problems
     from tmkb.cli import output
-    from tmkb.errors import SpecError
+    from tmkb.errors import DocumentError, SpecError
 
     output.use_any_encoding()
     try:
@@ -52,7 +52,7 @@ def _run(words: list[str]) -> int:
         args = parser([chosen]).parse_args(words)
         status: int = args.run(args)
         sys.stdout.flush()
-    except SpecError as error:
+    except (DocumentError, SpecError) as error:
         for problem in error.problems:
             print(problems.line(problem), file=sys.stderr)
         return 2
