@@ -1,5 +1,6 @@
 """The start-up cache: it never changes an answer, and nothing that happens to its file matters."""
 
+import io
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import pytest
 
 from tests.process import SERVE, Server
 from tmkb import cache
-from tmkb.cli import main
+from tmkb.cli import main, service
 
 HEAD = {"spec": {"a": 1}, "facts": {}, "warnings": []}
 SECTIONS = {"one": {"x": "é\n"}, "two": {}}
@@ -171,6 +172,106 @@ def test_the_folder_is_the_platforms(monkeypatch, tmp_path, home, platform, fold
     assert cache.folder() == folder.format(home=tmp_path)
 
 
+def whole(folder):
+    """The names in the cache folder."""
+    return sorted(os.listdir(folder))
+
+
+def test_the_oldest_entries_make_room(home, source, monkeypatch):
+    monkeypatch.setattr(cache, "MOST_FILES", 3)
+    for number in range(5):
+        keep(source, {"number": number})
+        os.utime(cache.path({"number": number}), (1000 + number, 1000 + number))
+        if number == 2:  # used again, so another one goes
+            assert cache.read({"number": 0})
+
+    assert [number for number in range(5) if cache.read({"number": number})] == [0, 3, 4]
+    assert len(cache.files()) == 3
+
+
+def test_the_newest_entry_stays_and_the_rest_fits_the_bytes(home, source, monkeypatch):
+    keep(source, {"number": 0})
+    size = os.path.getsize(cache.path({"number": 0}))
+    monkeypatch.setattr(cache, "MOST_BYTES", 2 * size + 20)
+    for number in range(1, 4):
+        os.utime(cache.path({"number": number - 1}), (1000 + number, 1000 + number))
+        keep(source, {"number": number})
+    assert [number for number in range(4) if cache.read({"number": number})] == [2, 3]
+
+    monkeypatch.setattr(cache, "MOST_BYTES", 1)
+    keep(source, {"number": 9})
+    assert [number for number in range(10) if cache.read({"number": number})] == [9]
+
+
+def test_files_of_others_and_of_processes_that_still_write_stay(home, source):
+    keep(source, {})
+    stays = ["notes.json", "12345678.txt", "0a1b2c3d.json.new"]
+    for name in [*stays, "0a1b2c3d.json.4711", "0a1b2c3d.json.x_y"]:
+        (home / name).write_text("")
+        if name != "0a1b2c3d.json.new":
+            os.utime(home / name, (1000, 1000))
+    keep(source, {"another": 1})
+
+    assert whole(home) == sorted([*stays, *(os.path.basename(cache.path(each)) for each in ({}, {"another": 1}))])
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are not made there without a privilege")
+def test_no_link_in_the_folder_is_followed(home, source, tmp_path, monkeypatch):
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    home.mkdir(parents=True)
+    monkeypatch.setattr("tempfile._get_candidate_names", lambda: iter(["link", "free"]))
+    for name in (f"{cache.path({})}.{os.getpid()}", f"{cache.path({})}.link", cache.path({})):
+        os.symlink(victim, name)
+    assert cache.read({}) is None
+    keep(source, {})
+
+    assert victim.read_text() == "untouched"
+    assert cache.read({}) and not os.path.islink(cache.path({}))
+
+
+@pytest.mark.parametrize("fails", ["replace", "write"])
+def test_a_write_that_fails_leaves_nothing(home, source, monkeypatch, fails):
+    """A full disk; on Windows also a file that another process has open."""
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    class Full(io.BytesIO):
+        write = fail
+
+    if fails == "replace":
+        monkeypatch.setattr(os, "replace", fail)
+    else:
+        monkeypatch.setattr(os, "fdopen", lambda descriptor, *_: os.close(descriptor) or Full())
+    keep(source, {})
+
+    assert whole(home) == []
+
+
+def test_a_fifo_in_the_place_of_the_file_is_passed_over(home, source):
+    home.mkdir(parents=True)
+    os.mkfifo(cache.path({}))
+
+    assert cache.read({}) is None
+
+
+def test_an_entry_says_when_it_was_used_to_the_day(home, source):
+    keep(source, {})
+    now = time.time()
+    for age, is_touched in ((3600, False), (200_000, True)):
+        os.utime(cache.path({}), (now - age, now - age))
+        assert cache.read({})
+        assert (os.stat(cache.path({})).st_mtime > now - 60) == is_touched
+
+
+def test_a_request_may_name_what_is_not_utf8(home, source):
+    request = {"folder": os.fsdecode(b"/tmp/\xff")}
+    keep(source, request)
+
+    assert cache.read(request).head == HEAD
+
+
 # The server
 
 
@@ -193,6 +294,51 @@ def test_answers_are_the_same_with_and_without(home):
     assert cold == warm == without
     assert len(kept) == 1
     assert cache.files() == kept
+
+
+def test_the_current_folder_matters_only_where_problems_name_files(home, tmp_path, patterns, monkeypatch):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    age(folder)
+    for given in (["packaged"], [str(folder)]):
+        before = len(cache.files())
+        for current in ("/", tmp_path):
+            monkeypatch.chdir(current)
+            service.service(patterns=given)
+        assert len(cache.files()) == before + 1
+    assert service.service(patterns=["patterns"]).facts["patterns"] == 2
+    assert len(cache.files()) == 2
+
+    (folder / "acme_auth_024" / "secure.py").unlink()
+    age(folder)
+    lines = []
+    for current in ("/", tmp_path, folder, "/"):
+        monkeypatch.chdir(current)
+        lines.append(str(service.service(patterns=[str(folder)]).warnings))
+    assert lines[0] == lines[3] and len(set(lines)) == 3
+
+
+@pytest.mark.parametrize("words", [["--patterns", "packaged"], ["--patterns", "relative"], []])
+@pytest.mark.skipif(sys.platform == "win32", reason="the current folder cannot be deleted")
+def test_a_deleted_current_folder_is_no_reason_to_fail(home, tmp_path, words):
+    code = (
+        "import os, sys; folder = sys.argv.pop(1); os.mkdir(folder); os.chdir(folder); os.rmdir(folder);"
+        "from tmkb.cli.main import main; sys.exit(main(['serve', *sys.argv[1:]]))"
+    )
+    command = [sys.executable, "-P", "-c", code, str(tmp_path / "gone"), *words]
+    done = subprocess.run(command, input=b"", capture_output=True, check=False)
+
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
+    assert (b"relative" in done.stderr) == ("relative" in words)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are UTF-8 there")
+def test_a_path_may_be_not_utf8(home, tmp_path, patterns):
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.rename(patterns("acme_auth_024"), folder)
+    for words in (["serve", "--patterns"], ["validate"], ["list", "--patterns"]):
+        command = [sys.executable, "-m", "tmkb", *words, folder]
+        done = subprocess.run(command, input=b"", capture_output=True, check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
 
 
 def test_a_change_takes_effect_at_the_next_start(home, patterns):

@@ -14,6 +14,7 @@ import pytest
 
 from tests.process import SERVE, TIMEOUT, HttpServer, Server
 from tests.transport.test_asgi import alone, ask
+from tmkb.cli import watch
 
 pytest.importorskip("watchfiles")
 
@@ -30,6 +31,25 @@ PROMISING = "kind: server\nextends: packaged\ncapabilities: {tools: {listChanged
 CHANGED = "notifications/tools/list_changed"
 PATIENCE = TIMEOUT / 2
 procfs = pytest.mark.skipif(not os.path.isdir("/proc"), reason="children are looked up in /proc")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize(("platform", "forks"), [("linux", 1), ("darwin", 0)])
+def test_the_watcher_forks_only_where_threads_allow_it(found, monkeypatch, platform, forks):
+    outlet, inlet = os.pipe()
+    watcher = watch.Watcher(found, False, inlet)
+    forked = []
+    real = os.fork
+    monkeypatch.setattr(os, "fork", lambda: forked.append(1) or real())
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr(watcher, "_made", lambda: (False, b"[]"))
+    watcher._check()
+    handed = os.read(outlet, 100)
+    os.close(outlet)
+    os.close(inlet)
+
+    assert handed.endswith(b"[]")
+    assert len(forked) == forks
 
 
 class Folder:

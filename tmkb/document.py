@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tmkb import textfile
 from tmkb.errors import DocumentError, Problem
 from tmkb.values import JsonObject, JsonValue
 
@@ -23,6 +24,7 @@ Path = tuple[str | int, ...]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 DEEPEST = 64  # levels of nesting; our deepest own file has 14
+VALUES = 50_000  # in one file; our largest has 4,500
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
@@ -98,33 +100,37 @@ class Document:
         return Document(self.file, {key: self.value}, values, keys)
 
 
-def read(path: str, shown: str | None = None) -> Document:
-    """Read the file at ``path``, which problems call ``shown``. Raises DocumentError with all its faults."""
+def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:
+    """Read the file at ``path``, which problems call ``shown``.
+
+    ``values``: the most values that the file may have.
+
+    Raises:
+        DocumentError: with all problems of the file.
+    """
     shown = shown or path
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise DocumentError([Problem("unreadable", shown, reason=error.strerror or "unknown error")]) from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8", "replace")
-        raise DocumentError([Problem("not_utf8", shown, *_place(before, len(before)))]) from error
-    return parse(text, shown)
+    return parse(textfile.read(path, shown), shown, values)
 
 
-def parse(text: str, file: str) -> Document:
-    """Read ``text``, the content of ``file``: JSON where the name says so, else YAML. Raises DocumentError."""
+def parse(text: str, file: str, values: int = VALUES) -> Document:
+    """Read ``text``, the content of ``file``: JSON where the name says so, else YAML.
+
+    ``values``: the most values that the text may have.
+
+    Raises:
+        DocumentError: with all problems of the text.
+    """
     if not file.endswith(".json"):
-        return _Builder(file).build(text)
+        return _Builder(file, values).build(text)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise DocumentError([Problem("syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
+    except (RecursionError, ValueError):  # nested too deep, or a number with too many digits: both are reported
+        return _Builder(file, values).build(like_yaml(text))
     # Positions come from the YAML parser, of which JSON is a part but for two things: tabs between tokens (never inside
     # a string) and escaped surrogates, which stand in the private use area meanwhile. Columns stay what they are.
-    document = _Builder(file).build(like_yaml(text))
+    document = _Builder(file, values).build(like_yaml(text))
     document.value = value
     return document
 
@@ -159,8 +165,9 @@ class _Builder:
     Reading goes on after a fault where it can, so that an author is told all of them at once.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, most: int) -> None:
         self.file = file
+        self.most = most
         self.text = ""
         self.values: dict[Path, Position] = {}
         self.keys: dict[Path, Position] = {}
@@ -212,6 +219,9 @@ class _Builder:
             else:
                 self.refuse_properties(event)
                 self.values[tuple(path)] = self.place(event)
+                if len(self.values) > self.most:
+                    self.fault("too_many_values", event, limit=self.most)
+                    raise DocumentError(self.problems)
                 if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
                     self.open(event, stack, path)
                     event = next(events)

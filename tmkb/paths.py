@@ -34,9 +34,22 @@ def shown(path: str) -> str:
     """``path`` as a person would write it: relative when it lies below the current folder."""
     try:
         relative = os.path.relpath(path)
-    except ValueError:  # Windows: another drive
+    except (ValueError, OSError):  # Windows: another drive; or the current folder has been deleted
         return path
     return path if relative.startswith("..") else relative
+
+
+def current() -> str | None:
+    """The current folder; None where it has been deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def absolute(path: str) -> str:
+    """``path`` seen from the root; as it is where the current folder has been deleted, as nothing is there then."""
+    return path if current() is None else os.path.abspath(path)
 
 
 def named(flags: Sequence[str] | None, variable: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from functools import cache
 
-from tmkb import document, paths, template
+from tmkb import document, hidden, paths, template
 from tmkb.errors import Problem
 from tmkb.values import JsonObject
 
@@ -32,8 +32,8 @@ def remedy(problem: Problem) -> str | None:
 
 
 def line(problem: Problem) -> str:
-    """The problem as compilers say it, so that editors can jump to the place."""
-    return f"{problem.file}:{problem.line}:{problem.column}: {sentence(problem)}"
+    """The problem as compilers say it, so that editors can jump to the place; hidden characters are escaped."""
+    return hidden.escape(f"{problem.file}:{problem.line}:{problem.column}: {sentence(problem)}")
 
 
 def _cut(fields: dict[str, object]) -> dict[str, object]:

@@ -1,7 +1,10 @@
 """`tmkb prove` as a person runs it."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -151,3 +154,12 @@ def test_without_the_extra_it_says_what_to_install(command, monkeypatch):
         "",
         "tmkb: tmkb prove needs the extra `proofs`: where you installed tmkb from '.', install '.[proofs]'.\n",
     )
+
+
+def test_any_encoding_of_stdout_will_do(patterns):
+    command = [sys.executable, "-m", "tmkb", "prove", "--no-mutants", "--patterns", str(patterns("acme_auth_024"))]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+
+    assert done.returncode == 0, done.stderr
+    assert b"1\\u2713 2\\u2713 3\\u2713" in done.stdout

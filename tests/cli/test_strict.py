@@ -300,6 +300,24 @@ def test_without_ruff_the_rest_is_checked_and_it_is_said(patterns, monkeypatch, 
     )
 
 
+@pytest.mark.parametrize("path", ["", ".", "bin", os.pathsep.join(["", "bin", "."])])
+def test_no_linter_of_the_current_folder_is_run(tmp_path, monkeypatch, path):
+    """Neither where PATH names that folder, nor where Windows looks there first."""
+    name = os.path.basename(str(code.ruff()))
+    for folder in (tmp_path, tmp_path / "bin"):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr("sys.platform", "win32")
+    assert code.ruff() is None
+
+    monkeypatch.setenv("PATH", os.pathsep.join([path, str(tmp_path / "bin")]))
+    assert code.ruff() == str(tmp_path / "bin" / name)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a script with a shebang")
 def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatch):
     program = tmp_path / "ruff"

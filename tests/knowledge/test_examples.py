@@ -2,6 +2,7 @@
 
 import pytest
 
+from tmkb.errors import DocumentError
 from tmkb.knowledge import examples
 
 
@@ -36,12 +37,38 @@ def test_regions_that_do_not_fit_are_told(text, problem):
     assert region(text)[1] == [problem]
 
 
-@pytest.mark.parametrize("name", ["../other/secure.py", "/etc/passwd", "absent.py", "link.py", "latin.py"])
+@pytest.mark.parametrize("name", ["../other/secure.py", "/etc/passwd", "absent.py", "link.py"])
 def test_a_file_outside_the_folder_is_none(tmp_path, name):
     (tmp_path / "link.py").symlink_to("/etc/hostname")
-    (tmp_path / "latin.py").write_bytes(b"# \xe9")
 
     assert examples.source(str(tmp_path), name, name) is None
+
+
+def test_a_file_that_is_not_utf8_is_reported_at_its_place(tmp_path):
+    (tmp_path / "latin.py").write_bytes(b"x\n# \xe9")
+    with pytest.raises(DocumentError) as caught:
+        examples.source(str(tmp_path), "latin.py", "latin.py")
+
+    assert [(p.rule, p.line, p.column) for p in caught.value.problems] == [("not_utf8", 2, 3)]
+
+
+@pytest.mark.parametrize("count", [200, 5_000, 100_000])
+@pytest.mark.parametrize("form", ["-*1", "a.b*", "lambda: *1", "1 + *1", "a[0]*", "a()*", "1 if 1 else *1"])
+def test_code_nested_too_deep_is_reported_not_raised(form, count):
+    """The parser ends with MemoryError or RecursionError, and so would what walks a tree that it just manages."""
+    before, repeated, after = _split(form)
+    problems = []
+    tree = examples.parsed(examples.Source(f"a = 1\nx = {before}{repeated * count}{after}\n", "file.py"), problems)
+
+    assert [(p.rule, p.line) for p in problems] == [("too_deep", 2)]
+    assert tree.body == []
+
+
+def _split(form):
+    """What stands before, what is repeated, what stands behind: the part that ends at ``*`` is repeated."""
+    head, _, after = form.partition("*")
+    before = "a" if head.startswith("a") else ""
+    return before, head.removeprefix(before), after
 
 
 def test_the_steps_are_the_docstrings_of_exploits():

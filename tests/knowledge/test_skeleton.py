@@ -135,7 +135,7 @@ def test_a_filled_in_test_passes_or_fails_by_its_assertion(folder, tmp_path):
     ("proof", "said"),
     [
         ('def exploit_q(example):\n    """He says \\"now\\""""\n    return outcome(gained=1, refused=2)\n', "assert 2"),
-        ('def exploit_q(example):\n    """A \\\\ and \\0."""\n    return outcome(gained=1, refused=2)\n', "assert 2"),
+        ('def exploit_q(example):\n    """A \\\\ and \\t."""\n    return outcome(gained=1, refused=2)\n', "assert 2"),
         ('def exploit_q(example):\n    """Once."""\n    return exploit_q(example)\n', "assert refused"),
         ('def exploit_q(example):\n    """Nothing."""\n', "assert refused"),
         ('def exploit_q(example): "Short."; return outcome(gained=1, refused=2)\n', "assert 2"),

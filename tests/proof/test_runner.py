@@ -1,6 +1,7 @@
 """The prover is given bad proofs and bad examples on purpose, and has to say what is wrong with each."""
 
 import shutil
+import sys
 
 import pytest
 
@@ -122,6 +123,35 @@ def test_a_difference_that_no_exploit_needs_can_be_listed(spoilt, folder, prove)
         ("import socket; socket.create_connection(('127.0.0.1', 9))", "may not use socket."),
         ("import subprocess; subprocess.run(['true'])", "may not use subprocess.Popen"),
         ("open('/tmp/tmkb-out-of-bounds', 'w')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", "may not use socket."),
+        ("import socket; socket.gethostbyname('localhost')", "may not use socket."),
+        ("import os; os.fork()", "may not use os.fork"),
+        ("import os; os.kill(os.getppid(), 0)", "may not use os.kill"),
+        ("import ctypes; ctypes.CDLL(None).system(b'true')", "may not use ctypes."),
+        ("open(b'/tmp/tmkb-out-of-bounds', 'w')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.open('/tmp/tmkb-out-of-bounds', os.O_TRUNC)", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.remove('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.rename('/tmp/tmkb-out-of-bounds', 'x')", "may not write /tmp/tmkb-out-of-bounds"),
+        (
+            "import os; open('x', 'w'); os.rename('x', '/tmp/tmkb-out-of-bounds')",
+            "may not write /tmp/tmkb-out-of-bounds",
+        ),
+        ("import os; open('x', 'w'); os.link('x', '/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.symlink('x', '/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.truncate('/tmp/tmkb-out-of-bounds', 0)", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.chmod('/tmp/tmkb-out-of-bounds', 0)", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.utime('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.mkdir('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.rmdir('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.mkdir('x', dir_fd=os.open('/tmp', os.O_RDONLY))", "may not write /tmp/x"),
+        ("import os; os.symlink('/tmp', 'x'); open('x/tmkb-out-of-bounds', 'w')", "may not write x/tmkb-out-of-bounds"),
+        ("import sqlite3; sqlite3.connect('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        (
+            "import os, shutil, sqlite3; os.makedirs('a/b'); os.symlink('/tmp', 'a/c'); os.remove('a/c');"
+            " os.rename('a/b', 'a/d'); shutil.rmtree('a'); sqlite3.connect(':memory:'); sqlite3.connect('y').close();"
+            " os.chmod('y', 0o600); os.truncate('y', 0); raise KeyError('done')",
+            "KeyError: 'done'",
+        ),
         ("import os; os._exit(0)", "the process died"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "the process died"),
         ("while True: pass", "no answer within"),
@@ -136,6 +166,25 @@ def test_accidents(spoilt, line, said):
     cells = [cell for cell in report.cells if cell.leg == 3]
 
     assert cells and all(said in cell.detail for cell in cells), cells
+
+
+@pytest.mark.parametrize("spawn", [False, True])
+def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypatch, spawn):
+    """Neither by a worker nor by what it starts, even where this process would."""
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    for name in ("tempfile", "flask", "json"):
+        (planted / f"{name}.py").write_text(f"open({str(planted / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(planted)
+    for path in (["", *sys.path], [str(planted), *sys.path]):
+        monkeypatch.setattr(sys, "path", path)
+        found = pattern.read(str(folder))
+        (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=spawn)
+
+        assert not (planted / "ran").exists()
+        assert report.proven
+        if spawn:
+            break
 
 
 def test_an_exploit_that_is_both_and_one_that_is_neither(spoilt):

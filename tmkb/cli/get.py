@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from tmkb import metaschema
+from tmkb import hidden, metaschema
 from tmkb.cli import output, pages, sources
 from tmkb.knowledge import answer, provenance, skeleton, vocabulary
 
@@ -40,5 +40,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         output.write(args, pattern | facts | {"test": text}, "")
     else:  # neither coloured nor wrapped, so that it can be saved
-        sys.stdout.write(text)
+        sys.stdout.write(hidden.escape(text))
     return 0

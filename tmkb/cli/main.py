@@ -48,14 +48,16 @@ def _run(words: list[str]) -> int:
     import os
 
     from tmkb import problems
-    from tmkb.errors import SpecError
+    from tmkb.cli import output
+    from tmkb.errors import DocumentError, SpecError
 
+    output.use_any_encoding()
     try:
         chosen = next((word for word in words if not word.startswith("-")), "")
         args = parser([chosen]).parse_args(words)
         status: int = args.run(args)
         sys.stdout.flush()
-    except SpecError as error:
+    except (DocumentError, SpecError) as error:
         for problem in error.problems:
             print(problems.line(problem), file=sys.stderr)
         return 2

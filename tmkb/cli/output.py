@@ -1,14 +1,18 @@
-"""Text for people or JSON for programs, in one place. Colours and tables in a terminal; NO_COLOR is obeyed."""
+"""Text for people or JSON for programs, in one place. Colours and tables in a terminal; NO_COLOR is obeyed.
+
+Hidden and control characters of the content are escaped: a terminal would obey them.
+"""
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tmkb import problems
+from tmkb import hidden, problems
 from tmkb.errors import Problem
 
 _UNWRAPPED = 4096
@@ -22,7 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def write(args: argparse.Namespace, value: object, text: object) -> None:
     """Print ``value`` as JSON where that is asked for; else ``text``, which rich renders."""
     if args.json:
-        print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        is_unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "") in ("utf8", "utf16", "utf32")
+        print(hidden.escape(json.dumps(value, ensure_ascii=not is_unicode, separators=(",", ":"))))
     else:
         print(rendered(text))
 
@@ -34,8 +39,20 @@ def rendered(text: object) -> str:
     terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if terminal else _UNWRAPPED)
     with console.capture() as capture:
-        console.print(text, markup=False)  # what people wrote may have brackets
+        console.print(_Escaped(text), markup=False)  # what people wrote may have brackets
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+class _Escaped:
+    """Renders ``content`` with its hidden and control characters escaped; rich's own codes for colours stay."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        for segment in console.render(self.content, options):
+            text, style, control = segment
+            yield segment if control else type(segment)(hidden.escape(text), style)
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Any:
@@ -63,7 +80,13 @@ def code(text: str, language: str) -> Any:
 
 def fail(message: str) -> None:
     """Say on stderr why there is no result."""
-    print(f"tmkb: {message}", file=sys.stderr)
+    print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
+
+
+def use_any_encoding() -> None:
+    """Let stdout take every character: one that its encoding lacks is written as an escape, such as ``\\u2713``."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def problem_values(found: Iterable[Problem]) -> list[dict[str, object]]:

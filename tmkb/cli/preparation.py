@@ -51,7 +51,9 @@ def prepare(request: JsonObject, caching: bool = True) -> cache.Entry:
     }
     entry = cache.entry(head, sections)
     if caching:
-        cache.write(request, stamps, entry)
+        # Warnings and notes name files as seen from the current folder; without any, an entry serves from all folders.
+        here = (paths.current() or "") if warnings or notes else None
+        cache.write({**request, "from": here}, stamps, entry)
     return entry
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tmkb.values import JsonObject
 
 DEFAULT_SERVER = "tmkb"
+_PACKAGED = "packaged"  # the word for the packaged folder of patterns, which is no path
 
 
 class _Revisions(Mapping[str, "Revision"]):
@@ -92,18 +93,28 @@ def service(
     """
     folders = paths.named(schemas, "TMKB_SCHEMAS"), paths.named(patterns, "TMKB_PATTERNS")
     request = _request(server, *folders, config)
-    entry = cache.read(request) if caching else None
+    entry = _kept(request) if caching else None
     if entry is None and lasting:
         entry = _made_apart(request, caching)
     return Service(entry or made(request, caching), request)
 
 
 def _request(server: str, schemas: list[str], patterns: list[str], config: str | None) -> JsonObject:
-    """All that a service depends on besides the files; problems name these as seen from the current folder."""
-    python = f"{sys.implementation.cache_tag} {sys.version}"
-    seen_from = os.getcwd() if schemas or patterns or config else ""
-    made_by: JsonObject = {"tmkb": __version__, "python": python, "root": paths.ROOT, "from": seen_from}
-    return {"server": server, "schemas": [*schemas], "patterns": [*patterns], "config": config, **made_by}
+    """All that a service depends on besides the files and, in the problems it tells, the current folder."""
+    return {
+        "server": server,
+        "schemas": [paths.absolute(folder) for folder in schemas],
+        "patterns": [folder if folder == _PACKAGED else paths.absolute(folder) for folder in patterns],
+        "config": None if config is None else paths.absolute(config),
+        "tmkb": __version__,
+        "python": f"{sys.implementation.cache_tag} {sys.version}",
+        "root": paths.ROOT,
+    }
+
+
+def _kept(request: JsonObject) -> cache.Entry | None:
+    """The entry in the cache: one that names no files (``from`` is null), else one that names them from here."""
+    return cache.read({**request, "from": None}) or cache.read({**request, "from": paths.current() or ""})
 
 
 def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:

@@ -1,7 +1,7 @@
 """``tmkb serve --watch``: a process beside the server looks at its files, checks what has changed, and hands it over.
 
 The server only reads what is handed over, between two messages: it never waits for a check, and loads nothing for it.
-Where the system cannot fork, a thread does the same.
+Where the system cannot fork, a thread does the same. On macOS the watcher checks in its own process (`_can_fork`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -161,7 +162,7 @@ class Watcher:
         """Make everything anew, from files that stay as they are meanwhile; hand over what is news."""
         while True:
             before = self._stamps()
-            good, told = _apart(self._made) if hasattr(os, "fork") else self._made()
+            good, told = _apart(self._made) if _can_fork() else self._made()
             if self._stamps() == before:
                 break
         if good:
@@ -209,6 +210,14 @@ def _forked(work: Callable[[], None], inlet: int) -> int:
         work()
     finally:
         os._exit(0)
+
+
+def _can_fork() -> bool:
+    """Whether the watcher may fork, although `watchfiles` has started threads in it.
+
+    macOS forbids its frameworks, which `watchfiles` uses there, in a child that was forked beside threads (fork(2)).
+    """
+    return hasattr(os, "fork") and sys.platform != "darwin"
 
 
 def _apart(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:

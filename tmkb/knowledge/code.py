@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator, Sequence
 
 from tmkb import paths
-from tmkb.errors import Problem
+from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import examples
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -31,7 +31,12 @@ class Code:
         self.trees: dict[str, ast.Module] = {}
         for name in sorted(name for name in os.listdir(folder) if name.endswith(".py")):
             shown = paths.shown(os.path.join(folder, name))
-            if source := examples.source(folder, name, shown):
+            try:
+                source = examples.source(folder, name, shown)
+            except DocumentError as error:
+                self.problems += error.problems
+                continue
+            if source is not None:
                 self.trees[shown] = examples.parsed(source, self.problems)
         self.mentioned = {name for tree in self.trees.values() for name in _mentioned(tree)}
         self.looked_at: dict[str, set[str]] = {}  # function → the names that it reads in any version
@@ -55,8 +60,15 @@ def review(folder: str) -> Iterator[Problem]:
 
 
 def ruff() -> str | None:
-    """The program ruff, of this environment or of the system; None where there is none."""
-    return shutil.which("ruff", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
+    """Return the path of the program ruff, of this environment or of the system; None where there is none.
+
+    Never one of the current folder, which may belong to somebody else: `shutil.which` looks there first on Windows, and
+    PATH may name it as an empty entry or a relative one.
+    """
+    folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", "").split(os.pathsep)]
+    name = f"ruff{sysconfig.get_config_var('EXE') or ''}"
+    files = (os.path.join(folder, name) for folder in folders if os.path.isabs(folder))
+    return next((file for file in files if os.path.isfile(file) and os.access(file, os.X_OK)), None)
 
 
 def lint(program: str, folders: Sequence[str]) -> list[Problem]:

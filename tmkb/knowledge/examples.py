@@ -10,7 +10,10 @@ import os
 import re
 import textwrap
 
+from tmkb import textfile
 from tmkb.errors import Problem
+
+DEEPEST = 100  # levels of a syntax tree; our deepest own example has 15
 
 _START = re.compile(r"^\s*# region (?P<name>[a-z_]+)\s*$")
 _END = re.compile(r"^\s*# endregion\b")
@@ -25,15 +28,20 @@ class Source:
 
 
 def source(folder: str, name: str, shown: str) -> Source | None:
-    """The file ``name`` right inside ``folder``; None for a path, a link that leads out, or no file."""
+    """Read the file ``name`` right inside ``folder``.
+
+    Returns None for a path, a link that leads out, or a name that no file has.
+
+    Raises:
+        DocumentError: the file is unreadable, no regular file, too large, or not UTF-8.
+    """
     path = os.path.join(folder, name)
     if os.path.basename(name) != name or os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder):
         return None
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Source(file.read(), shown)
-    except (OSError, UnicodeDecodeError):
+    if not os.path.lexists(path):
         return None
+    text = textfile.read(path, shown)
+    return Source(text.replace("\r\n", "\n").replace("\r", "\n"), shown)
 
 
 def region(found: Source, name: str, problems: list[Problem]) -> str:
@@ -61,19 +69,46 @@ def region(found: Source, name: str, problems: list[Problem]) -> str:
 
 
 def parsed(found: Source, problems: list[Problem]) -> ast.Module:
-    """The syntax tree of a file, of which nothing is run; an empty one, and a problem, if it is not Python."""
+    """Return the syntax tree of a file; an empty one, and a problem, where there is none. Nothing of the file is run.
+
+    A tree has at most `DEEPEST` levels, so that what walks it by recursion never exhausts the stack.
+    """
     try:
-        return ast.parse(found.text)
+        tree = ast.parse(found.text)
     except SyntaxError as error:
         problems.append(Problem("not_python", found.shown, error.lineno or 1, error.offset or 1, reason=error.msg))
-        return ast.Module([], [])
+    except ValueError as error:  # NUL, in Python 3.11.3 and older
+        problems.append(Problem("not_python", found.shown, reason=str(error)))
+    except (RecursionError, MemoryError):  # the parser does not say where
+        lines = found.text.split("\n")
+        problems.append(Problem("too_deep", found.shown, lines.index(max(lines, key=len)) + 1, limit=DEEPEST))
+    else:
+        if (deep := _too_deep(tree)) is None:
+            return tree
+        problems.append(Problem("too_deep", found.shown, *deep, limit=DEEPEST))
+    return ast.Module([], [])
+
+
+def _too_deep(tree: ast.Module) -> tuple[int, int] | None:
+    """Return line and column of a node below level `DEEPEST`, or None. Uses no recursion."""
+    level: list[tuple[ast.AST, tuple[int, int]]] = [(tree, (1, 1))]
+    for _ in range(DEEPEST):
+        below: list[tuple[ast.AST, tuple[int, int]]] = []
+        for node, around in level:
+            place = (node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt | ast.expr) else around
+            below += [(inner, place) for inner in ast.iter_child_nodes(node)]
+        level = below
+    return level[0][1] if level else None
 
 
 def exploits(proof: ast.Module) -> dict[str, str]:
     """Name (without ``exploit_``) → docstring of the exploits of a proof: the steps of the attack, in their order."""
-    functions = [node for node in proof.body if isinstance(node, ast.FunctionDef)]
     return {
         function.name.removeprefix("exploit_"): ast.get_docstring(function) or ""
-        for function in functions
-        if function.name.startswith("exploit_")
+        for function in exploit_functions(proof)
     }
+
+
+def exploit_functions(proof: ast.Module) -> list[ast.FunctionDef]:
+    """Return the functions ``exploit_…`` of a proof, in their order."""
+    return [node for node in proof.body if isinstance(node, ast.FunctionDef) and node.name.startswith("exploit_")]

@@ -35,7 +35,7 @@ class Library:
 
 def folders(named: Sequence[str] | None) -> list[str]:
     """The paths of the folders that are ``named``; the word "packaged", or no name at all, means the packaged one."""
-    return [paths.PATTERNS if folder == PACKAGED else os.path.abspath(folder) for folder in named or [PACKAGED]]
+    return [paths.PATTERNS if folder == PACKAGED else paths.absolute(folder) for folder in named or [PACKAGED]]
 
 
 def load(named: Sequence[str] | None) -> Library:
@@ -46,17 +46,19 @@ def load(named: Sequence[str] | None) -> Library:
     library = Library()
     by_id: dict[str, Found] = {}
     for folder, path in zip(named or [PACKAGED], folders(named), strict=True):
+        name = folder if folder == PACKAGED else paths.shown(path)
         if not os.path.isdir(path):
-            library.missing.append(folder)
+            library.missing.append(name)
             continue
         try:
             found = [pattern.read(inside) for inside in _inside(path)]
         except OSError as error:
-            shown = paths.shown(path)
-            library.closed.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
+            library.closed.append(
+                Problem("no_entry", paths.shown(path), folder=paths.shown(path), reason=error.strerror)
+            )
             continue
         if not found:
-            library.empty.append(folder)
+            library.empty.append(name)
         for each in found:
             _refuse_twin(each, by_id)
         library.found += found
@@ -74,13 +76,16 @@ def collections(library: Library) -> dict[str, list[Found]]:
 
 def _inside(folder: str) -> list[str]:
     """The pattern folders of ``folder``: itself, or those right below it."""
-    return [folder] if os.path.isfile(os.path.join(folder, "pattern.yaml")) else _below(folder)
+    return [folder] if os.path.lexists(os.path.join(folder, "pattern.yaml")) else _below(folder)
 
 
 def _below(folder: str) -> list[str]:
-    """The pattern folders right below ``folder``, sorted; names that begin with _ are passed over."""
+    """The pattern folders right below ``folder``, sorted; names that begin with _ are passed over.
+
+    A pattern.yaml that is no regular file counts, so that reading it reports that.
+    """
     names = sorted(name for name in os.listdir(folder) if not name.startswith("_"))
-    return [os.path.join(folder, n) for n in names if os.path.isfile(os.path.join(folder, n, "pattern.yaml"))]
+    return [os.path.join(folder, n) for n in names if os.path.lexists(os.path.join(folder, n, "pattern.yaml"))]
 
 
 def _refuse_twin(found: Found, by_id: dict[str, Found]) -> None:

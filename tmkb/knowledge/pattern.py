@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from typing import Any, NotRequired, TypedDict, cast
 
-from tmkb import document, metaschema, paths
+from tmkb import document, hidden, metaschema, paths, textfile
 from tmkb.document import Document
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import examples
 
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
-VALUES = 1000  # in one file; our largest has 138
+VALUES = 1000  # in one file, because values are compared with each other; our largest has 138
 
 
 class Mitigation(TypedDict):
@@ -84,11 +85,12 @@ def read(folder: str) -> Found:
     """Read the pattern in ``folder``. Its code is read as text; nothing of it is run."""
     found = Found(folder)
     try:
-        doc = document.read(os.path.join(folder, "pattern.yaml"), found.file)
+        text = textfile.read(os.path.join(folder, "pattern.yaml"), found.file)
+        doc = document.parse(text, found.file, VALUES)
     except DocumentError as error:
         found.problems = error.problems
         return found
-    found.problems = _shape(doc)
+    found.problems = _shape(doc) or _hidden(doc, text)
     if not found.problems:
         pattern = cast(Pattern, doc.mapping() | {"steps": []})
         if "code" in pattern:
@@ -102,17 +104,33 @@ def parse(text: str, file: str) -> tuple[Document, list[Problem]]:
     """The ``text`` of a pattern, which problems call ``file``, and what is wrong with it as far as it tells without the
     files beside it."""
     try:
-        doc = document.parse(text, file)
+        doc = document.parse(text, file, VALUES)
     except DocumentError as error:
         return Document(file, {}, {}, {}), error.problems
-    return doc, _shape(doc) or _mitigations(doc, cast(Pattern, doc.value))
+    return doc, _shape(doc) or _hidden(doc, text) or _mitigations(doc, cast(Pattern, doc.value))
 
 
 def _shape(doc: Document) -> list[Problem]:
     """What is wrong with the form of the file."""
-    if len(doc.values) > VALUES:  # comparing them with each other would take minutes
-        return [doc.problem("too_large", (), count=len(doc.values), limit=VALUES)]
     return metaschema.check(doc, SCHEMA)
+
+
+def _hidden(doc: Document, text: str) -> list[Problem]:
+    """Return a problem for each line of ``text`` with a hidden character; else for each value that escapes one."""
+    found = [_hidden_problem(doc.file, *place) for place in hidden.places(text)]
+    if found:
+        return found
+    for path, place in doc.values.items():
+        value: Any = doc.mapping()
+        for step in path:
+            value = value[step]
+        if isinstance(value, str) and (character := hidden.find(value)):
+            found.append(_hidden_problem(doc.file, place.line, place.column, character))
+    return found
+
+
+def _hidden_problem(file: str, line: int, column: int, character: str) -> Problem:
+    return Problem("hidden_character", file, line, column, character=hidden.describe(character))
 
 
 def _mitigations(doc: Document, pattern: Pattern) -> list[Problem]:
@@ -147,7 +165,11 @@ def _add_code(found: Found, doc: Document, pattern: Pattern) -> None:
 
 
 def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.Source) -> None:
-    exploits = examples.exploits(examples.parsed(proof, found.problems))
+    tree = examples.parsed(proof, [])  # its problems are known
+    exploits = examples.exploits(tree)
+    for function in examples.exploit_functions(tree):  # an escape in a docstring becomes a character of a step
+        if character := hidden.find(ast.get_docstring(function) or ""):
+            found.problems.append(_hidden_problem(proof.shown, function.body[0].lineno, 1, character))
     pattern["steps"] = [" ".join(text.split()) for text in exploits.values()]
     if not exploits or not all(exploits.values()):
         found.problems.append(Problem("no_exploit", proof.shown))
@@ -162,9 +184,14 @@ def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.So
 
 
 def _source(found: Found, doc: Document, path: document.Path, name: str) -> examples.Source | None:
-    source = examples.source(found.folder, name, paths.shown(os.path.join(found.folder, name)))
+    try:
+        source = examples.source(found.folder, name, paths.shown(os.path.join(found.folder, name)))
+    except DocumentError as error:
+        found.problems += error.problems
+        return None
     if source is None:
         found.problems.append(doc.problem("no_example", path, name=name))
-    else:
-        examples.parsed(source, found.problems)
+        return None
+    found.problems += [_hidden_problem(source.shown, *place) for place in hidden.places(source.text)]
+    examples.parsed(source, found.problems)
     return source

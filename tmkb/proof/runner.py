@@ -78,9 +78,8 @@ class Worker:
     def __init__(self, timeout: float = 20.0, spawn: bool = False) -> None:
         """``timeout``: seconds that one function may take. ``spawn``: a fresh interpreter each, instead of a fork."""
         self.timeout = timeout
-        # The worker's folder is a temporary one; ours has to be found from there too.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
-        command = [sys.executable, "-m", "tmkb.proof.worker", *(["--spawn"] if spawn else [])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
+        command = [sys.executable, "-P", "-m", "tmkb.proof.worker", *(["--spawn"] if spawn else [])]
         self.process = subprocess.Popen(
             command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
@@ -99,6 +98,16 @@ class Worker:
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
+
+
+def _import_path() -> list[str]:
+    """Return the folders that a worker imports from: those of this process, absolute, but not the current folder.
+
+    The current folder may hold a module of the name of a library's. It stays where tmkb itself is imported from it.
+    """
+    here, ours = paths.current(), os.path.dirname(os.path.dirname(paths.PROOF))
+    folders = [paths.absolute(folder) for folder in sys.path if folder]
+    return [each for each in folders if os.path.isabs(each) and (each != here or each == ours)]
 
 
 class Proof:

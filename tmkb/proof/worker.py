@@ -4,8 +4,18 @@ The parent imports the heavy libraries once and compiles, which runs nothing; ea
 and example anew, answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request gets a
 fresh interpreter. A request does not say which version of the example it brings, so nothing that is run can tell by it.
 
-A fence stops accidents, not malice: no network, no processes, no writing outside a temporary folder. `tmkb prove` runs
-Python from the folders it is given, as pytest does.
+An audit hook (PEP 578) is a fence against accidents. It is no sandbox: `tmkb prove` runs Python of the folders that it
+is given, with all permissions of the user, as pytest does. Through Python's own functions a proof cannot
+
+- write, create, delete, rename, link or truncate files, change their mode, owner or times, or open a SQLite database,
+  outside its temporary folder;
+- start, fork or signal processes;
+- connect, bind, resolve names, or send datagrams;
+- load or call native code with ctypes.
+
+A proof still can read every file that the user can read, and use memory and processor until the time limit. It can
+write elsewhere through the descriptor of a folder (`os.open`) or SQLite's ATTACH, and do what an extension module does
+without an audit event. Code that tries can take the fence apart.
 """
 
 from __future__ import annotations
@@ -34,16 +44,49 @@ Request = dict[str, Any]  # source, proof_source, proof_file, function, timeout
 Answer = dict[str, Any]  # status, detail, seconds
 
 _PRELOADED = ("tmkb.proof.stage", "flask_caching", "jwt", "graphql")
-_FENCED = {
+# Audit events (https://docs.python.org/3/library/audit_events.html) of what a proof may not do at all.
+_REFUSED = {
+    "ctypes.call_function",
+    "ctypes.dlopen",
+    "ctypes.dlsym",
+    "ctypes.dlsym/handle",
     "os.exec",
+    "os.fork",
+    "os.forkpty",
     "os.posix_spawn",
+    "os.spawn",
+    "os.startfile",
+    "os.startfile/2",
     "os.system",
+    "pty.spawn",
     "socket.bind",
     "socket.connect",
     "socket.getaddrinfo",
+    "socket.gethostbyaddr",
+    "socket.gethostbyname",
+    "socket.getnameinfo",
+    "socket.sendmsg",
+    "socket.sendto",
     "subprocess.Popen",
 }
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+# Audit events of changes to files → the positions of a path and of the folder that it starts from, for each path.
+_CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "os.chflags": ((0, None),),
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.link": ((1, 3),),
+    "os.mkdir": ((0, 2),),
+    "os.remove": ((0, 1),),
+    "os.removexattr": ((0, None),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.rmdir": ((0, 1),),
+    "os.setxattr": ((0, None),),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.utime": ((0, 3),),
+}
+_NAMES = {"os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"}  # a link itself is changed
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _STATUS = {(True, False): "gained", (False, True): "refused", (True, True): "both", (False, False): "neither"}
 
 
@@ -123,17 +166,41 @@ def _where(request: Request, exception: BaseException) -> str:
 
 
 def _fence(folder: str) -> None:
-    root = os.path.realpath(folder) + os.sep
+    """Refuse, for the rest of this process, what the docstring of this module lists."""
+    root = os.path.realpath(folder)
 
     def hook(name: str, args: tuple[Any, ...]) -> None:
-        if name in _FENCED:
+        if name in _REFUSED:
             raise PermissionError(f"a proof may not use {name}")
-        if name != "open" or not isinstance(args[0], str) or not (args[2] or 0) & _WRITING:
-            return
-        if args[0] != os.devnull and not os.path.realpath(args[0]).startswith(root):
-            raise PermissionError(f"a proof may not write {args[0]}")
+        if name in _CHANGES:
+            for at, start in _CHANGES[name]:
+                _hold(root, args[at], -1 if start is None else args[start], name in _NAMES)
+        elif name == "open":
+            if (args[2] or 0) & _WRITING:
+                _hold(root, args[0], -1, False)
+        elif name == "sqlite3.connect":
+            if os.fsdecode(args[0]) not in ("", ":memory:", "file::memory:"):
+                _hold(root, args[0], -1, False)
+        elif name in ("os.kill", "os.killpg") and args[0] != os.getpid():
+            raise PermissionError(f"a proof may not use {name}")
 
     sys.addaudithook(hook)  # cannot be undone: only ever in a process that ends after one request
+
+
+def _hold(root: str, path: Any, start: int, is_name: bool) -> None:
+    """Refuse a change of ``path`` outside ``root``. ``start``: the descriptor of the folder it starts from, or -1.
+
+    ``is_name``: the entry of a folder is changed, so a link at the end of the path is not followed.
+    """
+    if path is None or isinstance(path, int):  # a descriptor: opening the file was refused or not
+        return
+    text = os.fsdecode(path)
+    if start != -1 and not os.path.isabs(text):
+        text = os.path.join(os.path.realpath(f"/proc/self/fd/{start}"), text)  # outside `root` where there is no /proc
+    head, tail = os.path.split(text.rstrip(os.sep) or os.sep)
+    real = os.path.join(os.path.realpath(head), tail) if is_name else os.path.realpath(text)
+    if text != os.devnull and not real.startswith(root + os.sep):
+        raise PermissionError(f"a proof may not write {text}")
 
 
 def _child(request: Request, write: int) -> None:
@@ -182,7 +249,7 @@ def _read_all(fd: int, timeout: float) -> tuple[bytes, bool]:
 
 
 def _spawned(request: Request) -> Answer:
-    command = [sys.executable, "-m", "tmkb.proof.worker", "--one"]
+    command = [sys.executable, "-P", "-m", "tmkb.proof.worker", "--one"]
     text = json.dumps(request)
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
-from tmkb import document
+from tmkb import document, paths, textfile
 from tmkb.document import Path
 from tmkb.spec import writing
 from tmkb.values import JsonValue
@@ -222,9 +222,8 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def read(file: str) -> Text:
-    """The text of ``file``, with its own breaks of lines."""
-    with open(file, encoding="utf-8", newline="") as source:
-        return Text(source.read(), file)
+    """Return the text of ``file``, with its own line ends. Raises DocumentError."""
+    return Text(textfile.read(file, paths.shown(file)), file)
 
 
 def replace(file: str, path: Path, value: JsonValue) -> None:

@@ -261,6 +261,10 @@ def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
     found = []
     for root, inside, files in os.walk(folder, onerror=note):
         inside[:] = [name for name in inside if not name.startswith(".")]
+        for name in inside:
+            if name.endswith(document.SUFFIXES):
+                shown = paths.shown(os.path.join(root, name))
+                problems.append(Problem("not_regular", shown, kind="folder"))
         for file in files:
             stem, suffix = os.path.splitext(os.path.join(root, file))
             if suffix in document.SUFFIXES and not file.startswith("."):

@@ -1,0 +1,97 @@
+"""What a terminal is sent: no character that it would obey, and none that its encoding lacks."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from rich.text import Text
+
+from tmkb import hidden
+from tmkb.cli import main, output, pages
+
+HOSTILE = "a\x1b]0;x\x07b\r\x9b2Jc\u202ed\U000e0041"
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let stdout be a terminal with colours."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        HOSTILE,
+        Text(HOSTILE),
+        Text.assemble(("bold", "bold"), HOSTILE),
+        pages.Group(Text("x"), pages.Padding(Text(HOSTILE), (0, 0, 0, 2), expand=False)),
+    ],
+    ids=["string", "text", "styled", "nested"],
+)
+def test_content_is_escaped_where_colours_are_not(terminal, content):
+    shown = output.rendered(content)
+
+    assert "\\u001b]0;x" in shown and "\\udb40\\udc41" in shown
+    assert "\x1b]" not in shown and not set(shown) & {"\x07", "\r", "\x9b", "\u202e", "\U000e0041"}
+    assert ("\x1b[1m" in shown) == ("bold" in shown)  # our own codes stay
+
+
+def test_tables_and_code_are_escaped(terminal):
+    for content in (output.table(["a", "b"], [[HOSTILE, "x"]]), output.code(f"x = '{HOSTILE}'", "python")):
+        shown = output.rendered(content)
+        assert "\x1b]" not in shown and not set(shown) & {"\x07", "\r", "\x9b", "\u202e", "\U000e0041"}
+
+
+def test_json_is_escaped_and_says_the_same(capsys):
+    output.write(argparse.Namespace(json=True), {"a": HOSTILE, "é": "✓"}, "")
+    text = capsys.readouterr().out
+
+    assert json.loads(text) == {"a": HOSTILE, "é": "✓"}
+    assert hidden.find(text) == ""
+    assert "✓" in text
+
+
+@pytest.mark.parametrize(
+    "words", [["get", HOSTILE], ["list", "--patterns", HOSTILE], ["query", "celery", "--patterns", HOSTILE]]
+)
+def test_messages_are_escaped(capsys, words):
+    main.main(words)
+    captured = capsys.readouterr()
+
+    assert hidden.find(captured.out + captured.err) == ""
+    assert "\\u001b]0;x" in captured.err.lower()
+
+
+def test_problems_are_escaped(capsys, patterns):
+    folder = patterns("acme_auth_024")
+    path = folder / "acme_auth_024" / "pattern.yaml"
+    path.write_text(path.read_text() + '"\\e[31mred": 1\n')
+
+    assert main.main(["validate", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "Unknown key '\\u001b[31mred'" in out and hidden.find(out) == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize(
+    "words", [["schema", "formats"], ["list"], ["list", "--json"], ["validate", "--json"]], ids=" ".join
+)
+def test_any_encoding_of_stdout_will_do(encoding, words):
+    command = [sys.executable, "-m", "tmkb", *words]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    text = done.stdout.decode(encoding)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert text
+    if "--json" in words:
+        plain = subprocess.run(
+            command, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"}
+        )
+        assert json.loads(text) == json.loads(plain.stdout)

@@ -1,0 +1,67 @@
+"""Reads text files that other people write: regular files only, up to a size, as UTF-8.
+
+A FIFO, a device or a socket is never opened for long: reading one could block the start or never end.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from tmkb.errors import DocumentError, Problem
+
+LARGEST = 1 << 20  # bytes of one file; our largest YAML file has 61 KB, our largest example 7 KB
+
+# O_NONBLOCK: opening a FIFO that nobody writes to returns at once instead of waiting for a writer.
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_KINDS = {
+    stat.S_IFDIR: "folder",
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
+
+
+def read(path: str, shown: str, limit: int = LARGEST) -> str:
+    """Return the text of the file at ``path``, without a byte order mark; line ends stay as they are.
+
+    Links are followed. ``shown``: the name of the file in problems. ``limit``: the most bytes that are read.
+
+    Raises:
+        DocumentError: the file is missing, unreadable, no regular file, larger than ``limit``, or not UTF-8.
+    """
+    data = read_bytes(path, shown, limit)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise DocumentError([Problem("not_utf8", shown, line, column)]) from error
+
+
+def read_bytes(path: str, shown: str, limit: int = LARGEST) -> bytes:
+    """Return the content of the file at ``path``.
+
+    Raises:
+        DocumentError: the file is missing, unreadable, no regular file, or larger than ``limit``.
+    """
+    try:
+        _refuse_special(os.stat(path), shown)  # before opening: opening a device can already do something
+        with open(os.open(path, _FLAGS), "rb") as file:
+            status = os.fstat(file.fileno())
+            _refuse_special(status, shown)
+            # The size is checked before reading, and again by what was read: the file may grow meanwhile.
+            data = b"" if status.st_size > limit else file.read(limit + 1)
+    except (OSError, ValueError) as error:  # ValueError: NUL in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DocumentError([Problem("unreadable", shown, reason=reason)]) from error
+    if status.st_size > limit or len(data) > limit:
+        raise DocumentError([Problem("too_many_bytes", shown, limit=limit)])
+    return data
+
+
+def _refuse_special(status: os.stat_result, shown: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special file")
+        raise DocumentError([Problem("not_regular", shown, kind=kind)])
