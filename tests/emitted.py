@@ -65,12 +65,16 @@ class Noted:
         self.ordered = target.ordered
         self.conversation = Conversation()
 
-    def exchange(self, line, expected):
+    def exchange(self, line, expected, awaited=None):
         """As the target does it."""
         self.conversation.sent(line + b"\n")
-        messages = self.target.exchange(line, expected)
+        messages = self.target.exchange(line, expected, awaited)
         self.conversation.note(messages)
         return messages
+
+    def report(self):
+        """As the target does it."""
+        return self.target.report()
 
     def close(self):
         """As the target does it."""

@@ -1,6 +1,7 @@
 """The wheel, installed outside the tree, serves and replays."""
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -43,7 +44,7 @@ def test_the_wheel_holds_code_and_data_apart(installed):
 
 
 def test_it_runs_from_there(installed):
-    code = "import tmkb, tmkb.paths; print(tmkb.__file__, tmkb.paths.ROOT)"
+    code = "import tmkb, tmkb.paths; print(tmkb.__file__, tmkb.paths.ROOT, sep=chr(10))"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=installed.folder,
@@ -53,7 +54,10 @@ def test_it_runs_from_there(installed):
         check=True,
     )
 
-    assert done.stdout.split() == [str(installed.site / "tmkb" / "__init__.py"), str(installed.site / "tmkb" / "_data")]
+    assert done.stdout.splitlines() == [
+        str(installed.site / "tmkb" / "__init__.py"),
+        str(installed.site / "tmkb" / "_data"),
+    ]
     assert installed("version").stdout == f"tmkb {__version__}\n"
 
 
@@ -72,7 +76,7 @@ def test_it_serves_and_replays(installed):
         "--revision",
         "2025-11-25",
         "--command",
-        f"{sys.executable} -S -m tmkb serve",
+        shlex.join([sys.executable, "-S", "-m", "tmkb", "serve"]),
         timeout=300,
     )
 

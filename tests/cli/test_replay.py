@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sys
 
@@ -98,13 +99,15 @@ def test_another_server_is_started_for_each_conversation(replay, tmp_path):
     script = tmp_path / "server.py"
     script.write_text(
         "import json, sys\n"
+        "hello = {'protocolVersion': 'x', 'capabilities': {}, 'serverInfo': {'name': 'a', 'version': '1'}}\n"
         "for line in sys.stdin:\n"
         "    m = json.loads(line)\n"
-        "    if 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': {}}), flush=True)\n"
+        "    result = hello if m['method'] == 'initialize' else {}\n"
+        "    if 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': result}), flush=True)\n"
         "print('not json', flush=True)\n"
     )
     file = os.path.join(paths.CONFORMANCE, "tools", "unknown-tool.yaml")
-    status, out, _ = replay(file, "--command", f"{sys.executable} {script}", "--revision", "2025-11-25")
+    status, out, _ = replay(file, "--command", shlex.join([sys.executable, str(script)]), "--revision", "2025-11-25")
 
     assert status == 1
     assert "[0].error: missing, expected" in out
@@ -112,16 +115,17 @@ def test_another_server_is_started_for_each_conversation(replay, tmp_path):
 
 
 def test_a_server_that_does_not_start_is_told(replay, file):
-    status, out, _ = replay(file, "--command", f"{sys.executable} -c pass", "--revision", "2025-11-25")
+    command = shlex.join([sys.executable, "-c", "pass"])
+    status, out, _ = replay(file, "--command", command, "--revision", "2025-11-25")
 
     assert status == 1
-    assert "messages: expected 1, got 0" in out
+    assert "initialize: expected one response, got 0" in out and "exit status 0" in out
     assert replay(file, "--command", "no-such-command")[0] == 2
 
 
 def test_our_own_server_as_a_command(replay):
     folder = os.path.join(paths.CONFORMANCE, "lifecycle")
-    command = f"{sys.executable} -m tmkb serve"
+    command = shlex.join([sys.executable, "-m", "tmkb", "serve"])
 
     assert replay(folder, "--command", command, "--revision", "2025-11-25")[0] == 0
 

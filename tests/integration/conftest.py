@@ -14,7 +14,12 @@ UNPRIVILEGED = "postgres", "nobody"
 
 
 def programs():
-    """Where PostgreSQL's programs are, or None. Debian does not put them into PATH."""
+    """Return the folder of PostgreSQL's programs, or None. Debian does not put them into PATH.
+
+    The variable POSTGRESQL_PROGRAMS names the folder; an empty one stands for a machine without PostgreSQL.
+    """
+    if (named := os.environ.get("POSTGRESQL_PROGRAMS")) is not None:
+        return named or None
     found = shutil.which("initdb") or max(glob.glob("/usr/lib/postgresql/*/bin/initdb"), default=None)
     return found and os.path.dirname(os.path.realpath(found))
 

@@ -4,9 +4,10 @@ Two organizations have a ticket each. The policy compares with a setting of the 
 whoever comes next is lent what the one before has left.
 """
 
-import psycopg
 import pytest
-import sqlalchemy
+
+psycopg = pytest.importorskip("psycopg", reason="needs psycopg, a development tool")
+sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy, of the extra proofs")
 
 ACME, GLOBEX = "1", "2"
 SESSION = "SELECT set_config('app.organization_id', :id, false)"

@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -197,6 +198,7 @@ def test_a_stateless_conversation_does_not_notice_two_workers():
         assert server.end() == 0
 
 
+@pytest.mark.skipif(not shutil.which("ps"), reason="needs ps, of procps")
 def test_a_worker_that_dies_is_replaced():
     with HttpServer("--workers", "2") as server:
         assert ask(server, "tools/list")[0] == 200

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tmkb import log, paths
 from tmkb.cli import output, service, sources
@@ -16,6 +18,8 @@ from tmkb.conformance.transcript import Transcript
 from tmkb.errors import DocumentError
 from tmkb.knowledge import library
 from tmkb.runtime import Runtime
+from tmkb.spec import schemas
+from tmkb.spec.model import Spec
 from tmkb.values import JsonValue
 
 
@@ -23,18 +27,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a transcript or a folder of them (default: all)")
     parser.add_argument(
-        "--command", metavar="CMD", help="a server to start for each conversation, instead of our engine"
+        "--command", type=_words, metavar="CMD", help="a server to start for each conversation, instead of our engine"
     )
     parser.add_argument("--http", metavar="URL", help="a server that is running, instead of our engine")
     parser.add_argument("--server", metavar="NAME", help="only what was recorded with this server")
     parser.add_argument("--revision", metavar="DATE", help="only under this revision")
-    parser.add_argument("--update", action="store_true", help="write what came back into the transcripts")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=replay.TIMEOUT,
+        metavar="SECONDS",
+        help="how long a server may take for one exchange, and to end (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--quiet",
+        type=_seconds,
+        metavar="SECONDS",
+        help="with --command: take this long without a message for silence, instead of asking with ping",
+    )
+    parser.add_argument("--update", action="store_true", help="write what came back into the transcripts at PATH")
     sources.configure_schemas(parser)
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what differs. 1 where anything does; 2 where there is nothing to replay."""
+    """Print the differences. Return 1 if there are any, 2 for wrong use or if there is nothing to replay."""
+    if args.update and not args.paths:
+        output.fail("--update needs PATH, the transcripts to write into; packaged ones are never rewritten unasked.")
+        return 2
     try:
         transcripts = [transcript.read(file) for path in args.paths or [paths.CONFORMANCE] for file in _find(path)]
         conversations = list(_replayed(args, transcripts))
@@ -42,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         print(output.problem_lines(error.problems), file=sys.stderr)
         return 2
     except OSError as error:
-        output.fail(f"Cannot reach {args.http or args.command}: {error.strerror}.")
+        output.fail(f"Cannot reach {args.http or shlex.join(args.command)}: {error.strerror}.")
         return 2
     if not conversations:
         if transcripts:
@@ -59,19 +79,59 @@ def run(args: argparse.Namespace) -> int:
 
 def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> Iterator[Conversation]:
     starter = _Starter(args)
+    planned = []
     for each in transcripts:
         if not (args.command or args.http) and each.lacking:
             output.fail(f"{each.name} is left out: it needs {' and '.join(each.lacking)}, which is not installed.")
             continue
-        for revision in each.revisions if args.server in (None, each.value["server"]) else ():
-            if args.revision in (None, revision):
-                yield Conversation(each, revision, list(replay.replay(each, revision, starter.start(each))))
+        planned += [
+            (each, revision)
+            for revision in each.revisions
+            if args.server in (None, each.value["server"]) and args.revision in (None, revision)
+        ]
+    with _progress() as show:
+        for number, (each, revision) in enumerate(planned, 1):
+            show(f"{number} of {len(planned)}: {each.name} ({revision})")
+            target = starter.start(each)
+            results = list(replay.replay(each, revision, target, record=args.update))
+            yield Conversation(each, revision, results, target.notes())
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows a line on a terminal until the next; it does nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(escape(text))
+
+
+def _words(text: str) -> list[str]:
+    try:
+        if words := shlex.split(text):
+            return words
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}: {text}") from error
+    raise argparse.ArgumentTypeError("names no program")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return value
 
 
 class Conversation:
     """One transcript under one revision, replayed."""
 
-    def __init__(self, replayed: Transcript, revision: str, results: list[Replayed]) -> None:
+    def __init__(self, replayed: Transcript, revision: str, results: list[Replayed], notes: Sequence[str] = ()) -> None:
+        """``notes``: what helps to explain a failure."""
+        self.notes = notes
         self.transcript = replayed
         self.revision = revision
         self.results = results
@@ -81,38 +141,51 @@ class Conversation:
         """What differs, for people."""
         yield f"{self.transcript.path} ({self.revision}): {self.transcript.value['title']}"
         for result in self.differing:
-            yield f"  exchange {result.number}{result.about and ': '}{result.about}"
+            place = f"exchange {result.number}" if result.number else ""
+            yield f"  {place}{place and result.about and ': '}{result.about}"
             yield from (f"    {difference}" for difference in result.differences)
+        yield from (f"  {note}" for note in self.notes if self.differing)
 
     def value(self) -> dict[str, object]:
         """What differs, for programs."""
         differing = {str(result.number): result.differences for result in self.differing}
-        return {"transcript": self.transcript.name, "revision": self.revision, "differences": differing}
+        notes = {"notes": [*self.notes]} if self.notes and differing else {}
+        return {"transcript": self.transcript.name, "revision": self.revision, "differences": differing, **notes}
 
 
 class _Starter:
     """Makes a new server for each conversation: the command, or a connection to our engine."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.command = shlex.split(args.command) if args.command else None
+        self.command = args.command
         self.address = args.http
+        self.timeout, self.quiet = args.timeout, args.quiet
         self.schemas = args.schemas
+        self.last: replay.Command | None = None
         self.runtimes: dict[tuple[str, str | None], Runtime] = {}
 
     def start(self, each: Transcript) -> replay.Target:
         if self.command:
-            return replay.Command(self.command)
+            pings = None if self.last is None else self.last.pings
+            self.last = replay.Command(self.command, self.timeout, self.quiet, pings)
+            return self.last
         server = str(each.value["server"])
         if self.address:
             from tmkb.conformance.http import Http
 
-            return Http(self.address, service.service(server, self.schemas, config=each.config).spec)
+            return Http(self.address, self._spec(server, each.config), self.timeout)
         key = server, each.config
         if key not in self.runtimes:
             found = service.service(server, self.schemas, [library.PACKAGED], config=each.config)
             quiet = log.Log(found.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
             self.runtimes[key] = Runtime(found.spec, found.provider, quiet)
-        return replay.InProcess(self.runtimes[key])
+        return replay.InProcess(self.runtimes[key], self.timeout)
+
+    def _spec(self, server: str, config: str | None) -> Spec:
+        """The spec of one of our servers; of any other the default one's, which has the headers of each revision."""
+        if server in schemas.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
+            return service.service(server, self.schemas, config=config).spec
+        return service.service(schemas=self.schemas).spec
 
 
 def _find(path: str) -> list[str]:
@@ -122,19 +195,28 @@ def _find(path: str) -> list[str]:
     return found
 
 
-def _update(conversations: Iterable[Conversation]) -> int:
-    """Write what came back; 1 where revisions disagree about an exchange, which is then left as it is."""
+def _update(conversations: Sequence[Conversation]) -> int:
+    """Write what came back; return 1 if a file, or an exchange of it, was left as it is."""
     actual: dict[str, dict[int, dict[str, list[JsonValue]]]] = {}
     transcripts = {each.transcript.path: each.transcript for each in conversations}
+    refused = {path: "is a link; --update writes to plain files" for path in transcripts if os.path.islink(path)}
     for each in conversations:
+        path = each.transcript.path
+        if unanswered := next((result for result in each.results if not result.answered), None):
+            at = f"exchange {unanswered.number}" if unanswered.number else "the opening"
+            said = [*unanswered.differences, *each.notes]
+            refused[path] = "; ".join([f"{at} ({each.revision}) has no answer to record", *said])
         for result in each.results[: len(each.transcript.value["exchanges"])]:
-            numbers = actual.setdefault(each.transcript.path, {})
-            numbers.setdefault(result.number, {})[each.revision] = result.actual
+            actual.setdefault(path, {}).setdefault(result.number, {})[each.revision] = result.actual
     before = {path: each.value for path, each in transcripts.items()}
-    refused = {path: transcript.rewrite(transcripts[path], numbers) for path, numbers in actual.items()}
-    changed = [path for path in before if transcript.read(path).value != before[path]]
+    disputed = {
+        path: transcript.rewrite(transcripts[path], found) for path, found in actual.items() if path not in refused
+    }
+    changed = [path for path in before if path not in refused and transcript.read(path).value != before[path]]
     print("\n".join([*(f"{path}: rewritten" for path in changed), f"{len(changed)} of {len(before)} files rewritten."]))
-    for path, disputed in refused.items():
-        for number in disputed:
+    for path, reason in refused.items():
+        output.fail(f"{path}: not rewritten: {reason}.")
+    for path, numbers in disputed.items():
+        for number in numbers:
             output.fail(f"{path}: revisions disagree about exchange {number}: give them transcripts of their own.")
-    return 1 if any(refused.values()) else 0
+    return 1 if refused or any(disputed.values()) else 0

@@ -8,10 +8,11 @@ import json
 import queue
 import socket
 import threading
+import time
 import urllib.parse
 from typing import Any
 
-from tmkb.conformance.replay import TIMEOUT
+from tmkb.conformance.replay import TIMEOUT, lacks
 from tmkb.engine import headers, message, negotiation
 from tmkb.engine.message import Notification, Request
 from tmkb.errors import ProtocolError
@@ -19,6 +20,7 @@ from tmkb.spec.model import Spec
 from tmkb.values import JsonValue
 
 _MOMENT = 0.1  # seconds in which what was sent before arrives on another stream
+_LOOK = 0.5  # seconds until it is looked again whether a request still waits
 _ACCEPTED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -27,32 +29,49 @@ class Http:
 
     ordered = False
 
-    def __init__(self, address: str, spec: Spec) -> None:
-        """``spec`` knows the headers of each revision, and which arguments are sent as such."""
+    def __init__(self, address: str, spec: Spec, timeout: float = TIMEOUT) -> None:
+        """``spec`` has the headers of each revision, and says which arguments are also sent as headers.
+
+        ``timeout``: seconds that the server may take for one exchange.
+        """
         self.address = urllib.parse.urlsplit(address)
         self.spec = spec
+        self.timeout = timeout
+        self.faults: list[str] = []
         self.session: dict[str, str] = {}
         self.came: queue.SimpleQueue[JsonValue] = queue.SimpleQueue()
         self.open: dict[object, _Response] = {}  # by the id of the request; None: what belongs to none
 
-    def exchange(self, line: bytes, expected: int) -> list[JsonValue]:
-        """What comes until the request is answered and ``expected`` messages are there, or time is up."""
+    def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
+        """Send one line; return what comes until the request is answered and nothing is lacking, or time is up."""
         try:
             sent: Any = message.read(message.decode(line))
         except ProtocolError:
             sent = None
         if self._hangs_up(sent):
-            return self._until(expected, None)
+            return self._until(expected, awaited, None)
         response = _Response(self, getattr(sent, "id", line), line, self._headers(sent))
         if isinstance(sent, Request) and negotiation.asks_by(self.spec, sent) is not None:
-            response.thread.join(TIMEOUT)
+            response.thread.join(self.timeout)
             self._begin(response)
-        return self._until(expected, response)
+        return self._until(expected, awaited, response)
+
+    def report(self) -> list[str]:
+        """Return what went wrong since the last call: no connection, or an answer that is not a message."""
+        faults, self.faults = self.faults, []
+        return faults
+
+    def notes(self) -> list[str]:
+        """Return nothing: the process is not ours."""
+        return []
 
     def close(self) -> list[JsonValue]:
         """End the session and every stream; everything that still came."""
         if self.session:
-            with contextlib.closing(self.request("DELETE", b"", self.session)) as connection:
+            with (
+                contextlib.suppress(OSError, http.client.HTTPException),  # a server may have gone
+                contextlib.closing(self.request("DELETE", b"", self.session)) as connection,
+            ):
                 connection.getresponse().read()
         for response in [*self.open.values()]:
             response.close()
@@ -61,8 +80,8 @@ class Http:
     def request(self, verb: str, body: bytes, said: dict[str, str]) -> http.client.HTTPConnection:
         """Send one HTTP request, on a connection of its own, which is given."""
         assert self.address.hostname is not None
-        connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=TIMEOUT)
-        connection.request(verb, self.address.path, body, said)
+        connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=self.timeout)
+        connection.request(verb, self.address.path or "/", body, said)
         return connection
 
     def _headers(self, sent: Any) -> dict[str, str]:
@@ -96,15 +115,19 @@ class Http:
         response.close()
         return True
 
-    def _until(self, expected: int, response: _Response | None) -> list[JsonValue]:
+    def _until(self, expected: int, awaited: str | int | None, response: _Response | None) -> list[JsonValue]:
         found: list[JsonValue] = []
-        while len(found) < expected:
+        deadline = time.monotonic() + self.timeout
+        while lacks(found, expected, awaited):
+            # Messages can come as long as a request waits for its answer, and for a moment after.
+            left = deadline - time.monotonic() if self._busy() else 0.0
             try:
-                found.append(self.came.get(timeout=TIMEOUT if self._busy() else _MOMENT))
+                found.append(self.came.get(timeout=max(_MOMENT, min(left, _LOOK))))
             except queue.Empty:
-                break
+                if left <= 0:
+                    break
         if response is not None:
-            response.thread.join(_MOMENT if self._busy() else TIMEOUT)
+            response.thread.join(_MOMENT if self._busy() else self.timeout)
         return found + self._taken()
 
     def _busy(self) -> bool:
@@ -126,7 +149,9 @@ class _Response:
         self.target = target
         self.id = id_
         self.headers: Any = {}  # names in any case
+        self.status = ""
         self.negotiated: str | None = None
+        self.closed = False
         self.socket: socket.socket | None = None
         self.alone = verb == "POST" and not (
             target.session and target.session.items() <= said.items()
@@ -136,25 +161,27 @@ class _Response:
         self.thread = threading.Thread(target=self._read, args=(verb, body, said), daemon=True)
         self.thread.start()
         if verb == "GET":
-            self.ready.wait(TIMEOUT)
+            self.ready.wait(target.timeout)
 
     def close(self) -> None:
         """Read no more."""
+        self.closed = True
         if self.socket is not None:
             with contextlib.suppress(OSError):
                 self.socket.shutdown(socket.SHUT_RDWR)
-        self.thread.join(TIMEOUT)
+        self.thread.join(self.target.timeout)
 
     def _read(self, verb: str, body: bytes, said: dict[str, str]) -> None:
         try:
             with contextlib.closing(self.target.request(verb, body, said)) as connection:
                 self.socket = connection.sock
                 with connection.getresponse() as response:
-                    self.headers = response.headers
+                    self.headers, self.status = response.headers, f"{response.status} {response.reason}"
                     self.ready.set()
                     self._take(response)
-        except (OSError, ValueError, http.client.HTTPException):
-            pass  # what is missing then is told as a difference
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            if verb == "POST" and not self.closed:
+                self.target.faults.append(f"{self.target.address.geturl()}: {self.status or error}")
         finally:
             self.ready.set()
             self.target.open.pop(self.id, None)

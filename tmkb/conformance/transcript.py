@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from typing import Any
 
 from tmkb import document, metaschema, paths
 from tmkb.conformance import match
+from tmkb.document import Document, Path
 from tmkb.engine import message
-from tmkb.errors import DocumentError
+from tmkb.errors import DocumentError, Problem
 from tmkb.spec import edit
 from tmkb.values import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What is sent (a line, without its end) and everything that has to come back."""
+    """One line to send, without its end, and all messages that must come back.
+
+    `request` is the id of the request that the line holds; None for any other line. `names` is the id of a request
+    that the line's params name. `is_response`: the line holds a response.
+    """
 
     about: str
     line: bytes
     expect: list[JsonValue]
+    request: str | int | None = None
+    names: JsonValue = None
+    is_response: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +45,11 @@ class Transcript:
 
     @property
     def name(self) -> str:
-        """The path below ``conformance/``, without the suffix: how a transcript is called."""
-        return os.path.splitext(os.path.relpath(self.path, paths.CONFORMANCE))[0].replace(os.sep, "/")
+        """The path without its suffix, for ours below ``conformance/``, else as `paths.shown` has it."""
+        path = os.path.abspath(self.path)
+        ours = path.startswith(paths.CONFORMANCE + os.sep)
+        shown = os.path.relpath(path, paths.CONFORMANCE) if ours else paths.shown(path)
+        return os.path.splitext(shown)[0].replace(os.sep, "/")
 
     @property
     def revisions(self) -> list[str]:
@@ -50,8 +64,8 @@ class Transcript:
 
     @property
     def lacking(self) -> list[str]:
-        """The modules that it needs and that are not installed."""
-        return [str(name) for name in self.value.get("needs", []) if importlib.util.find_spec(str(name)) is None]
+        """The modules that it needs and that are not installed. Nothing is imported to find out."""
+        return [str(name) for name in self.value.get("needs", []) if not _is_installed(str(name))]
 
     @property
     def arguments(self) -> list[str]:
@@ -64,27 +78,49 @@ class Transcript:
 
     def opening(self, revision: str) -> list[Exchange]:
         """The shared exchanges that come first."""
-        return [] if self.value["opening"] == "none" else shared(self.value["opening"], revision)
+        name = str(self.value["opening"])
+        return [] if name == "none" else _exchanges(_openings(self.path)[name], "opening", revision)
 
 
 def shared(opening: str, revision: str) -> list[Exchange]:
-    """The exchanges of a file in ``openings/``. Raises DocumentError."""
-    path = os.path.join(paths.CONFORMANCE, "openings", f"{opening}.yaml")
-    return [_exchange(each, revision) for each in _checked(path, "opening")["exchanges"]]
+    """Return the exchanges of a packaged opening under ``revision``. Raises DocumentError."""
+    return _exchanges(os.path.join(_packaged_openings(), f"{opening}.yaml"), "opening", revision)
+
+
+@functools.cache
+def result_schema(method: str) -> Any:
+    """Return the JSON Schema of the result of ``method`` in an opening; None for a method that openings do not use."""
+    file = os.path.join(paths.CONFORMANCE, "opening.schema.yaml")
+    found: Any = document.read(file).mapping()["$defs"]
+    return found["results"].get(method)
 
 
 def read(path: str) -> Transcript:
-    """The transcript in the file ``path``. Raises DocumentError with everything that is wrong with it."""
-    return Transcript(path, _checked(path, "transcript"))
+    """Return the transcript in the file ``path``. Raises DocumentError with everything that is wrong with it."""
+    doc = _document(path, "transcript")
+    transcript = Transcript(path, doc.mapping())
+    if problems := [*_unknown_opening(transcript, doc), *_strayed(transcript, doc)]:
+        raise DocumentError(problems)
+    return transcript
 
 
 def find(path: str) -> list[str]:
-    """The files of the transcripts at ``path``: itself, or all below a folder, sorted."""
+    """Return the files of the transcripts at ``path``: itself, or all below a folder, sorted.
+
+    Openings, schemas, requirements and what lies in folders named ``fixtures`` are not transcripts. Only names below
+    ``path`` count.
+    """
     if os.path.isfile(path):
         return [path]
-    found = [os.path.join(root, name) for root, _, names in os.walk(path) for name in names if name.endswith(".yaml")]
-    beside = ("openings", "requirements.yaml", f"{os.sep}fixtures{os.sep}")
-    return sorted(p for p in found if not p.endswith(".schema.yaml") and not any(name in p for name in beside))
+    found = []
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if name not in ("openings", "fixtures")]
+        found += [
+            os.path.join(folder, name)
+            for name in names
+            if name.endswith(".yaml") and not name.endswith(".schema.yaml") and name != "requirements.yaml"
+        ]
+    return sorted(found)
 
 
 def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonValue]]]) -> list[int]:
@@ -111,11 +147,104 @@ def requirements() -> dict[str, Any]:
     return found
 
 
-def _checked(path: str, kind: str) -> dict[str, Any]:
+def _is_installed(name: str) -> bool:
+    """Whether the module ``name`` can be imported; `find_spec` would import the packages around it."""
+    top, *inner = name.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except ValueError:  # imported, by something other than the import system
+        return not inner
+    for part in inner:
+        if spec is None or spec.submodule_search_locations is None:
+            return False
+        top = f"{top}.{part}"
+        spec = PathFinder.find_spec(top, spec.submodule_search_locations)
+    return spec is not None
+
+
+def _packaged_openings() -> str:
+    return os.path.join(paths.CONFORMANCE, "openings")
+
+
+def _openings(path: str) -> dict[str, str]:
+    """Return name → file of the openings for the transcript ``path``.
+
+    A folder ``openings`` beside the transcript or one level up comes before the packaged one.
+    """
+    here = os.path.dirname(os.path.abspath(path))
+    folders = [_packaged_openings(), *(os.path.join(each, "openings") for each in (os.path.dirname(here), here))]
+    return {
+        name.removesuffix(".yaml"): os.path.join(folder, name)
+        for folder in folders
+        if os.path.isdir(folder)
+        for name in sorted(os.listdir(folder))
+        if name.endswith(".yaml")
+    }
+
+
+def _unknown_opening(transcript: Transcript, doc: Document) -> Iterator[Problem]:
+    known, name = ["none", *_openings(transcript.path)], str(transcript.value["opening"])
+    if name not in known:
+        yield doc.problem("unknown_name", ("opening",), kind="opening", name=name, **metaschema.near(name, known))
+    elif name != "none":
+        _checked(_openings(transcript.path)[name], "opening")
+
+
+def _strayed(transcript: Transcript, doc: Document) -> Iterator[Problem]:
+    """Yield a problem for each path outside the transcript's folder: its configuration, or one that this names.
+
+    A replay must not reach files that its author could not have put beside the transcript.
+    """
+    if transcript.config is None:
+        return
+    folder = os.path.dirname(os.path.abspath(transcript.path))
+    if not _is_below(transcript.config, folder):
+        yield _outside(doc, ("config",), transcript.config, folder)
+        return
+    config = document.read(transcript.config, paths.shown(transcript.config))
+    for at, path in _paths(config.mapping()):
+        whole = os.path.join(os.path.dirname(os.path.abspath(transcript.config)), path)
+        if not _is_below(whole, folder):
+            yield _outside(config, at, whole, folder)
+
+
+def _outside(doc: Document, at: Path, path: str, folder: str) -> Problem:
+    return doc.problem("outside_folder", at, path=paths.shown(path), folder=paths.shown(folder))
+
+
+def _paths(config: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield where a configuration names a file or a folder, and its path as it is written."""
+    if isinstance(services := config.get("services"), str):
+        yield ("services",), services
+    providers = config.get("providers")
+    for name, settings in providers.items() if isinstance(providers, dict) else ():
+        if os.path.exists(schema := metaschema.settings(name)):
+            for at in metaschema.paths_in(schema, settings):
+                value: Any = settings
+                for step in at:
+                    value = value[step]
+                yield ("providers", name, *at), value
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether ``path``, with all links followed, is ``folder`` or lies below it."""
+    path, folder = os.path.realpath(path), os.path.realpath(folder)
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def _document(path: str, kind: str) -> Document:
     doc = document.read(path, paths.shown(path))
     if problems := metaschema.check(doc, os.path.join(paths.CONFORMANCE, f"{kind}.schema.yaml")):
         raise DocumentError(problems)
-    return doc.mapping()
+    return doc
+
+
+def _checked(path: str, kind: str) -> dict[str, Any]:
+    return _document(path, kind).mapping()
+
+
+def _exchanges(path: str, kind: str, revision: str) -> list[Exchange]:
+    return [_exchange(each, revision) for each in _checked(path, kind)["exchanges"]]
 
 
 def _exchange(value: dict[str, Any], revision: str) -> Exchange:
@@ -125,4 +254,20 @@ def _exchange(value: dict[str, Any], revision: str) -> Exchange:
         line = value["send_text"].encode()
     else:
         line = message.encode(match.put(value["send"], revision))
-    return Exchange(value.get("about", ""), line, [match.put(each, revision) for each in value["expect"]])
+    expect = [match.put(each, revision) for each in value["expect"]]
+    return Exchange(value.get("about", ""), line, expect, *_about(line))
+
+
+def _about(line: bytes) -> tuple[str | int | None, JsonValue, bool]:
+    """Return the id of the request in ``line``, the id of a request that it names, and whether it is a response."""
+    try:
+        sent: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, None, False
+    if not isinstance(sent, dict):
+        return None, None, False
+    params = sent.get("params")
+    id_ = sent.get("id") if "method" in sent else None
+    request = id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
+    named = params.get("requestId") if isinstance(params, dict) else None
+    return request, named, "method" not in sent and ("result" in sent or "error" in sent)

@@ -52,6 +52,7 @@ def test_case_does_not_count(place, path):
     assert place.read(path)["resolvedPath"] == DEMO
 
 
+@needs_writer
 @pytest.mark.parametrize("denied", ["ControlSet001", "currentcontrolset"])
 @pytest.mark.parametrize("asked", ["ControlSet001", "CurrentControlSet"])
 def test_what_is_denied_is_denied_by_both_names_of_the_control_set(tmp_path, denied, asked):

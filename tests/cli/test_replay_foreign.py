@@ -1,0 +1,429 @@
+"""`tmkb replay` against servers that are not ours: some work, some misbehave."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from tmkb import paths
+from tmkb.cli import main
+
+SERVER = """\
+import json, sys, threading, time
+
+def send(value):
+    print(json.dumps({"jsonrpc": "2.0", **value}), flush=True)
+
+class Server:
+    has_ping = True
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "other", "version": "1"}}
+
+    def handle(self, m):
+        if m.get("method") == "initialize":
+            send({"id": m["id"], "result": self.hello})
+        elif m.get("method") == "ping" and self.has_ping:
+            send({"id": m["id"], "result": {}})
+        elif m.get("method") == "slow":
+            threading.Timer(0.5, send, [{"id": m["id"], "result": {"done": m["method"]}}]).start()
+        elif m.get("method") == "echo":
+            send({"id": m["id"], "result": {"echo": True}})
+        elif m.get("method") == "ask":
+            self.asked = m["id"]
+            send({"id": "q", "method": "elicit"})
+        elif m.get("id") == "q":
+            threading.Timer(0.3, send, [{"id": self.asked, "result": {"answer": m["result"]}}]).start()
+
+    def run(self):
+        for line in sys.stdin:
+            self.handle(json.loads(line))
+
+"""
+TRANSCRIPT = """\
+kind: transcript
+title: Another server
+server: other
+revisions: ["2025-11-25"]
+opening: handshake
+exchanges:
+"""
+ECHO = """\
+  - send: {jsonrpc: "2.0", id: 2, method: echo}
+    expect:
+      - {jsonrpc: "2.0", id: 2, result: {echo: true}}
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """The command of a server, of which ``code`` makes something else."""
+
+    def write(code="", before=""):
+        body = "".join(f"    {line}\n" for line in (code or "pass").splitlines())
+        path = tmp_path / "server.py"
+        path.write_text(f"{SERVER}class Mine(Server):\n{body}\n{before}\nMine().run()\n")
+        return shlex.join([sys.executable, str(path)])
+
+    return write
+
+
+@pytest.fixture
+def transcript(tmp_path):
+    """A transcript with these exchanges, in a folder of its own."""
+
+    def write(exchanges=ECHO, head=TRANSCRIPT):
+        path = tmp_path / "mine" / "one.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(head + exchanges)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def replay(capsys):
+    def run(*words):
+        status = main.main(["replay", *map(str, words)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def expected(path):
+    """What each exchange of a transcript expects."""
+    from tmkb.conformance import transcript
+
+    return [each["expect"] for each in transcript.read(str(path)).value["exchanges"]]
+
+
+def response(id_, **result):
+    return {"jsonrpc": "2.0", "id": id_, "result": result}
+
+
+def test_a_server_that_works_passes(replay, command, transcript):
+    assert replay(transcript(), "--command", command()) == (0, "1 of 1 conversations are as recorded.\n", "")
+
+
+# --- Writing
+
+
+def test_update_without_a_path_writes_nothing(tmp_path):
+    """In a copy, so that a failure of this test spoils nothing."""
+    root = os.path.dirname(paths.CONFORMANCE)
+    for folder in ("tmkb", "schemas", "patterns"):
+        os.symlink(os.path.join(root, folder), tmp_path / folder)
+    os.unlink(tmp_path / "tmkb")
+    shutil.copytree(os.path.join(root, "tmkb"), tmp_path / "tmkb", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(os.path.join(paths.CONFORMANCE, "batch"), tmp_path / "conformance" / "batch")
+    for name in ("openings", "transcript.schema.yaml", "opening.schema.yaml"):
+        os.symlink(os.path.join(paths.CONFORMANCE, name), tmp_path / "conformance" / name)
+    files = sorted((tmp_path / "conformance" / "batch").iterdir())
+    before = [file.read_bytes() for file in files]
+    words = ["replay", "--update", "--timeout", "2", "--command", shlex.join([sys.executable, "-c", "pass"])]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tmkb", *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert [file.read_bytes() for file in files] == before
+    assert done.returncode == 2
+    assert "--update needs PATH" in done.stderr
+
+
+def test_update_writes_through_no_link(replay, command, transcript, tmp_path):
+    outside = transcript(ECHO.replace("echo: true", "echo: false"))
+    (tmp_path / "given").mkdir()
+    os.symlink(outside, tmp_path / "given" / "link.yaml")
+    before = outside.read_bytes()
+    status, out, err = replay(tmp_path / "given", "--update", "--command", command())
+
+    assert (status, out) == (1, "0 of 1 files rewritten.\n")
+    assert outside.read_bytes() == before
+    assert os.path.islink(tmp_path / "given" / "link.yaml")
+    assert "link.yaml: not rewritten: is a link" in err
+
+
+def test_an_empty_expectation_is_recorded_though_ping_overtakes(replay, command, transcript):
+    file = transcript(
+        '  - send: {jsonrpc: "2.0", id: 2, method: slow}\n    expect: []\n'
+        '  - send: {jsonrpc: "2.0", method: note}\n    expect: []\n'
+        '  - send: {jsonrpc: "2.0", id: 3, method: echo}\n    expect: []\n'
+    )
+
+    assert replay(file, "--update", "--command", command())[0] == 0
+    assert expected(file) == [[response(2, done="slow")], [], [response(3, echo=True)]]
+    assert replay(file, "--command", command())[0] == 0
+
+
+def test_a_conversation_in_which_the_server_asks_is_recorded(replay, command, transcript):
+    file = transcript(
+        '  - send: {jsonrpc: "2.0", id: 2, method: ask}\n    expect: []\n'
+        '  - send: {jsonrpc: "2.0", id: q, result: {name: A}}\n    expect: []\n'
+    )
+
+    assert replay(file, "--update", "--command", command())[0] == 0
+    assert expected(file) == [[{"jsonrpc": "2.0", "id": "q", "method": "elicit"}], [response(2, answer={"name": "A"})]]
+
+
+def test_what_a_later_exchange_cancels_is_not_waited_for(replay, command, transcript):
+    file = transcript(
+        '  - send: {jsonrpc: "2.0", id: 2, method: never}\n    expect: []\n'
+        '  - send: {jsonrpc: "2.0", method: notifications/cancelled, params: {requestId: 2}}\n    expect: []\n'
+    )
+
+    assert replay(file, "--update", "--command", command())[:2] == (0, "0 of 1 files rewritten.\n")
+
+
+@pytest.mark.parametrize("code", ["hello = {'ok': True}", "def run(self): sys.exit(3)"])
+def test_nothing_is_written_when_the_server_fails(replay, command, transcript, code):
+    file = transcript()
+    before = file.read_bytes()
+    status, out, err = replay(file, "--update", "--command", command(code))
+
+    assert (status, out) == (1, "0 of 1 files rewritten.\n")
+    assert "the opening (2025-11-25) has no answer to record" in err
+    assert file.read_bytes() == before
+
+
+def test_nothing_is_written_where_no_answer_comes(replay, command, transcript):
+    file = transcript(ECHO.replace("echo}", "never}"))
+    before = file.read_bytes()
+    status, _, err = replay(file, "--update", "--timeout", "1", "--command", command())
+
+    assert status == 1 and "exchange 1 (2025-11-25) has no answer to record" in err
+    assert file.read_bytes() == before
+
+
+# --- Servers that misbehave
+
+
+def test_a_server_without_ping_is_reported_and_its_silence_judged_by_quiet(replay, command, transcript):
+    file = transcript(ECHO + '  - send: {jsonrpc: "2.0", method: note}\n    expect: []\n' * 4)
+    mute = command("has_ping = False")
+    begun = time.monotonic()
+    status, out, _ = replay(file, "--command", mute, "--timeout", "60")
+    took = time.monotonic() - begun
+
+    assert status == 1 and out.count("The server does not answer ping.") == 1
+    assert took < 60  # one timeout would be more
+    assert replay(file, "--command", mute, "--quiet", "0.2")[:2] == (0, "1 of 1 conversations are as recorded.\n")
+
+
+def test_with_quiet_a_message_too_many_is_still_seen(replay, command, transcript):
+    file = transcript('  - send: {jsonrpc: "2.0", id: 2, method: echo}\n    expect: []\n')
+    status, out, _ = replay(file, "--command", command("has_ping = False"), "--quiet", "0.5")
+
+    assert status == 1 and "messages: expected 0, got 1" in out
+
+
+def test_the_timeout_bounds_an_exchange(replay, command, transcript):
+    file = transcript(ECHO.replace("echo}", "never}"))
+    status, out, _ = replay(file, "--command", command(), "--timeout", "0.5")
+
+    assert status == 1 and "The server took longer than 0.5 s." in out
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_timeout_that_is_none(replay, seconds, capsys):
+    with pytest.raises(SystemExit) as raised:
+        replay("--timeout", seconds)
+    assert raised.value.code == 2
+
+
+def test_a_banner_on_stdout_is_a_failure(replay, command, transcript):
+    status, out, _ = replay(transcript(), "--command", command(before='print("Server is starting", flush=True)'))
+
+    assert status == 1
+    assert 'The opening failed\n    not a JSON-RPC message: "Server is starting"' in out
+
+
+@pytest.mark.parametrize(
+    ("hello", "fault"),
+    [
+        ("{'ok': True}", "initialize: result: 'protocolVersion' is a required property"),
+        ("{**Server.hello, 'serverInfo': 1}", "initialize: result.serverInfo: 1 is not of type 'object'"),
+        ("[]", "initialize: result: [] is not of type 'object'"),
+    ],
+)
+def test_an_answer_to_initialize_of_the_wrong_shape_is_a_failure(replay, command, transcript, hello, fault):
+    status, out, _ = replay(transcript(), "--command", command(f"hello = {hello}"))
+
+    assert status == 1 and fault in out
+
+
+def test_null_is_a_line_like_any_other(replay, command, transcript):
+    code = "def handle(self, m):\n    if m.get('method') == 'echo': print('null', flush=True)\n    super().handle(m)"
+    status, out, _ = replay(transcript(), "--command", command(code), "--timeout", "5")
+
+    assert status == 1 and "messages: expected 1, got 2: [null," in out
+
+
+def test_stderr_and_exit_status_of_a_server_that_crashes_are_shown(replay, command, transcript):
+    code = "def run(self):\n    sys.stderr.write('no \\x1b[31mdatabase\\n')\n    sys.exit(3)"
+    status, out, _ = replay(transcript(), "--command", command(code))
+
+    assert status == 1
+    assert "The server: exit status 3\n  stderr: no \\u001b[31mdatabase\n" in out
+    notes = json.loads(replay(transcript(), "--command", command(code), "--json")[1])[0]["notes"]
+    assert notes == ["The server: exit status 3", "stderr: no \\u001b[31mdatabase"]
+
+
+def test_a_server_that_fills_stderr_is_not_stopped_by_it(replay, command, transcript):
+    code = "def handle(self, m):\n    sys.stderr.write('x' * 300_000)\n    super().handle(m)"
+
+    assert replay(transcript(), "--command", command(code))[0] == 0
+
+
+def test_a_server_that_does_not_end_is_killed_in_time(replay, command, transcript):
+    code = "def run(self):\n    super().run()\n    time.sleep(600)"
+    begun = time.monotonic()
+    replay(transcript(), "--command", command(code), "--timeout", "2")
+
+    assert time.monotonic() - begun < 60
+
+
+# --- A user's own folder
+
+
+def test_own_openings_are_used(replay, command, transcript, tmp_path):
+    code = "def handle(self, m):\n    self.key = getattr(self, 'key', None) or m.get('params', {}).get('key')\n"
+    code += "    if m.get('method') == 'echo': send({'id': m['id'], 'result': {'echo': self.key}})\n"
+    code += "    else: super().handle(m)"
+    opening = (
+        "kind: opening\nexchanges:\n"
+        '  - send: {jsonrpc: "2.0", id: 1, method: initialize, params: {key: open}}\n    expect: [{}]\n'
+    )
+    head = TRANSCRIPT.replace("opening: handshake", "opening: mine")
+    file = transcript(ECHO.replace("echo: true", "echo: open"), head)
+    for folder in (tmp_path, tmp_path / "mine"):
+        (folder / "openings").mkdir()
+        (folder / "openings" / "mine.yaml").write_text(opening)
+        assert replay(file, "--command", command(code)) == (0, "1 of 1 conversations are as recorded.\n", "")
+        shutil.rmtree(folder / "openings")
+
+
+def test_an_opening_that_is_not_there_is_reported_in_the_transcript(replay, command, transcript):
+    file = transcript(head=TRANSCRIPT.replace("opening: handshake", "opening: handshaken"))
+    status, _, err = replay(file, "--command", command())
+
+    assert status == 2
+    assert err.startswith(f"{file}:5:10: There is no opening 'handshaken'. Did you mean 'handshake'?")
+
+
+def test_a_broken_own_opening_is_reported_where_it_is(replay, command, transcript, tmp_path):
+    file = transcript(head=TRANSCRIPT.replace("opening: handshake", "opening: mine"))
+    (tmp_path / "mine" / "openings").mkdir()
+    (tmp_path / "mine" / "openings" / "mine.yaml").write_text("kind: opening\n")
+    status, _, err = replay(file, "--command", command())
+
+    assert status == 2
+    assert err.startswith(f"{tmp_path / 'mine' / 'openings' / 'mine.yaml'}:1:1: Key 'exchanges' is missing")
+
+
+def test_names_in_json_lead_to_the_file(replay, command, transcript, monkeypatch, tmp_path):
+    file = transcript()
+    assert json.loads(replay(file, "--command", command(), "--json")[1])[0]["transcript"] == str(file)[: -len(".yaml")]
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(replay("mine", "--command", command(), "--json")[1])[0]["transcript"] == "mine/one"
+
+
+def test_a_quote_that_is_not_closed_is_wrong_use(replay, capsys):
+    with pytest.raises(SystemExit) as raised:
+        replay("--command", "'python")
+    assert raised.value.code == 2
+
+
+# --- HTTP
+
+
+@pytest.fixture
+def address():
+    """The URL of an MCP server over HTTP that has no session and no stream."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            m = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            hello = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "serverInfo": {"name": "other", "version": "1"},
+            }
+            found = {"initialize": hello, "echo": {"echo": True}}.get(m["method"])
+            if self.path == "/broken":
+                self.send_error(502, "No backend")
+                return
+            body = b"" if "id" not in m else json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": found}).encode()
+            self.send_response(200 if body else 202)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_server_over_http_need_not_be_ours(replay, address, transcript):
+    assert replay(transcript(), "--http", f"{address}/mcp") == (0, "1 of 1 conversations are as recorded.\n", "")
+
+
+def test_an_empty_expectation_is_recorded_over_http(replay, address, transcript):
+    file = transcript('  - send: {jsonrpc: "2.0", id: 2, method: echo}\n    expect: []\n')
+
+    assert replay(file, "--http", f"{address}/mcp", "--update")[0] == 0
+    assert expected(file) == [[response(2, echo=True)]]
+
+
+def test_what_is_wrong_over_http_is_told(replay, address, transcript):
+    status, out, _ = replay(transcript(), "--http", f"{address}/broken")
+
+    assert status == 1 and f"{address}/broken: 502 No backend" in out
+
+
+# --- A server of the official SDK
+
+
+FAST = """\
+import asyncio
+from mcp.server.mcpserver import MCPServer
+
+app = MCPServer("fast")
+
+@app.tool()
+async def slow(word: str) -> str:
+    await asyncio.sleep(0.3)
+    return word
+
+app.run("stdio")
+"""
+
+
+def test_a_server_of_the_official_sdk_is_recorded_and_replayed(replay, transcript, tmp_path):
+    pytest.importorskip("mcp", reason="needs the MCP SDK, a development tool")
+    (tmp_path / "fast.py").write_text(FAST)
+    fast = shlex.join([sys.executable, str(tmp_path / "fast.py")])
+    call = '{jsonrpc: "2.0", id: %d, method: tools/call, params: {name: slow, arguments: {word: %s}}}'
+    file = transcript("".join(f"  - send: {call % each}\n    expect: []\n" for each in ((2, "one"), (3, "two"))))
+
+    assert replay(file, "--update", "--command", fast)[:2] == (0, f"{file}: rewritten\n1 of 1 files rewritten.\n")
+    ((first,), (second,)) = expected(file)
+    assert (first["id"], first["result"]["content"][0]["text"]) == (2, "one")
+    assert (second["id"], second["result"]["content"][0]["text"]) == (3, "two")
+    assert replay(file, "--command", fast)[0] == 0
