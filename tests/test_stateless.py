@@ -395,7 +395,7 @@ def test_a_key_that_is_too_short_is_told():
     with Server(env={"TMKB_STATE_KEY": "short"}) as server:
         assert server.wait() == 2
         assert server.log == [
-            "TMKB_STATE_KEY:1:1: A key of 5 characters can be guessed. Use at least 32, drawn at random."
+            "TMKB_STATE_KEY: A key of 5 characters can be guessed. Use at least 32, drawn at random."
         ]
 
 

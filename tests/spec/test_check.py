@@ -22,7 +22,7 @@ def test_missing_key_in_something_new(complaints):
 
 def test_wrong_type(complaints):
     assert complaints(errors=ERRORS + "  unknown_tool: {code: minus}\n") == [
-        "errors.yaml:4:24: errors.unknown_tool.code has to be of type integer, not string."
+        "errors.yaml:4:24: errors.unknown_tool.code must be an integer, not a string."
     ]
 
 

@@ -71,8 +71,8 @@ def problem_values(found: Iterable[Problem]) -> list[dict[str, object]]:
     return [
         {
             "file": p.file,
-            "line": p.line,
-            "column": p.column,
+            "line": p.line or None,
+            "column": p.column or None,
             "rule": p.rule,
             "sentence": problems.sentence(p),
             "remedy": problems.remedy(p),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator
 
 from tmkb import metaschema, paths
@@ -57,7 +58,10 @@ def _check(args: argparse.Namespace) -> int:
     count = len(found.documents.keys() - found.inherited)
     mine = "".join(f"{folder}: {_held(found, folder)} of " for folder in folders)
     text = output.problem_lines(found.problems) or f"{mine}{count} files, no problems."
-    output.write(args, {"files": count, "problems": output.problem_values(found.problems)}, text)
+    if found.warnings and not args.json:
+        sys.stderr.write("".join(f"Warning: {line}\n" for line in output.problem_lines(found.warnings).splitlines()))
+    problems, warnings = (output.problem_values(each) for each in (found.problems, found.warnings))
+    output.write(args, {"files": count, "problems": problems, "warnings": warnings}, text)
     return 2 if found.problems else 0
 
 
