@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -311,7 +312,8 @@ def test_a_begun_file_points_editors_to_a_schema_that_is_there(mine, tmp_path):
     mine("new", "tool", "one")
     first = text(tmp_path, "servers/tmkb/tools/one.yaml").splitlines()[0]
     way = first.removeprefix(metaschema.POINTER).removeprefix("file://")
-    assert first.startswith(metaschema.POINTER) and json.loads(open(way, encoding="utf-8").read())["title"] == "A tool"
+    assert first.startswith(metaschema.POINTER)
+    assert json.loads(pathlib.Path(way).read_text(encoding="utf-8"))["title"] == "A tool"
 
     assert mine("check")[0] == 0
     main.main(["schema", "export", str(tmp_path / "mine" / "editor")])
