@@ -27,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     for action in _actions(whole):
         if action.metavar in PLACES:
             action.complete = PLACES[action.metavar]  # type: ignore[attr-defined] # where shtab looks for it
+        if action.metavar == "COMMAND":  # `eval --server` starts a program
+            continue
         action.choices = action.choices or known.get(
             action.option_strings[-1] if action.option_strings else action.dest
         )

@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     found = service.service(schemas=args.schemas, patterns=args.patterns)
     spec = found.spec
     names = ("context", "language", "framework", "verbosity")
-    described = spec["tools"][TOOL]["input"]["properties"]
-    given = {
+    described: Any = spec["tools"][TOOL]["input"]["properties"]
+    given: dict[str, Any] = {
         name: _as_listed(getattr(args, name), described.get(name, {}).get("enum", ()))
         for name in names
         if getattr(args, name) is not None

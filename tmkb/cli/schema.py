@@ -78,11 +78,33 @@ def _show(args: argparse.Namespace) -> int:
         return 1
     doc = found.documents[place]
     rows = list(_rows(doc, doc.value, (), 0))
-    width = min(max(len(line) for line, _ in rows), 98)
     origins = {".".join(map(str, path)): _origin(doc, path) for path in doc.values if path}
-    text = "\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows)
-    output.write(args, {"place": place, "value": doc.value, "origins": origins}, output.code(text, "yaml"))
+    value = {"place": place, "value": doc.value, "origins": origins}
+    output.write(args, value, _gutter(rows) if sys.stdout.isatty() else _commented(rows))
     return 0
+
+
+def _commented(rows: list[tuple[str, str]]) -> object:
+    """The lines with their origins as comments, which keep them YAML."""
+    width = min(max(len(line) for line, _ in rows), 98)
+    return output.code("\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows), "yaml")
+
+
+def _gutter(rows: list[tuple[str, str]]) -> object:
+    """The lines behind a number for the file and the line in it: a terminal has no room for paths in each line."""
+    from rich.console import Group
+    from rich.text import Text
+
+    files = list(dict.fromkeys(origin.rpartition(":")[0] for _, origin in rows if origin))
+    short = {file: str(number) for number, file in enumerate(files, 1)}
+    heads = [f"{short[file]}:{line}" if file else "" for file, _, line in (each.rpartition(":") for _, each in rows)]
+    width = max(map(len, heads))
+    legend = [Text(f"{short[file]} = {file}", style="dim") for file in files]
+    lines = [
+        output.Indented(output.code(line, "yaml"), Text(f"{head:<{width}}  ", style="dim", end=""))
+        for head, (line, _) in zip(heads, rows, strict=True)
+    ]
+    return Group(*legend, Text(), *lines)
 
 
 def _export(args: argparse.Namespace) -> int:
