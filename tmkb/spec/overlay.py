@@ -240,15 +240,15 @@ def _with(whole: Any, path: Path, value: JsonValue) -> Any:
 def _pointed(text: str, place: str, file: str, folder: str | None = None) -> str:
     """Return ``text`` with the line that leads editors to its schema.
 
-    Outside of a checkout only a new file in a ``folder`` of the user gets one: to the folder's own ``editor/``
-    (`tmkb schema export FOLDER/editor`), else to the packaged schema on this machine.
+    Outside of a checkout only a new file in a ``folder`` of the user gets one: to the folder's own
+    ``.editor/`` or ``editor/`` (`tmkb schema export FOLDER/.editor`), else to the packaged schema on this machine.
     """
     schema = f"{schemas.kind(place)}.json"
     pointed = metaschema.pointed(text, os.path.join(export.EDITOR, schema), file)
     if folder is None or pointed.startswith(metaschema.POINTER) or file.endswith(".json"):
         return pointed
-    own = os.path.join(folder, "editor", schema)
-    if os.path.exists(own):
+    exported = (os.path.join(folder, name, schema) for name in (".editor", "editor"))
+    if own := next(filter(os.path.exists, exported), ""):
         way = os.path.relpath(own, os.path.dirname(file)).replace(os.sep, "/")
     else:
         way = pathlib.Path(os.path.abspath(os.path.join(export.EDITOR, schema))).as_uri()
