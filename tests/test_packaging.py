@@ -1,6 +1,7 @@
 """The wheel, installed outside the tree, serves and replays."""
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -72,7 +73,7 @@ def test_it_serves_and_replays(installed):
         "--revision",
         "2025-11-25",
         "--command",
-        f"{sys.executable} -S -m tmkb serve",
+        f"{shlex.quote(sys.executable)} -S -m tmkb serve",
         timeout=300,
     )
 

@@ -408,7 +408,7 @@ def test_a_terminal_gets_colours_unless_told_otherwise():
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
-    command = f"{sys.executable} -m tmkb get TMKB-AUTH-001 | head -1"
+    command = f"{shlex.quote(sys.executable)} -m tmkb get TMKB-AUTH-001 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
@@ -505,7 +505,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("more", [[], ["--server", f"{sys.executable} -m tmkb serve"], ["--bm25"]])
+@pytest.mark.parametrize("more", [[], ["--server", f"{shlex.quote(sys.executable)} -m tmkb serve"], ["--bm25"]])
 def test_eval(tmkb, tmp_path, more):
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     status, out, _ = tmkb("eval", str(tmp_path / "q.jsonl"), *more)
@@ -525,7 +525,7 @@ def test_eval_of_what_is_no_question(tmkb, tmp_path):
 
 def test_eval_of_a_server_that_is_none(tmkb, tmp_path):
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
-    status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{sys.executable} -c pass")
+    status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{shlex.quote(sys.executable)} -c pass")
 
     assert status == 2
     assert "does not answer as tmkb_query does" in err
