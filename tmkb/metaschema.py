@@ -20,7 +20,7 @@ from jsonschema.exceptions import ValidationError, best_match
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from tmkb import document, paths, problems
+from tmkb import document, paths
 from tmkb.document import Document, Path
 from tmkb.errors import Problem
 from tmkb.values import JsonObject, JsonValue
@@ -187,8 +187,7 @@ def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
     found = _TYPES.get(type(error.instance), "null")
     rule = "not_a_string" if wanted == ["string"] and found in _UNQUOTED else "wrong_type"
-    said = {"expected": problems.type_words(wanted), "found": problems.type_words([found])}
-    yield doc.problem(rule, path, place=_dotted(path), **said)
+    yield doc.problem(rule, path, place=_dotted(path), types=wanted, found_types=[found])
 
 
 def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:

@@ -27,8 +27,8 @@ def rules() -> dict[str, JsonObject]:
     return {name: rule for name, rule in found.items() if isinstance(rule, dict)}
 
 
-def type_words(names: Iterable[str]) -> str:
-    """Return the words for JSON types: ``a map or a list``."""
+def _type_words(names: Iterable[str]) -> str:
+    """Return the words for JSON types, as ``a map or a list``."""
     words = _file()["types"]
     assert isinstance(words, dict)
     return " or ".join(str(words[name]) for name in names)
@@ -54,8 +54,16 @@ def line(problem: Problem) -> str:
 
 
 def _cut(fields: dict[str, object]) -> dict[str, object]:
-    """What an author wrote may be of any length; paths, lists and reasons have to be whole."""
-    return {k: template.cut(v) if isinstance(v, str) and k in _WRITTEN else v for k, v in fields.items()}
+    """Shorten what an author wrote, which may be of any length, and put words for types; all else stays whole."""
+    return {
+        key: template.cut(value)
+        if isinstance(value, str) and key in _WRITTEN
+        else _type_words(map(str, value))
+        if isinstance(value, list) and key in _TYPES
+        else value
+        for key, value in fields.items()
+    }
 
 
 _WRITTEN = ("found", "key", "name", "text", "value")
+_TYPES = ("found_types", "types")  # lists of JSON types
