@@ -192,7 +192,7 @@ def test_input_that_is_no_json_schema(complaints):
     said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "input: {properties: {context: {type: text}}}\n")
 
     assert len(said) == 1
-    assert said[0].startswith("servers/tmkb/tools/tmkb_query.yaml:3:38: Not a valid JSON Schema (2020-12): 'text'")
+    assert said[0].startswith("servers/tmkb/tools/tmkb_query.yaml:3:38: input.properties.context.type cannot be 'text'.")
 
 
 def test_error_of_the_wrong_surface(complaints):
