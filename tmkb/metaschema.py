@@ -202,7 +202,11 @@ def _reference(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 def _unknown(error: Any) -> dict[str, str]:
     kind, names = error.validator_value
-    return {"kind": kind, "name": error.instance, **near(error.instance, names)}
+    return {
+        "kind": kind,
+        "name": error.instance,
+        **near(error.instance, [*names] if kind == "operation" else sorted(names)),
+    }
 
 
 def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:

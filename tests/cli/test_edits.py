@@ -277,7 +277,8 @@ def test_the_number_behind_the_last_entry_of_a_list_appends(mine, tmp_path):
 
 
 @pytest.mark.parametrize("action", ["get", "set", "remove"])
-def test_a_number_beyond_a_list_is_reported(mine, action):
+def test_a_number_beyond_a_list_is_reported(mine, tmp_path, action):
+    (tmp_path / "mine").mkdir()
     status, out, err = mine(action, "tmkb:revisions.7", *(["x"] if action == "set" else []))
 
     assert (status, out, err) == (1, "", "tmkb: There is no '7' in revisions. Known: 0, 1, 2, 3, 4.\n")
