@@ -334,7 +334,7 @@ def test_without_watchfiles_it_says_what_to_install():
     hidden = "import sys; sys.modules['watchfiles'] = None; from tmkb.cli import main; main.main(['serve', '--watch'])"
     done = subprocess.run([sys.executable, "-c", hidden], input=b"", capture_output=True, timeout=TIMEOUT, check=False)
 
-    assert b"pip install 'tmkb[watch]'" in done.stderr
+    assert b"install '.[watch]'" in done.stderr
 
 
 @procfs

@@ -28,6 +28,8 @@ VALUES = 50_000  # in one file; our largest has 4,500
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
+# What an author of YAML 1.1 most likely meant by a word. `on` and `off` are as often texts.
+_BOOLEANS = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
 # A character that the parser stumbles over → the rule that says what to do about it.
 _STUMBLED = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
@@ -284,7 +286,7 @@ class _Builder:
             return text
         for tag, pattern in yaml.SafeLoader.yaml_implicit_resolvers.get(text[0], []):
             if tag != _STRING_TAG and pattern.match(text):
-                self.fault("ambiguous", event, text=text)
+                self.fault("ambiguous", event, text=text, nearest=_BOOLEANS.get(text.lower(), ""))
         return text
 
     def number(self, text: str, event: yaml.ScalarEvent) -> int | float:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Problem:
-    """One fault in a file of ours: a rule of ``schemas/problems.yaml``, its fields, and where (counted from 1)."""
+    """One fault in a file or an argument: a rule of ``schemas/problems.yaml``, its fields, and where (counted from 1).
+
+    The line of an argument is 0: it is in no file.
+    """
 
     __slots__ = ("column", "fields", "file", "line", "rule")
 
@@ -23,6 +26,11 @@ class Problem:
         self.line = line
         self.column = column
         self.fields = fields
+
+    @classmethod
+    def of_argument(cls, rule: str, argument: str, /, **fields: object) -> Problem:
+        """Return a problem with ``argument``, an option or a variable of the environment, which has no line."""
+        return cls(rule, argument, 0, 0, **fields)
 
     def __repr__(self) -> str:
         return f"Problem({self.rule!r}, {self.file}:{self.line}:{self.column}, {self.fields})"

@@ -1,8 +1,9 @@
 """Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
 
-Meta-schemas describe the resolved form of a file. Four keywords are ours. ``refersTo: KIND``: the string is one of the
+Meta-schemas describe the resolved form of a file. Five keywords are ours. ``refersTo: KIND``: the string is one of the
 names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
 ``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``. ``example: FILE``: such a one.
+``elsewhere: {KEY: SENTENCE}``: a key that authors expect here, and where its content belongs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tmkb.values import JsonObject, JsonValue
 Names = Mapping[str, Collection[str]]
 
 _SHOWN = 12  # names that a reader is shown at once
+_NAMESAKE = 0.85  # likeness from which an entry was meant to be its neighbour
 POINTER = "# yaml-language-server: $schema="
 
 
@@ -37,9 +39,9 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
     """
     validator = _Validator(schema_file, names or {})
     value = doc.part(at).value
-    problems = [problem for error in validator.iter_errors(value) for problem in _problems(doc, at, error)]
+    found = [problem for error in validator.iter_errors(value) for problem in _problems(doc, at, error)]
     # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
-    once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
+    once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in found}
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
 
 
@@ -77,10 +79,15 @@ def nearest(word: str, known: Collection[str]) -> str:
 
 
 def near(word: str, known: Collection[str]) -> dict[str, str]:
-    """The fields ``nearest`` and ``known`` of a problem about a word that is not ``known``; of many, the most alike."""
+    """Return the fields ``nearest`` and ``known`` of a problem about a ``word`` that is not ``known``.
+
+    Names are shown in the order of ``known``. Of many, those like ``word`` are shown, then the first.
+    """
     shown = [*known]
     if len(shown) > _SHOWN:
-        shown = [*difflib.get_close_matches(word, shown, n=_SHOWN, cutoff=0), "…"]
+        alike = difflib.get_close_matches(word, shown, n=_SHOWN // 2, cutoff=0.4)
+        chosen = {*dict.fromkeys([*alike, *shown][:_SHOWN])}
+        shown = [*(name for name in shown if name in chosen), "…"]
     return {"nearest": nearest(word, known), "known": ", ".join(shown) or "none"}
 
 
@@ -143,14 +150,30 @@ def _problems(doc: Document, above: Path, error: ValidationError) -> Iterator[Pr
 def _unknown_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     known, patterns = list(error.schema.get("properties", {})), list(error.schema.get("patternProperties", {}))
     for key in error.instance:
-        if key not in known and not any(re.search(pattern, key) for pattern in patterns):
+        if key in known or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        if remedy := error.schema.get("elsewhere", {}).get(key):
+            yield doc.key_problem("misplaced_key", (*path, key), key=key, place=_dotted(path), remedy=remedy)
+        else:
             yield doc.key_problem("unknown_key", (*path, key), key=key, place=_dotted(path), **near(key, known))
 
 
 def _missing_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     for key in error.validator_value:
         if key not in error.instance:
-            yield doc.key_problem("missing_key", path, key=key, place=_dotted(path))
+            yield doc.key_problem("missing_key", path, key=key, place=_dotted(path), nearest=_namesake(doc, path, key))
+
+
+def _namesake(doc: Document, path: Path, key: str) -> str:
+    """Return the entry beside ``path`` that has ``key`` and nearly the same name, or an empty string.
+
+    An entry that lacks what its neighbours have was most likely meant to change one of them.
+    """
+    if not path or not isinstance(path[-1], str):
+        return ""
+    beside: Any = doc.part(path[:-1]).value
+    others = [name for name, entry in beside.items() if isinstance(entry, dict) and key in entry]
+    return next(iter(difflib.get_close_matches(path[-1], others, n=1, cutoff=_NAMESAKE)), "")
 
 
 def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -163,7 +186,8 @@ def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
     found = _TYPES.get(type(error.instance), "null")
-    yield doc.problem("wrong_type", path, place=_dotted(path), expected=" or ".join(wanted), found=found)
+    rule = "not_a_string" if wanted == ["string"] and found in _UNQUOTED else "wrong_type"
+    yield doc.problem(rule, path, place=_dotted(path), types=wanted, found_types=[found])
 
 
 def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -178,7 +202,11 @@ def _reference(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 def _unknown(error: Any) -> dict[str, str]:
     kind, names = error.validator_value
-    return {"kind": kind, "name": error.instance, **near(error.instance, sorted(names))}
+    return {
+        "kind": kind,
+        "name": error.instance,
+        **near(error.instance, [*names] if kind == "operation" else sorted(names)),
+    }
 
 
 def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -235,6 +263,7 @@ _REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
     "type": _type,
 }
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+_UNQUOTED = ("boolean", "integer", "number")  # what a text without quotes is taken for
 
 
 def _dotted(path: Path) -> str:

@@ -1,8 +1,12 @@
-"""Problems as sentences: ``file:line:column: sentence``. The sentences stand in ``schemas/problems.yaml``."""
+"""Problems as sentences: ``file:line:column: sentence``, or ``--option: sentence``.
+
+The sentences stand in ``schemas/problems.yaml``.
+"""
 
 from __future__ import annotations
 
 import os.path
+from collections.abc import Iterable
 from functools import cache
 
 from tmkb import document, hidden, paths, template
@@ -11,11 +15,23 @@ from tmkb.values import JsonObject
 
 
 @cache
+def _file() -> JsonObject:
+    return document.read(os.path.join(paths.SCHEMAS, "problems.yaml")).mapping()
+
+
+@cache
 def rules() -> dict[str, JsonObject]:
     """Rule id → its sentences: ``message``, then ``nearest`` where a right spelling was found, else ``otherwise``."""
-    found = document.read(os.path.join(paths.SCHEMAS, "problems.yaml")).mapping()["rules"]
+    found = _file()["rules"]
     assert isinstance(found, dict)
     return {name: rule for name, rule in found.items() if isinstance(rule, dict)}
+
+
+def _type_words(names: Iterable[str]) -> str:
+    """Return the words for JSON types, as ``a map or a list``."""
+    words = _file()["types"]
+    assert isinstance(words, dict)
+    return " or ".join(str(words[name]) for name in names)
 
 
 def sentence(problem: Problem) -> str:
@@ -32,13 +48,25 @@ def remedy(problem: Problem) -> str | None:
 
 
 def line(problem: Problem) -> str:
-    """The problem as compilers say it, so that editors can jump to the place; hidden characters are escaped."""
-    return hidden.escape(f"{problem.file}:{problem.line}:{problem.column}: {sentence(problem)}")
+    """Format the problem as compilers do, so that editors can jump to the place; an argument has none.
+
+    Hidden characters are escaped.
+    """
+    place = f"{problem.file}:{problem.line}:{problem.column}" if problem.line else problem.file
+    return hidden.escape(f"{place}: {sentence(problem)}")
 
 
 def _cut(fields: dict[str, object]) -> dict[str, object]:
-    """What an author wrote may be of any length; paths, lists and reasons have to be whole."""
-    return {k: template.cut(v) if isinstance(v, str) and k in _WRITTEN else v for k, v in fields.items()}
+    """Shorten what an author wrote, which may be of any length, and put words for types; all else stays whole."""
+    return {
+        key: template.cut(value)
+        if isinstance(value, str) and key in _WRITTEN
+        else _type_words(map(str, value))
+        if isinstance(value, list) and key in _TYPES
+        else value
+        for key, value in fields.items()
+    }
 
 
 _WRITTEN = ("found", "key", "name", "text", "value")
+_TYPES = ("found_types", "types")  # lists of JSON types

@@ -1,9 +1,11 @@
 """The commands as a person or a script runs them: what is printed, where, and the exit status."""
 
+import io
 import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 
@@ -59,7 +61,10 @@ def test_query_in_full(tmkb):
 
 
 def test_query_without_a_match_is_no_error(tmkb):
-    assert tmkb("query", "xyzzy") == (0, "No pattern matches.\n", "")
+    status, out, err = tmkb("query", "xyzzy")
+
+    assert (status, err) == (0, "")
+    assert out.startswith("No pattern matches. ") and "--explain" in out
 
 
 def test_query_judges_arguments_as_the_server_does(tmkb):
@@ -90,7 +95,7 @@ def test_query_with_a_limit_out_of_range_is_wrong_usage(tmkb):
 def test_query_tells_what_is_wrong_with_the_patterns(tmkb, tmp_path):
     status, out, err = tmkb("query", "celery", "--patterns", str(tmp_path))
 
-    assert (status, out) == (0, "No pattern matches.\n")
+    assert (status, out.startswith("No pattern matches.")) == (0, True)
     assert (
         err.splitlines()[0]
         == f"tmkb: Pattern folder {tmp_path} holds no pattern: expected {tmp_path}/<name>/pattern.yaml"
@@ -109,12 +114,58 @@ def test_get_prints_a_pattern_in_full(tmkb):
 
 
 def test_get_of_what_is_not_there_names_the_nearest(tmkb):
-    assert tmkb("get", "TMKB-AUTH-02") == (
+    assert tmkb("get", "TKMB-AUTH-007") == (
         1,
         "",
-        "tmkb: There is no pattern TMKB-AUTH-02. Did you mean TMKB-AUTH-052?\n",
+        "tmkb: There is no pattern TKMB-AUTH-007. Did you mean TMKB-AUTH-007?\n",
     )
-    assert tmkb("get", "xyz") == (1, "", "tmkb: There is no pattern xyz.\n")
+    for word in ("xyz", "999", "TMKB-AUTH-999"):
+        assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {word}. `tmkb list` shows all.\n")
+
+
+@pytest.mark.parametrize("word", ["7", "007", "tmkb-auth-7", "TMKB-AUTH-0007"])
+def test_get_takes_a_number_without_its_zeros(tmkb, word):
+    assert json.loads(tmkb("get", word, "--json")[1])["id"] == "TMKB-AUTH-007"
+
+
+@pytest.mark.parametrize("words", [["-"], []])
+def test_query_reads_the_question_from_stdin(tmkb, monkeypatch, words):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("background job processing\n"))
+    status, out, _ = tmkb("query", *words)
+
+    assert status == 0
+    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
+
+
+def test_query_ignores_case_of_filters_that_the_tool_does_not(tmkb, runtime):
+    assert tmkb("query", "celery", "--framework", "Flask", "--language", "PYTHON")[0] == 0
+    assert "enum" in runtime.spec["tools"]["tmkb_query"]["input"]["properties"]["framework"]
+
+
+def test_a_misspelt_command_gets_a_suggestion(tmkb):
+    status, out, err = tmkb("qery", "celery")
+
+    assert (status, out) == (2, "")
+    assert "Did you mean 'query'?" in err
+
+
+def test_without_a_command_there_is_help_with_examples(tmkb):
+    status, out, err = tmkb()
+
+    assert (status, out) == (2, "")
+    assert "examples:\n  tmkb query" in err
+
+
+@pytest.mark.parametrize("command", main.EXAMPLES)
+def test_every_example_is_a_command_line(command):
+    for line in main.EXAMPLES[command].splitlines():
+        words = shlex.split(line.rpartition("|")[2].partition(">")[0])
+        assert words[0] == "tmkb"
+        main.parser(main.COMMANDS).parse_args(words[1:])
+
+
+def test_a_letter_shows_the_version(tmkb):
+    assert tmkb("-V") == (0, f"tmkb {__version__}\n", "")
 
 
 def test_get_tells_where_a_pattern_comes_from(tmkb, patterns):
@@ -186,7 +237,11 @@ def test_list_filters(tmkb, patterns):
     found = json.loads(tmkb("list", "--tier", "b", "--json", "--patterns", folder)[1])
 
     assert [each["id"] for each in found] == ["ACME-AUTH-024"]
-    assert tmkb("list", "--severity", "none") == (1, "", "tmkb: No pattern.\n")
+    assert tmkb("list", "--severity", "none") == (
+        1,
+        "",
+        "tmkb: No pattern matches these filters. `tmkb list` without filters shows all.\n",
+    )
     assert tmkb("list", "--severity", "none", "--json")[:2] == (1, "[]\n")
 
 
@@ -298,9 +353,10 @@ def test_a_mistake_in_the_schemas_is_exit_status_2(tmkb, overlay):
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("nope",), ("get",), ("query",), ("list", "--made-up"), ("serve", "--port", "1")]
+    "words", [(), ("nope",), ("get",), ("query",), ("query", "-"), ("list", "--made-up"), ("serve", "--port", "1")]
 )
-def test_wrong_usage_is_exit_status_2(tmkb, words):
+def test_wrong_usage_is_exit_status_2(tmkb, words, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     status, out, err = tmkb(*words)
 
     assert (status, out) == (2, "")
@@ -352,10 +408,77 @@ def test_a_terminal_gets_colours_unless_told_otherwise():
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
-    command = f"{sys.executable} -m tmkb get TMKB-AUTH-001 | head -1"
+    command = f"{shlex.quote(sys.executable)} -m tmkb get TMKB-AUTH-001 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["get", "TMKB-AUTH-001"],
+        ["get", "TMKB-AUTH-001", "--test"],
+        ["list", "--json"],
+        ["query", "celery"],
+        ["version"],
+        ["schema", "show", "errors"],
+        ["schema", "formats"],
+        ["completion", "bash"],
+    ],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "tmkb", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert (done.returncode, done.stderr) == (2, b"tmkb: Cannot write the output: No space left on device.\n")
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "")
+
+
+def test_list_fits_a_narrow_terminal():
+    lines = plain(in_terminal("list", COLUMNS="80")).splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert "TMKB-AUTH-052" in "".join(lines) and "…" not in "".join(lines)
+    rows = "\n".join(lines).split("TMKB-AUTH-")[1:]
+    assert max(len(row.strip().splitlines()) for row in rows) <= 3
+
+
+def test_code_in_a_terminal_can_be_copied_and_sentences_hang():
+    text = in_terminal("query", "background job processing", COLUMNS="60")
+    lines = plain(text).splitlines()
+    code = next(line for line in lines if "filter_by(id=document_id" in line)
+
+    assert len(code) > 60
+    assert code.endswith(")") and "organization_id=actor.organization_id" in code
+    after = lines[next(n for n, line in enumerate(lines) if line.startswith("  Threat ")) + 1]
+    assert after.startswith(" " * 9) and not after.startswith(" " * 10)
+    assert "[38;2;" not in text and not re.search(r"\x1b\[(37|97)m\S", text)  # fixed colours, white
+
+
+def test_piped_text_is_never_broken(patterns):
+    folder = patterns("acme_auth_001")
+    file = folder / "acme_auth_001" / "pattern.yaml"
+    text = file.read_text()
+    file.write_text(re.sub(r"^description:.*?^(?=\S)", f"description: {'word ' * 2000}end\n", text, flags=re.M | re.S))
+    command = [sys.executable, "-m", "tmkb", "get", "ACME-AUTH-001", "--patterns", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert max(map(len, done.stdout.splitlines())) > 8000
+
+
+def test_schema_show_in_a_terminal_names_each_file_once():
+    lines = plain(in_terminal("schema", "show", "2025-11-25", COLUMNS="80")).splitlines()
+
+    assert sum("2024-11-05.yaml" in line for line in lines) == 1
+    assert any(re.match(r'1:\d+ +kind: "revision"$', line) for line in lines)
 
 
 def test_query_explains_an_answer(tmkb):
@@ -382,7 +505,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("more", [[], ["--server", f"{sys.executable} -m tmkb serve"], ["--bm25"]])
+@pytest.mark.parametrize("more", [[], ["--server", f"{shlex.quote(sys.executable)} -m tmkb serve"], ["--bm25"]])
 def test_eval(tmkb, tmp_path, more):
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     status, out, _ = tmkb("eval", str(tmp_path / "q.jsonl"), *more)
@@ -402,7 +525,7 @@ def test_eval_of_what_is_no_question(tmkb, tmp_path):
 
 def test_eval_of_a_server_that_is_none(tmkb, tmp_path):
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
-    status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{sys.executable} -c pass")
+    status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{shlex.quote(sys.executable)} -c pass")
 
     assert status == 2
     assert "does not answer as tmkb_query does" in err

@@ -243,3 +243,12 @@ def test_a_folder_that_is_not_there(diff):
 
     assert status == 2
     assert "nowhere" in out
+
+
+def test_a_new_server_is_shown_with_its_own_file_and_its_tools(diff, overlay):
+    folder = overlay(servers__child__server='kind: server\nextends: tmkb\nname: child\nversion: "1"\n')
+    status, out, _ = diff("packaged", folder)
+
+    assert status == 0
+    assert f"{os.path.join(folder, 'servers', 'child', 'server.yaml')}:1  + the file" in out
+    assert "tmkb_query.yaml:1  + the file" in out

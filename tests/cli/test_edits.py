@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -265,5 +266,61 @@ def test_in_a_checkout_files_point_editors_to_their_schema(schema, monkeypatch, 
     first, rest = text(tmp_path, place).split("\n", 1)
     target = first.removeprefix(metaschema.POINTER)
 
-    assert rest == (tmp_path / "elsewhere" / place).read_text(encoding="utf-8")
+    other = (tmp_path / "elsewhere" / place).read_text(encoding="utf-8")
+    assert rest == (other.split("\n", 1)[1] if words[0] == "new" else other)  # which has one for this machine
     assert os.path.samefile(tmp_path / "mine" / os.path.dirname(place) / target, f"{export.EDITOR}/{kind}.json")
+
+
+def test_the_number_behind_the_last_entry_of_a_list_appends(mine, tmp_path):
+    assert mine("set", "tmkb_query:input.properties.language.enum.1", "go")[0] == 0
+    assert "enum: [python, go]" in text(tmp_path, "servers/tmkb/tools/tmkb_query.yaml")
+
+
+@pytest.mark.parametrize("action", ["get", "set", "remove"])
+def test_a_number_beyond_a_list_is_reported(mine, tmp_path, action):
+    (tmp_path / "mine").mkdir()
+    status, out, err = mine(action, "tmkb:revisions.7", *(["x"] if action == "set" else []))
+
+    assert (status, out, err) == (1, "", "tmkb: There is no '7' in revisions. Known: 0, 1, 2, 3, 4.\n")
+
+
+def test_an_own_server_gets_errors_of_its_own(mine, tmp_path):
+    assert mine("new", "server", "acme")[0] == 0
+    assert mine("new", "error", "bad", "--server", "acme") == (
+        0,
+        f"{os.path.join('mine', 'servers', 'acme', 'errors.yaml')}: written.\n",
+        "",
+    )
+    assert "extends" not in text(tmp_path, "servers/acme/errors.yaml")
+    assert mine("new", "error", "worse", "--server", "acme")[0] == 0
+    assert mine("new", "error", "bad", "--server", "tmkb")[0] == 0
+    assert "extends: packaged" in text(tmp_path, "servers/tmkb/errors.yaml")
+
+
+@pytest.mark.parametrize("server", ["tmkb", "acme"])
+@pytest.mark.parametrize(("kind", "capability"), [("prompt", "prompts"), ("resource", "resources")])
+def test_what_is_begun_is_served(mine, server, kind, capability):
+    if server == "acme":
+        mine("new", "server", "acme")
+    status, out, _ = mine("new", kind, "hello", "--server", server)
+
+    assert (status, out.count("written.")) == (0, 2)
+    assert mine("get", f"{server}:capabilities.{capability}")[:2] == (0, "{}\n")
+    shown = json.loads(mine("new", kind, "again", "--server", server, "--json")[1])
+    assert len(shown["files"]) == 1
+
+
+def test_a_begun_file_points_editors_to_a_schema_that_is_there(mine, tmp_path):
+    mine("new", "tool", "one")
+    first = text(tmp_path, "servers/tmkb/tools/one.yaml").splitlines()[0]
+    way = first.removeprefix(metaschema.POINTER).removeprefix("file://")
+    assert first.startswith(metaschema.POINTER)
+    assert json.loads(pathlib.Path(way).read_text(encoding="utf-8"))["title"] == "A tool"
+
+    assert mine("check")[0] == 0
+    main.main(["schema", "export", str(tmp_path / "mine" / "editor")])
+    mine("new", "tool", "two")
+    assert text(tmp_path, "servers/tmkb/tools/two.yaml").splitlines()[0] == (
+        f"{metaschema.POINTER}../../../editor/tool.json"
+    )
+    assert mine("check")[0] == 0

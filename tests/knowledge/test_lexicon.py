@@ -18,7 +18,7 @@ from tmkb.knowledge import lexicon
             '    "#enqueue_di": 5\n',
             "There is no shape '#enqueue_di'. Did you mean '#enqueue_id'?",
         ),
-        ("cues", "    JOB: 5\n", "    JOB: five\n", "has to be of type number"),
+        ("cues", "    JOB: 5\n", "    JOB: five\n", "must be a number"),
         ("scope", "[PERSON, ", "[PERSONS, ", "There is no concept 'PERSONS'"),
         ("code", 'regex: "', 'regex: "(', "Not a regular expression"),
         ("concepts", "kind: concepts", "kind: cues", "kind cannot be 'cues'"),

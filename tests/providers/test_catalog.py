@@ -122,7 +122,7 @@ def test_a_pattern_that_can_be_served_has_no_problems(checked, text):
         ("severity: high", "severity: hihg", "severity: hihg", 11, "severity cannot be 'hihg'. Did you mean 'high'?"),
         ("tier: A", "tier: A\ntear: 1", "tear: 1", 1, "Unknown key 'tear' in the file. Did you mean 'tier'?"),
         ("name: Background", "nome: Background", "kind:", 1, "Key 'name' is missing in the file."),
-        ("version: \"1.0\"", "version: 1.0", "version: 1.0", 10, "version has to be of type string, not number."),
+        ("version: \"1.0\"", "version: 1.0", "version: 1.0", 10, "version must be a string, not a number. Put the value in quotes."),
         ("reviewed: \"2026-11-21\"", "reviewed: 2026-11-21", "reviewed:", 11, "Readers disagree about what 2026-11-21 means"),
         ("TMKB-AUTH-024", "TMKB-AUTH-0244", "TMKB-AUTH-0244", 10, "There is no pattern TMKB-AUTH-0244. Did you mean"),
         ("  check: Does", "  check: " + "really " * 99 + "Does", "agent_summary:", 1, "agent_summary has"),

@@ -24,7 +24,7 @@ def test_missing_key_in_something_new(complaints):
 
 def test_wrong_type(complaints):
     assert complaints(errors=ERRORS + "  unknown_tool: {code: minus}\n") == [
-        "errors.yaml:4:24: errors.unknown_tool.code has to be of type integer, not string."
+        "errors.yaml:4:24: errors.unknown_tool.code must be an integer, not a string."
     ]
 
 
@@ -194,7 +194,9 @@ def test_input_that_is_no_json_schema(complaints):
     said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "input: {properties: {context: {type: text}}}\n")
 
     assert len(said) == 1
-    assert said[0].startswith("servers/tmkb/tools/tmkb_query.yaml:3:38: Not a valid JSON Schema (2020-12): 'text'")
+    assert said[0].startswith(
+        "servers/tmkb/tools/tmkb_query.yaml:3:38: input.properties.context.type cannot be 'text'."
+    )
 
 
 def test_error_of_the_wrong_surface(complaints):

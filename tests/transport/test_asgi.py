@@ -232,7 +232,7 @@ def test_a_unix_socket_is_its_owners(tmp_path):
             lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": len(body)}.items()]
             peer.sendall("\r\n".join(["POST /mcp HTTP/1.1", "Host: localhost", *lines, "", body]).encode())
             assert peer.recv(100).startswith(b"HTTP/1.1 200")
-        assert refused("--uds", path) == f"{path}:1:1: Cannot listen here: something is listening there already."
+        assert refused("--uds", path) == f"{path}: Cannot listen here: something is listening there already."
         assert server.end() == 0
     with HttpServer(at=("--uds", path)):  # what was left behind is no obstacle
         pass
@@ -252,18 +252,18 @@ def refused(*arguments):
     [
         (
             ["--http", "0.0.0.0:0"],
-            "--http:1:1: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
+            "--http: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
             "--auth-tokens FILE.",
         ),
         (
             ["--http", "0.0.0.0:0", "--allow-remote"],
-            "--http:1:1: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
+            "--http: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
             "--auth-tokens FILE.",
         ),
-        (["--http", "8321"], "--http:1:1: '8321' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
-        (["--http", "localhost:99999"], "--http:1:1: 'localhost:99999' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
-        (["--allow-remote"], "--http:1:1: '' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
-        (["--http", "127.0.0.1:0", "--workers", "0"], "--workers:1:1: Cannot work with 0 processes here. Leave --workers out for one."),
+        (["--http", "8321"], "--http: '8321' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--http", "localhost:99999"], "--http: 'localhost:99999' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--allow-remote"], "--http: '' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot work with 0 processes here. Leave --workers out for one."),
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],
 )  # fmt: skip
@@ -282,7 +282,7 @@ def test_a_file_of_tokens_is_read_with_care(tmp_path):
 def test_a_port_in_use_is_said():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert refused("--http", where) == f"{where}:1:1: Cannot listen here: Address already in use."
+        assert refused("--http", where) == f"{where}: Cannot listen here: Address already in use."
 
 
 def test_what_is_missing_without_the_extra_is_said(tmp_path):
@@ -296,7 +296,7 @@ def test_what_is_missing_without_the_extra_is_said(tmp_path):
         check=False,
     )
     assert done.stderr == (
-        "--http:1:1: This needs the module uvicorn, which is not installed. Install it with: pip install 'tmkb[http]'\n"
+        "--http: This needs the module uvicorn, which is not installed. Install the extra `http`: where you installed tmkb from '.', install '.[http]'.\n"
     )
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 import shtab
 
-from tmkb.cli import main
+from tmkb import paths
+from tmkb.cli import list as listing
+from tmkb.cli import main, sources
+from tmkb.spec import schemas
 
 PLACES = {"DIR": shtab.DIRECTORY, "PATH": shtab.FILE, "FILE": shtab.FILE}
 
@@ -20,11 +23,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
     whole = main.parser(main.COMMANDS)
+    known = _known()
     for action in _actions(whole):
         if action.metavar in PLACES:
             action.complete = PLACES[action.metavar]  # type: ignore[attr-defined] # where shtab looks for it
+        if action.metavar == "COMMAND":  # `eval --server` starts a program
+            continue
+        action.choices = action.choices or known.get(
+            action.option_strings[-1] if action.option_strings else action.dest
+        )
     print(shtab.complete(whole, args.shell))
     return 0
+
+
+def _known() -> dict[str, list[str]]:
+    """Return the values of arguments and options as they are when the script is made."""
+    patterns = [pattern for _, pattern in sources.placed(None).values()]
+    servers, ids = schemas.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
+    filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
+    return {"id": ids, "ids": ids, "--server": servers, **filters}
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

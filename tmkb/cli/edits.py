@@ -6,7 +6,7 @@ import argparse
 import difflib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tmkb import document, paths, problems
@@ -84,10 +84,10 @@ def _change(args: argparse.Namespace) -> int:
         return 1
     place, path = target
     if args.edit == "remove" and ":" not in args.path:
-        return _keep(args, mine, mine.taken(place), None, found)
+        return _keep(args, mine, {mine.taken(place): None}, found)
     up = overlay.missing(found, place, path[:-1])
     if up or not path:
-        output.fail(problems.sentence(up or Problem("no_keys", args.path, name=args.path)))
+        output.fail(problems.sentence(up or Problem.of_argument("no_keys", args.path, name=args.path)))
         return 1
     try:
         value = _value(args, found.documents[place], path) if args.edit != "remove" else None
@@ -96,16 +96,19 @@ def _change(args: argparse.Namespace) -> int:
         for problem in error.problems:
             output.fail(problems.sentence(problem))
         return 1
-    return _keep(args, mine, text.file, text.text, found)
+    return _keep(args, mine, {text.file: text.text}, found)
 
 
 def _new(args: argparse.Namespace) -> int:
-    """Begin a file. 2 where it is there already, or would not be valid."""
+    """Begin a file, and declare the capability it needs. 2 where it is there already, or would not be valid."""
     mine = _mine(args)
     found = _read([folder for folder in (mine.folder, *mine.below) if os.path.isdir(folder)])
     server = args.server or (None if args.kind == "error" else "tmkb")
-    file, text = mine.begun(args.kind, args.name, server)
-    return _keep(args, mine, file, text, found)
+    file, text = mine.begun(found, args.kind, args.name, server)
+    texts: dict[str, str | None] = {file: text}
+    if server and (declared := mine.declared(found, args.kind, server)):
+        texts[declared.file] = declared.text
+    return _keep(args, mine, texts, found)
 
 
 def _eject(args: argparse.Namespace) -> int:
@@ -116,28 +119,37 @@ def _eject(args: argparse.Namespace) -> int:
     args.dry_run = False
     mine = Overlay([args.folder], sources.names())
     file, text = mine.ejected(found, place)
-    return _keep(args, mine, file, text, _read([args.folder]) if os.path.isdir(args.folder) else found)
+    return _keep(args, mine, {file: text}, _read([args.folder]) if os.path.isdir(args.folder) else found)
 
 
-def _keep(args: argparse.Namespace, mine: Overlay, file: str, text: str | None, found: Schemas) -> int:
-    """Say what differs, or make it so; a file without ``text`` goes. Raises SpecError where the result is not valid."""
-    faults = mine.faults(file, text, found.problems)
-    shown, before = paths.shown(file), ""
-    if os.path.exists(file):
-        with open(file, encoding="utf-8", newline="") as source:
-            before = source.read()
-    names = shown if before else os.devnull, os.devnull if text is None else shown
-    lines = difflib.unified_diff(_lines(before), _lines(text or ""), *names)
-    diff = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-    if faults:
+def _keep(args: argparse.Namespace, mine: Overlay, texts: Mapping[str, str | None], found: Schemas) -> int:
+    """Show what differs, or write it; a file without a text is removed. Raises SpecError where it is not valid."""
+    if faults := mine.faults(texts, found.problems):
         raise SpecError(faults)
-    if not args.dry_run and text != before:
-        edit.save(file, text)
-    done = "removed" if text is None else "written" if text != before else "as it was"
-    said = diff if args.dry_run else f"{shown}: {done}."
-    value = {"file": shown, "changed": text != before, "written": not args.dry_run and text != before, "diff": diff}
+    diffs, lines, changed = [], [], False
+    for file, text in texts.items():
+        shown, before = paths.shown(file), ""
+        if os.path.exists(file):
+            with open(file, encoding="utf-8", newline="") as source:
+                before = source.read()
+        diffs.append(_diff(shown, before, text))
+        if not args.dry_run and text != before:
+            edit.save(file, text)
+        changed = changed or text != before
+        lines.append(f"{shown}: {'removed' if text is None else 'written' if text != before else 'as it was'}.")
+    diff = "".join(diffs)
+    said = diff if args.dry_run else "\n".join(lines)
+    files = [paths.shown(file) for file in texts]
+    written = changed and not args.dry_run
+    value = {"file": files[0], "files": files, "changed": changed, "written": written, "diff": diff}
     output.write(args, value, output.code(said, "diff") if said else "Nothing would differ.")
     return 0
+
+
+def _diff(shown: str, before: str, text: str | None) -> str:
+    names = shown if before else os.devnull, os.devnull if text is None else shown
+    lines = difflib.unified_diff(_lines(before), _lines(text or ""), *names)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _lines(text: str) -> list[str]:
@@ -148,7 +160,7 @@ def _mine(args: argparse.Namespace) -> Overlay:
     """The folder of one's own. Raises SpecError where none is named."""
     folders = paths.named(args.schemas, "TMKB_SCHEMAS")
     if not folders:
-        raise SpecError([Problem("no_own_folder", "--schemas")])
+        raise SpecError([Problem.of_argument("no_own_folder", "--schemas")])
     return Overlay(folders, sources.names())
 
 
@@ -169,8 +181,7 @@ def _target(args: argparse.Namespace, found: Schemas) -> tuple[str, Path] | None
 
 def _value(args: argparse.Namespace, doc: document.Document, path: Path) -> JsonValue:
     """What VALUE means: a text where one stands, else YAML, else what it is."""
-    parent: Any = doc.part(path[:-1]).value
-    now = parent.get(path[-1]) if isinstance(parent, dict) else parent[path[-1]] if isinstance(path[-1], int) else None
+    now = doc.part(path).value if overlay.has(doc.value, path) else None
     given: str = args.value
     if isinstance(now, str) and not args.yaml:
         return given

@@ -84,7 +84,7 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
             target.exchange(exchange.line, len(exchange.expect))
         return measures.judge(questions, answer)
     except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise SpecError([Problem("no_answer", command, reason=str(error))]) from error
+        raise SpecError([Problem.of_argument("no_answer", command, reason=str(error))]) from error
     finally:
         target.close()
 

@@ -13,7 +13,11 @@ from tmkb.knowledge.pattern import Pattern
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
 HISTORY = ("version", "reviewed", "sources")
-ROOM = 150  # columns of a terminal that has room for the history too
+LAYOUTS = (  # columns that a terminal needs → what fits; pipes get the first
+    (150, (*COLUMNS, *HISTORY, "proof", "name")),
+    (110, (*COLUMNS, "proof", "name")),
+    (0, ("id", "severity", "category", "name")),
+)
 FILTERS = ("tier", "severity", "category", "language", "framework")
 
 
@@ -29,10 +33,10 @@ def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. 1 where there is none."""
     rows = [_row(*each) for each in sources.placed(args.patterns).values() if _passes(args, each[1])]
     if not rows and not args.json:
-        output.fail("No pattern.")
+        output.fail("No pattern matches these filters. `tmkb list` without filters shows all.")
         return 1
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM
-    columns = (*COLUMNS, *(() if narrow else HISTORY), "proof", "name")
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    columns = next(each for least, each in LAYOUTS if room is None or room >= least)
     output.write(args, rows, output.table(columns, [[_cell(row[column]) for column in columns] for row in rows]))
     return 0 if rows else 1
 

@@ -61,10 +61,10 @@ def listen(
     try:
         from tmkb.transport import asgi, guard
     except ImportError as error:
-        raise SpecError([Problem("extra_missing", "--http", extra="http", module=error.name)]) from error
+        raise SpecError([Problem.of_argument("extra_missing", "--http", extra="http", module=error.name)]) from error
 
     if args.watch and args.workers != 1:
-        raise SpecError([Problem("watch_alone", "--watch")])
+        raise SpecError([Problem.of_argument("watch_alone", "--watch")])
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
     spec = found.spec if args.workers == 1 else _for_workers(found.spec, args.workers)
@@ -94,10 +94,10 @@ def listen(
 def _for_workers(spec: Spec, workers: int) -> Spec:
     """``spec`` without what one process would have to know of another: sessions, tasks, subscriptions."""
     if workers < 1 or not hasattr(os, "fork"):
-        raise SpecError([Problem("bad_workers", "--workers", count=workers)])
+        raise SpecError([Problem.of_argument("bad_workers", "--workers", count=workers)])
     names = spec["negotiation"]["stateless"]
     if not names:
-        raise SpecError([Problem("workers_need_stateless", "--workers", server=spec["server"]["name"])])
+        raise SpecError([Problem.of_argument("workers_need_stateless", "--workers", server=spec["server"]["name"])])
     tasks = {spec["revisions"][name].get("tasks", "") for name in names}
     server: Any = copy.deepcopy(spec["server"])
     for capability in server["capabilities"].values():
@@ -118,13 +118,13 @@ def _bound(args: argparse.Namespace, guarded: bool) -> tuple[socket.socket, str]
             return _unix(args.uds), f"{args.uds}:/mcp"
         host, port = _address(args.http or "")
         if not _is_loopback(host) and not (args.allow_remote and guarded):
-            raise SpecError([Problem("remote_not_allowed", "--http", host=host)])
+            raise SpecError([Problem.of_argument("remote_not_allowed", "--http", host=host)])
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         bound = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         where = args.uds or args.http
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
-        raise SpecError([Problem("cannot_listen", where, reason=reason)]) from error
+        raise SpecError([Problem.of_argument("cannot_listen", where, reason=reason)]) from error
     shown = f"[{host}]" if ":" in host else host
     return bound, f"http://{shown}:{bound.getsockname()[1]}/mcp"
 
@@ -132,7 +132,7 @@ def _bound(args: argparse.Namespace, guarded: bool) -> tuple[socket.socket, str]
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise SpecError([Problem("bad_address", "--http", text=text)])
+        raise SpecError([Problem.of_argument("bad_address", "--http", text=text)])
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

@@ -1,5 +1,8 @@
-"""The table of commands; imports only the one asked for. Exit status: 0 done, 1 the answer is no, 2 wrong use,
-130 interrupted."""
+"""The table of commands; imports only the one asked for.
+
+Exit status: 0 success, 1 check failed or nothing found, 2 usage error, schema error, or output that cannot be written,
+130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,21 @@ COMMANDS = {
     "version": "print the version",
 }
 
+EXAMPLES = {
+    "": 'tmkb query "background job that deletes accounts"\n  tmkb get 7\n  tmkb list --framework flask\n  tmkb serve',
+    "get": "tmkb get TMKB-AUTH-007\n  tmkb get 7 --test > test_exports.py",
+    "list": "tmkb list --category object-level\n  tmkb list --severity critical --json",
+    "new": "tmkb new pattern --id ACME-AUTH-001 --dir my-patterns",
+    "prove": "tmkb prove TMKB-AUTH-007",
+    "query": 'tmkb query "endpoint that exports invoices" --framework flask\n  git diff | tmkb query -',
+    "replay": "tmkb replay\n  tmkb replay --command 'python server.py'",
+    "schema": "tmkb schema check my-schemas\n  tmkb schema new tool hello --schemas my-schemas\n"
+    "  tmkb schema show 2025-11-25",
+    "serve": "tmkb serve\n  tmkb serve --schemas my-schemas --watch\n  tmkb serve --http 127.0.0.1:8321",
+    "validate": "tmkb validate my-patterns",
+}
+_UNWRITABLE = ("EBADF", "EDQUOT", "EFBIG", "EIO", "ENOSPC")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command with ``argv`` (default: what the process was started with); gives the exit status."""
@@ -45,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    import os
+    import errno
 
     from tmkb import problems
     from tmkb.cli import output
@@ -53,18 +71,48 @@ def _run(words: list[str]) -> int:
 
     output.use_any_encoding()
     try:
-        chosen = next((word for word in words if not word.startswith("-")), "")
-        args = parser([chosen]).parse_args(words)
-        status: int = args.run(args)
-        sys.stdout.flush()
+        try:
+            status: int = _chosen(words)
+        finally:
+            sys.stdout.flush()
     except (DocumentError, SpecError) as error:
         for problem in error.problems:
             print(problems.line(problem), file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard()
         return 0
+    except OSError as error:
+        if error.filename is not None or errno.errorcode.get(error.errno or 0) not in _UNWRITABLE:
+            raise
+        _discard()
+        print(f"tmkb: Cannot write the output: {error.strerror}.", file=sys.stderr)
+        return 2
     return status
+
+
+def _chosen(words: list[str]) -> int:
+    chosen = next((word for word in words if not word.startswith("-")), "")
+    whole = parser([chosen])
+    if not words:
+        whole.print_help(sys.stderr)
+        return 2
+    if chosen not in ("", *COMMANDS):
+        from tmkb import metaschema
+
+        near = metaschema.nearest(chosen, COMMANDS)
+        hint = f"Did you mean '{near}'?" if near else f"Commands: {', '.join(COMMANDS)}."
+        whole.error(f"There is no command '{chosen}'. {hint}")
+    args = whole.parse_args(words)
+    status: int = args.run(args)
+    return status
+
+
+def _discard() -> None:
+    """Send what is still buffered for stdout nowhere, so that Python does not try to write it again as it ends."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser(configured: Collection[str]) -> argparse.ArgumentParser:
@@ -74,17 +122,30 @@ def parser(configured: Collection[str]) -> argparse.ArgumentParser:
     from tmkb import __version__
 
     whole = argparse.ArgumentParser(
-        prog="tmkb", description="Authorization threat patterns for coding agents, over MCP."
+        prog="tmkb",
+        description="Authorization threat patterns for coding agents, over MCP.",
+        epilog=_examples(""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    whole.add_argument("--version", action="version", version=f"tmkb {__version__}")
+    whole.add_argument("-V", "--version", action="version", version=f"tmkb {__version__}")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, about in COMMANDS.items():
-        command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=f"{about[0].upper()}{about[1:]}.",
+            epilog=_examples(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name in configured:
             module = _module(name)
             module.configure(command)
             command.set_defaults(run=module.run)
     return whole
+
+
+def _examples(command: str) -> str | None:
+    return f"examples:\n  {EXAMPLES[command]}" if command in EXAMPLES else None
 
 
 def _module(name: str) -> ModuleType:

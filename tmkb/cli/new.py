@@ -63,7 +63,7 @@ def _values(args: argparse.Namespace) -> dict[str, str]:
     if sys.stdin.isatty() and sys.stderr.isatty():
         values |= _asked([key for key in ASKED if key not in values])
     if missing := [f"--{key}" for key in ASKED if key not in values]:
-        raise SpecError([Problem("missing_options", "--id", names=", ".join(missing))])
+        raise SpecError([Problem.of_argument("missing_options", "--id", names=", ".join(missing))])
     return values
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from tmkb import hidden, problems
 from tmkb.errors import Problem
 
-_UNWRAPPED = 4096
+_UNWRAPPED = 1 << 20  # columns: more than any line has
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def rendered(text: object) -> str:
     terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if terminal else _UNWRAPPED)
     with console.capture() as capture:
-        console.print(_Escaped(text), markup=False)  # what people wrote may have brackets
+        console.print(_Escaped(text), markup=False, crop=False)  # what people wrote may have brackets
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
@@ -61,8 +61,10 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Any:
     from rich.table import Table
 
     made = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column, no_wrap=not sys.stdout.isatty())
+    *fixed, last = columns
+    for column in fixed:
+        made.add_column(column, no_wrap=True)
+    made.add_column(last, no_wrap=not sys.stdout.isatty())
     for row in rows:
         made.add_row(*row)
     return made
@@ -75,7 +77,35 @@ def code(text: str, language: str) -> Any:
 
     if not sys.stdout.isatty():
         return Text(text.rstrip("\n"))
-    return Syntax(text.rstrip("\n"), language, background_color="default", word_wrap=True)
+    # The terminal's own colours are readable on its background. Lines are not broken, so that they can be copied.
+    coloured = Syntax("", language, theme="ansi_light").highlight(text.rstrip("\n"))
+    coloured.no_wrap, coloured.overflow = True, "ignore"
+    coloured.rstrip()
+    return coloured
+
+
+class Indented:
+    """What rich renders as ``part``, behind ``first`` on its first line and as many spaces on the others.
+
+    Unlike rich's Padding it does not cut what is wider than the terminal.
+    """
+
+    def __init__(self, part: Any, first: Any = "  ") -> None:
+        self.part = part
+        self.first = first
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        """Yield the segments of each line."""
+        from rich.segment import Segment
+        from rich.text import Text
+
+        head = self.first if isinstance(self.first, Text) else Text(self.first)
+        narrow = options.update_width(max(options.max_width - head.cell_len, 20))
+        for number, line in enumerate(Segment.split_lines(console.render(self.part, narrow))):
+            yield from (each for each in head.render(console) if not number)
+            yield Segment(" " * head.cell_len if number else "")
+            yield from line
+            yield Segment.line()
 
 
 def fail(message: str) -> None:
@@ -94,8 +124,8 @@ def problem_values(found: Iterable[Problem]) -> list[dict[str, object]]:
     return [
         {
             "file": p.file,
-            "line": p.line,
-            "column": p.column,
+            "line": p.line or None,
+            "column": p.column or None,
             "rule": p.rule,
             "sentence": problems.sentence(p),
             "remedy": problems.remedy(p),

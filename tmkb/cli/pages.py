@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group
-from rich.padding import Padding
 from rich.text import Text
 
 from tmkb.cli import output
@@ -16,6 +15,7 @@ _PROOF = {
     "changed": "changed since it was proven",
     "unproven": "not proven",
 }
+_NOTHING = "No pattern matches. Name what the code does and with what; --explain shows why, `tmkb list` shows all."
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -26,7 +26,7 @@ def answer(answered: dict[str, Any]) -> Group:
         parts.append(_heading(f"Start from this ({code['language']}, {code['framework']})"))
         parts += [_indented(output.code(code["secure_template"], code["language"])), Text()]
     count, included, size = (answered[key] for key in ("pattern_count", "patterns_included", "token_count"))
-    said = f"{included} of {count} patterns, {size} tokens" if count else "No pattern matches."
+    said = f"{included} of {count} patterns, {size} tokens" if count else _NOTHING
     return Group(*parts, Text(said, style="dim"))
 
 
@@ -62,7 +62,7 @@ def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> Gr
 
 def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Any]:
     for key in ("threat", "check", "fix"):
-        yield Text.assemble((f"{key.capitalize():<7}", "bold"), pattern[key])
+        yield output.Indented(Text(pattern[key]), Text(f"{key.capitalize():<7}", style="bold", end=""))
     if "description" in pattern:
         yield from (Text(), Text(pattern["description"]))
     if "attack_scenario" in pattern:
@@ -97,7 +97,7 @@ def _mitigation(mitigation: dict[str, Any]) -> Iterator[Any]:
     yield _heading(f"{mitigation['id']}  {mitigation['name']}")
     yield Text(f"{mitigation['description']} (effectiveness: {mitigation['effectiveness']})")
     for tradeoff in mitigation.get("tradeoffs", []):
-        yield Text(f"- {tradeoff}")
+        yield output.Indented(Text(tradeoff), "- ")
     for example in mitigation.get("code_examples", []):
         for key in ("vulnerable", "secure"):
             yield from (
@@ -109,12 +109,12 @@ def _mitigation(mitigation: dict[str, Any]) -> Iterator[Any]:
 
 def _list(heading: str, items: list[str]) -> Iterator[Any]:
     if items:
-        yield from (Text(), _heading(heading), *(Text(f"- {item}") for item in items))
+        yield from (Text(), _heading(heading), *(output.Indented(Text(item), "- ") for item in items))
 
 
 def _heading(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _indented(part: Any) -> Padding:
-    return Padding(part, (0, 0, 0, 2), expand=False)
+def _indented(part: Any) -> output.Indented:
+    return output.Indented(part)

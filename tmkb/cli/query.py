@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tmkb import template
@@ -17,7 +18,12 @@ MOST = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command. What they may be stands in the tool's schema; they are judged as a client's call is."""
-    parser.add_argument("context", metavar="CONTEXT", help="what you are about to write, in your own words")
+    parser.add_argument(
+        "context",
+        nargs="?",
+        metavar="CONTEXT",
+        help="what you are about to write, in your own words; read from stdin where it is - or missing",
+    )
     parser.add_argument("--language", metavar="NAME", help="only patterns for this language")
     parser.add_argument("--framework", metavar="NAME", help="only patterns for this framework")
     parser.add_argument("--verbosity", metavar="NAME", help="agent: short (the default); human: in full")
@@ -28,14 +34,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sources.configure_patterns(parser)
     sources.configure_schemas(parser)
     output.configure(parser)
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. 2 for arguments that the tool refuses."""
+    if args.context in (None, "-"):
+        args.context = _stdin(args)
     found = service.service(schemas=args.schemas, patterns=args.patterns)
     spec = found.spec
     names = ("context", "language", "framework", "verbosity")
-    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    described: Any = spec["tools"][TOOL]["input"]["properties"]
+    given: dict[str, Any] = {
+        name: _as_listed(getattr(args, name), described.get(name, {}).get("enum", ()))
+        for name in names
+        if getattr(args, name) is not None
+    }
     errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
     arguments, failures = tools.judge(spec["tools"][TOOL], given, spec, errors)
     if failures:
@@ -50,6 +64,21 @@ def run(args: argparse.Namespace) -> int:
     answer = json.loads(query(**arguments, limit=args.limit).content[0]["text"])
     output.write(args, answer, pages.answer(answer))
     return 0
+
+
+def _stdin(args: argparse.Namespace) -> str:
+    """Return the question from stdin. Exits where somebody would have to type it, or there is none."""
+    if args.context is None and sys.stdin.isatty():
+        args.usage_error("CONTEXT is missing. Give it as an argument, or write it to stdin.")
+    text = sys.stdin.read().strip()
+    if not text:
+        args.usage_error("CONTEXT is missing: stdin is empty.")
+    return text
+
+
+def _as_listed(value: str, choices: Iterable[object]) -> str:
+    """Return ``value`` as ``choices`` spell it: a person at a terminal need not care about case."""
+    return next((each for each in choices if isinstance(each, str) and each.lower() == value.lower()), value)
 
 
 def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:

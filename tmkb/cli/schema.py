@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator
 
 from tmkb import metaschema, paths
@@ -57,7 +58,10 @@ def _check(args: argparse.Namespace) -> int:
     count = len(found.documents.keys() - found.inherited)
     mine = "".join(f"{folder}: {_held(found, folder)} of " for folder in folders)
     text = output.problem_lines(found.problems) or f"{mine}{count} files, no problems."
-    output.write(args, {"files": count, "problems": output.problem_values(found.problems)}, text)
+    if found.warnings and not args.json:
+        sys.stderr.write("".join(f"Warning: {line}\n" for line in output.problem_lines(found.warnings).splitlines()))
+    problems, warnings = (output.problem_values(each) for each in (found.problems, found.warnings))
+    output.write(args, {"files": count, "problems": problems, "warnings": warnings}, text)
     return 2 if found.problems else 0
 
 
@@ -74,11 +78,33 @@ def _show(args: argparse.Namespace) -> int:
         return 1
     doc = found.documents[place]
     rows = list(_rows(doc, doc.value, (), 0))
-    width = min(max(len(line) for line, _ in rows), 98)
     origins = {".".join(map(str, path)): _origin(doc, path) for path in doc.values if path}
-    text = "\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows)
-    output.write(args, {"place": place, "value": doc.value, "origins": origins}, output.code(text, "yaml"))
+    value = {"place": place, "value": doc.value, "origins": origins}
+    output.write(args, value, _gutter(rows) if sys.stdout.isatty() else _commented(rows))
     return 0
+
+
+def _commented(rows: list[tuple[str, str]]) -> object:
+    """The lines with their origins as comments, which keep them YAML."""
+    width = min(max(len(line) for line, _ in rows), 98)
+    return output.code("\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows), "yaml")
+
+
+def _gutter(rows: list[tuple[str, str]]) -> object:
+    """The lines behind a number for the file and the line in it: a terminal has no room for paths in each line."""
+    from rich.console import Group
+    from rich.text import Text
+
+    files = list(dict.fromkeys(origin.rpartition(":")[0] for _, origin in rows if origin))
+    short = {file: str(number) for number, file in enumerate(files, 1)}
+    heads = [f"{short[file]}:{line}" if file else "" for file, _, line in (each.rpartition(":") for _, each in rows)]
+    width = max(map(len, heads))
+    legend = [Text(f"{short[file]} = {file}", style="dim") for file in files]
+    lines = [
+        output.Indented(output.code(line, "yaml"), Text(f"{head:<{width}}  ", style="dim", end=""))
+        for head, (line, _) in zip(heads, rows, strict=True)
+    ]
+    return Group(*legend, Text(), *lines)
 
 
 def _export(args: argparse.Namespace) -> int:

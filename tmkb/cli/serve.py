@@ -127,5 +127,5 @@ def _key() -> bytes | None:
     """What several servers share, so that each can read what another has sealed for a client. Raises SpecError."""
     key = os.environ.get("TMKB_STATE_KEY") or None
     if key is not None and len(key) < _SHORTEST_KEY:
-        raise SpecError([Problem("weak_key", "TMKB_STATE_KEY", count=len(key), least=_SHORTEST_KEY)])
+        raise SpecError([Problem.of_argument("weak_key", "TMKB_STATE_KEY", count=len(key), least=_SHORTEST_KEY)])
     return None if key is None else key.encode("utf-8", "surrogateescape")

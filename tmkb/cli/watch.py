@@ -38,7 +38,7 @@ class News:
     def __init__(self, runtime: Runtime, found: Service, began: float, caching: bool) -> None:
         """``began``: the time before ``found`` was read. Raises SpecError where there is nothing to watch with."""
         if not _installed("watchfiles"):
-            raise SpecError([Problem("extra_missing", "--watch", extra="watch", module="watchfiles")])
+            raise SpecError([Problem.of_argument("extra_missing", "--watch", extra="watch", module="watchfiles")])
         self.runtime = runtime
         self.notes = found.notes
         self.waiting = bytearray()

@@ -32,13 +32,13 @@ def fault(key: str, value: str) -> Problem | None:
     """Why ``value`` cannot be the ``key`` of a new pattern; None where it can."""
     schema, flag = _schema(key), f"--{key}"
     if key == "id" and not re.fullmatch(schema["pattern"], value):
-        return Problem("bad_id", flag, text=value)
+        return Problem.of_argument("bad_id", flag, text=value)
     if key == "id" and os.path.exists(other := os.path.join(paths.PATTERNS, folder_name(value))):
-        return Problem("id_taken", flag, id=value, other=paths.shown(other))
+        return Problem.of_argument("id_taken", flag, id=value, other=paths.shown(other))
     if key == "name" and not (0 < len(value) <= schema["maxLength"] and value.isprintable()):
-        return Problem("bad_name", flag, limit=schema["maxLength"])
+        return Problem.of_argument("bad_name", flag, limit=schema["maxLength"])
     if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
-        return Problem("bad_word", flag, text=value, key=key)
+        return Problem.of_argument("bad_word", flag, text=value, key=key)
     return None
 
 
@@ -49,20 +49,20 @@ def write(place: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
     """
     folder = os.path.join("" if place == os.curdir else place, folder_name(values["id"]))
     if os.path.exists(os.path.join(place, "pattern.yaml")):
-        raise SpecError([Problem("inside_pattern", "--dir", folder=place)])
+        raise SpecError([Problem.of_argument("inside_pattern", "--dir", folder=place)])
     try:
         os.makedirs(place, exist_ok=True)
         os.mkdir(folder)
     except FileExistsError as error:
-        taken = error.filename == folder
-        raise SpecError([Problem("taken" if taken else "not_a_place", "--dir", folder=error.filename)]) from error
+        rule = "taken" if error.filename == folder else "not_a_place"
+        raise SpecError([Problem.of_argument(rule, "--dir", folder=error.filename)]) from error
     except OSError as error:
-        raise SpecError([Problem("unwritable", "--dir", folder=folder, reason=error.strerror)]) from error
+        raise SpecError([Problem.of_argument("unwritable", "--dir", folder=folder, reason=error.strerror)]) from error
     try:
         return folder, [_copy(name, folder, values) for name in _files()]
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise SpecError([Problem("unwritable", "--dir", folder=folder, reason=error.strerror)]) from error
+        raise SpecError([Problem.of_argument("unwritable", "--dir", folder=folder, reason=error.strerror)]) from error
 
 
 @cache

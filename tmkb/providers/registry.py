@@ -84,6 +84,8 @@ def names() -> dict[str, list[str]]:
         for operation, facts in module.OPERATIONS.items():
             offered["operation"].append(f"{name}.{operation}")
             offered[f"facts of {name}.{operation}"] = list(facts)
+    # Those that need no Python come first: they are what the author of a new file is most likely to want.
+    offered["operation"].sort(key=lambda each: (not each.startswith("script."), each))
     return offered
 
 

@@ -27,7 +27,49 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
         return
     for place, doc in found.documents.items():
         yield from check_one(found, place, doc, names)
+        yield from _capability(found, place, doc)
     yield from _cases(found)
+
+
+def warnings(found: Schemas) -> Iterator[Problem]:
+    """Return what can be served but is most likely a mistake."""
+    for doc in found.documents.values():
+        for key in ("input", "output"):
+            yield from _required(doc, (key,), doc.mapping().get(key))
+
+
+def _required(doc: Document, path: Path, schema: object) -> Iterator[Problem]:
+    """Names in `required` that `properties` does not describe."""
+    for inside, each in _objects(schema, path):
+        properties, required = each.get("properties"), each.get("required")
+        if not isinstance(properties, dict) or not isinstance(required, list) or inside[-1:] == ("properties",):
+            continue
+        for index, name in enumerate(required):
+            if isinstance(name, str) and name not in properties:
+                hint = metaschema.near(name, properties)
+                yield doc.problem("unknown_required", (*inside, "required", index), name=name, **hint)
+
+
+def _capability(found: Schemas, place: str, doc: Document) -> Iterator[Problem]:
+    """A file whose capability its server does not declare: no client can use it.
+
+    Null for a capability is a decision of the server's author against all that needs it.
+    """
+    kind = str(schemas.kind(place))
+    server = "/".join([*place.split("/")[:2], "server"])
+    if kind not in CAPABILITIES or place in found.inherited or server not in found.documents:
+        return
+    declared = found.documents[server].mapping().get("capabilities")
+    layers = [_map(layer, "capabilities") for layer in found.layers.get(server, ())]
+    capability = CAPABILITIES[kind]
+    removed = any(layer.get(capability, ...) is None for layer in layers)
+    if isinstance(declared, dict) and capability not in declared and not removed:
+        fields = {"capability": capability, "server": schemas.name(server), "kind": kind, "file": f"{server}.yaml"}
+        yield doc.problem("capability_not_declared", (), **fields)
+
+
+# Kind of file → the capability without which the engine serves none of its methods.
+CAPABILITIES = {"prompt": "prompts", "resource": "resources", "service": "tools", "tool": "tools"}
 
 
 def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
@@ -35,7 +77,17 @@ def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterat
     kind = str(schemas.kind(place))
     known = {**names, **_names(found, place, doc)}
     problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
-    yield from problems or _MEANING[kind](found, place, doc, known)
+    yield from _replaced(found, place, doc, problems) or _MEANING[kind](found, place, doc, known)
+
+
+def _replaced(found: Schemas, place: str, doc: Document, problems: list[Problem]) -> list[Problem]:
+    """Return ``problems``, with one for all missing keys of a file that replaces another: it lacks `extends`."""
+    lacking = [str(p.fields["key"]) for p in problems if p.rule == "missing_key" and p.fields["place"] == "the file"]
+    if not lacking or place not in found.replaced:
+        return problems
+    fields = {"keys": ", ".join(lacking), "other": found.replaced[place]}
+    others = [p for p in problems if p.rule != "missing_key" or p.fields["place"] != "the file"]
+    return [Problem("missing_keys", doc.file, **fields), *others]
 
 
 def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
@@ -322,7 +374,9 @@ def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str
 def _complete(place: str, doc: Document) -> Iterator[Problem]:
     """A general table has the ids of the packaged one: the code relies on them."""
     key = _TABLES.get(place)
-    if key is not None and (lost := [name for name in _packaged(place, key) if name not in _map(doc, key)]):
+    if key is None or not isinstance(doc.mapping().get(key, {}), dict):  # the meta-schema reports what is no map
+        return
+    if lost := [name for name in _packaged(place, key) if name not in _map(doc, key)]:
         yield doc.key_problem("lost_names", (key,), count=len(lost), name=lost[0])
 
 
@@ -358,19 +412,37 @@ def _bindings(found: Schemas, place: str, doc: Document, path: Path, known: Name
 
 def _json_schema(doc: Document, path: Path, schema: object) -> Iterator[Problem]:
     for inside, key, rule, fields in _faults(json.dumps(schema)):
-        yield (doc.key_problem if key else doc.problem)(rule, (*path, *inside), **fields)
+        if rule == "not_one_of":
+            place = template.cut(".".join(map(str, (*path, *inside))))
+            yield doc.problem(rule, (*path, *inside), place=place, **fields)
+        else:
+            yield (doc.key_problem if key else doc.problem)(rule, (*path, *inside), **fields)
 
 
 @cache
 def _faults(text: str) -> list[jsonschemas.Fault]:
-    """The faults of the JSON Schema in this text; revisions share most of theirs."""
+    """Return the faults of the JSON Schema in this text. Cached, because revisions share most of their schemas."""
     schema = json.loads(text)
     validator: Any = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
-    broken: list[jsonschemas.Fault] = [
-        (tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message})
-        for error in validator.iter_errors(schema)
-    ]
+    broken = [_breach(error) for error in validator.iter_errors(schema)]
     return broken or [*jsonschemas.faults(schema)]
+
+
+def _breach(error: Any) -> jsonschemas.Fault:
+    """Return the fault for a place where a JSON Schema breaks the meta-schema."""
+    choices = _choices(error)
+    if choices and isinstance(error.instance, str):
+        fields = {"value": error.instance, **metaschema.near(error.instance, choices)}
+        return tuple(error.absolute_path), False, "not_one_of", fields
+    return tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message}
+
+
+def _choices(error: Any) -> list[str]:
+    """Return the values that an ``enum`` in ``error``, or in one of its alternatives, permits in this place."""
+    for each in (error, *(error.context or ())):
+        if each.validator == "enum" and not each.relative_path:
+            return [str(value) for value in each.validator_value]
+    return []
 
 
 def _map(doc: Document, key: str) -> dict[str, Any]:

@@ -38,7 +38,8 @@ def between(kind: str, old: Document | None, new: Document | None) -> Iterator[C
     for change in _changes(about, before, after, ()) if old and new else [_change(about, (), before, after)]:
         doc = old if change.sign == "-" else new
         if doc is not None:
-            yield replace(change, at=doc.origin(change.path))
+            # A whole file is where it was written, not where what it extends begins.
+            yield replace(change, at=doc.origin(change.path) if change.path else Position(doc.file, 1, 1))
 
 
 def served(old: Schemas, new: Schemas) -> list[Change]:
@@ -85,7 +86,7 @@ def _of_server(before: Mapping[_Part, Document], after: Mapping[_Part, Document]
     for part in {**before, **after}:
         kind = part[0]
         both = part in before and part in after
-        if both or kind == "server" or (before and after and kind in _WHOLE):
+        if both or kind in _WHOLE:
             yield from between(kind, before.get(part), after.get(part))
 
 

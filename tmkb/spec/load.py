@@ -32,9 +32,12 @@ def read(
         derived.add(found)
     if not found.problems:
         found.problems.extend(check.check(found, names))
+    if not found.problems:
+        found.warnings.extend(check.warnings(found))
     if given is not None and not found.problems:
         given.add_services(found, names)
     found.problems = _told(found.problems)
+    found.warnings = _told(found.warnings)
     return found
 
 
@@ -52,7 +55,7 @@ def load(server: str, folders: Sequence[str], names: Names, given: Config | None
     found = read(folders, names, [server], given)
     if not found.problems and f"servers/{server}/server" not in found.documents:
         near = metaschema.near(server, schemas.servers(folders))
-        found.problems.append(Problem("unknown_name", "schemas/servers", kind="server", name=server, **near))
+        found.problems.append(Problem.of_argument("unknown_name", "--server", kind="server", name=server, **near))
     if found.problems:
         raise SpecError(found.problems)
     return _spec(found, server)

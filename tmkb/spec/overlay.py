@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import os
+import pathlib
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmkb import document, metaschema, paths
 from tmkb.document import Path
 from tmkb.errors import Problem, SpecError
 from tmkb.metaschema import Names, near
-from tmkb.spec import edit, export, load, schemas
+from tmkb.spec import check, edit, export, load, schemas
 from tmkb.spec.edit import Text
 from tmkb.spec.schemas import Schemas
 from tmkb.values import JsonValue
@@ -22,6 +23,7 @@ from tmkb.values import JsonValue
 TEMPLATES = os.path.join(paths.SCHEMAS, "templates")
 _STEP = re.compile(r'"(?:[^"\\]|\\.)*"|[^.\[\]"]+')
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_EXTENDS = re.compile(r"^extends: packaged.*\n", re.M)
 _HOLE = re.compile(r"(?<=\n)(.*)NAME(\S*) +#")
 
 # What can be begun → the place of its file.
@@ -63,9 +65,14 @@ class Overlay:
         return Text(_pointed(f"kind: {schemas.kind(place)}\nextends: packaged\n", place, file), file)
 
     def changed(self, found: Schemas, place: str, action: str, path: Path, value: JsonValue) -> Text:
-        """The text of the file of ``place`` after ``action``: set, add or remove. Raises SpecError."""
+        """Return the text of the file of ``place`` after ``action``: set, add or remove.
+
+        The number behind the last entry of a list appends. Raises SpecError.
+        """
         text, doc = self.own(place), found.documents[place]
         before: Any = doc.part(path[:-1]).value
+        if action != "remove" and isinstance(before, list) and path[-1] == len(before):
+            return self.changed(found, place, "add", path[:-1], value)
         there = path[-1] in before if isinstance(before, dict) else path[-1] in range(len(before))
         now: Any = before[path[-1]] if there else None
         if action == "add" and isinstance(now, list):
@@ -81,27 +88,27 @@ class Overlay:
             _put(text, path, value, doc.value)
         return text
 
-    def check(self, file: str, text: str | None) -> Schemas:
-        """What all schemas would be, and what would be wrong with them, if ``file`` held ``text``, or were gone."""
+    def check(self, texts: Mapping[str, str | None]) -> Schemas:
+        """Return what all schemas, and their problems, would be if these files held these texts; None: were gone."""
         with tempfile.TemporaryDirectory() as scratch:
             if os.path.isdir(self.folder):
                 shutil.copytree(self.folder, scratch, dirs_exist_ok=True, ignore=_ignored)
-            copied = os.path.join(scratch, os.path.relpath(file, self.folder))
-            edit.save(copied, text)
+            for file, text in texts.items():
+                edit.save(os.path.join(scratch, os.path.relpath(file, self.folder)), text)
             found = load.read([scratch, *self.below], self.names)
             for problem in found.problems:
                 problem.file = problem.file.replace(paths.shown(scratch), paths.shown(self.folder), 1)
             return found
 
-    def faults(self, file: str, text: str | None, known: Sequence[Problem] = ()) -> list[Problem]:
-        """What would be wrong that was not before."""
+    def faults(self, texts: Mapping[str, str | None], known: Sequence[Problem] = ()) -> list[Problem]:
+        """Return the problems that there would be and that are not ``known``."""
         old = {(p.file, p.rule, str(p.fields)) for p in known}
-        return [p for p in self.check(file, text).problems if (p.file, p.rule, str(p.fields)) not in old]
+        return [p for p in self.check(texts).problems if (p.file, p.rule, str(p.fields)) not in old]
 
-    def begun(self, kind: str, name: str, server: str | None) -> tuple[str, str]:
-        """The file in which a new ``kind`` called ``name`` stands, and its text. Raises SpecError."""
+    def begun(self, found: Schemas, kind: str, name: str, server: str | None) -> tuple[str, str]:
+        """Return the file in which a new ``kind`` called ``name`` stands, and its text. Raises SpecError."""
         if not _NAME.fullmatch(name):
-            raise SpecError([Problem("bad_file_name", "NAME", name=name)])
+            raise SpecError([Problem.of_argument("bad_file_name", "NAME", name=name)])
         place = BEGUN[kind].format(name=name, server=server)
         if kind == "error" and server:
             place = f"servers/{server}/errors"
@@ -109,7 +116,9 @@ class Overlay:
         with open(os.path.join(TEMPLATES, f"{kind}.yaml"), encoding="utf-8") as source:
             text = _called(source.read(), name)
         if not os.path.exists(file):
-            return file, _pointed(text, place, file)
+            if kind == "error" and place not in found.layers:  # a server's first table: there is nothing to extend
+                text = _EXTENDS.sub("", text)
+            return file, _pointed(text, place, file, self.folder)
         if kind != "error":
             raise SpecError([Problem("file_taken", paths.shown(file))])
         whole, new = edit.read(file), document.parse(text, "").part(("errors", name)).value
@@ -117,6 +126,17 @@ class Overlay:
             raise SpecError([Problem("already_there", paths.shown(file), place=f"errors.{name}")])
         _put(whole, ("errors", name), new, {})
         return file, whole.text
+
+    def declared(self, found: Schemas, kind: str, server: str) -> Text | None:
+        """Return the server's file with the capability that a file of ``kind`` needs; None where it has it."""
+        place = f"servers/{server}/server"
+        if kind not in check.CAPABILITIES or place not in found.documents:
+            return None
+        capability = check.CAPABILITIES[kind]
+        declared: Any = found.documents[place].mapping().get("capabilities")
+        if not isinstance(declared, dict) or capability in declared:
+            return None
+        return self.changed(found, place, "add", ("capabilities", capability), {})
 
     def ejected(self, found: Schemas, place: str) -> tuple[str, str]:
         """The file of ``place`` in the folder, and the text of the packaged one. Raises SpecError."""
@@ -134,8 +154,8 @@ class Overlay:
             return
         if text.has(path):
             text.remove(path)
-        lies = self.check(self.file(place), text.text).documents.get(place)
-        if not isinstance(before, list) and lies is not None and _has(lies.value, path):
+        lies = self.check({self.file(place): text.text}).documents.get(place)
+        if not isinstance(before, list) and lies is not None and has(lies.value, path):
             _put(text, path, None, lies.value)
 
 
@@ -153,7 +173,7 @@ def steps(value: JsonValue, text: str) -> Path:
             word = str(document.parse(word, "").value)
         step: str | int = int(word) if isinstance(here, list) and word.isdigit() else word
         path.append(step)
-        here = here[step] if _has(here, (step,)) else None
+        here = here[step] if has(here, (step,)) else None
     return tuple(path)
 
 
@@ -166,7 +186,7 @@ def missing(found: Schemas, place: str, path: Path) -> Problem | None:
     """What is wrong with ``path`` where nothing in the file of ``place`` is there; None where something is."""
     doc = found.documents[place]
     for count in range(1, len(path) + 1):
-        if not _has(doc.value, path[:count]):
+        if not has(doc.value, path[:count]):
             return _fault(doc, place, path[:count], False, doc.part(path[: count - 1]).value)
     return None
 
@@ -179,7 +199,8 @@ def _fault(doc: document.Document, place: str, path: Path, there: bool, before: 
     return doc.key_problem("no_such_key", path[:-1], key=str(path[-1]), place=dotted(path[:-1]) or place, **hint)
 
 
-def _has(value: Any, path: Path) -> bool:
+def has(value: Any, path: Path) -> bool:
+    """Return whether ``value`` has a part at ``path``."""
     for step in path:
         if not (step in value if isinstance(value, dict) else isinstance(value, list) and step in range(len(value))):
             return False
@@ -216,8 +237,22 @@ def _with(whole: Any, path: Path, value: JsonValue) -> Any:
     return made
 
 
-def _pointed(text: str, place: str, file: str) -> str:
-    return metaschema.pointed(text, os.path.join(export.EDITOR, f"{schemas.kind(place)}.json"), file)
+def _pointed(text: str, place: str, file: str, folder: str | None = None) -> str:
+    """Return ``text`` with the line that leads editors to its schema.
+
+    Outside of a checkout only a new file in a ``folder`` of the user gets one: to the folder's own
+    ``.editor/`` or ``editor/`` (`tmkb schema export FOLDER/.editor`), else to the packaged schema on this machine.
+    """
+    schema = f"{schemas.kind(place)}.json"
+    pointed = metaschema.pointed(text, os.path.join(export.EDITOR, schema), file)
+    if folder is None or pointed.startswith(metaschema.POINTER) or file.endswith(".json"):
+        return pointed
+    exported = (os.path.join(folder, name, schema) for name in (".editor", "editor"))
+    if own := next(filter(os.path.exists, exported), ""):
+        way = os.path.relpath(own, os.path.dirname(file)).replace(os.sep, "/")
+    else:
+        way = pathlib.Path(os.path.abspath(os.path.join(export.EDITOR, schema))).as_uri()
+    return f"{metaschema.POINTER}{way}\n{pointed}"
 
 
 def _called(text: str, name: str) -> str:

@@ -33,7 +33,7 @@ def resolve(
     while (parent := neighbours[line[-1]][0].mapping().get("extends")) is not None:
         child = neighbours[line[-1]][0]
         if not isinstance(parent, str) or parent not in neighbours:
-            hint = near(str(parent), neighbours)
+            hint = near(str(parent), [other for other in [*neighbours, "packaged"] if other != name])
             problems.append(child.problem("unknown_name", ("extends",), kind="parent", name=str(parent), **hint))
             return None
         if parent in line:

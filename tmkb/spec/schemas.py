@@ -7,6 +7,7 @@ A server that extends another has the files of that one too; one of its own at t
 
 from __future__ import annotations
 
+import filecmp
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -40,7 +41,9 @@ DERIVED = {"servers/*/protocol/*": "revision"}
 class Schemas:
     """`layers` as they were read (lowest first), `documents` resolved, both by place; `problems` with any of them.
 
-    `places` are all that have a file, read or not; `inherited` those that have none of their own.
+    `places` are all that have a file, read or not; `inherited` those that have none of their own; `replaced` those
+    whose file stands alone although another lies under it, with a name for that one. `warnings` name files that are not
+    read, and what is most likely a mistake, but can be served.
     """
 
     def __init__(self) -> None:
@@ -49,6 +52,8 @@ class Schemas:
         self.layers: dict[str, list[Document]] = {}
         self.documents: dict[str, Document] = {}
         self.problems: list[Problem] = []
+        self.replaced: dict[str, str] = {}
+        self.warnings: list[Problem] = []
 
     def revision(self, server: str, name: str) -> Document:
         """The revision ``name`` as ``server`` has it."""
@@ -144,7 +149,7 @@ def _around(place: str) -> tuple[str, str, str]:
 
 
 def _read(schemas: Schemas, folders: Sequence[str], servers: Sequence[str] | None) -> None:
-    found = _found(folders, schemas.problems)
+    found = _found(folders, schemas.problems, schemas.warnings)
     schemas.places = sorted(found)
     known = [_server(place) for place in schemas.places if kind(place) == "server"]
     for place in schemas.places:
@@ -158,27 +163,31 @@ def _read(schemas: Schemas, folders: Sequence[str], servers: Sequence[str] | Non
         for place in [place for place in schemas.places if _server(place) == server]:
             if layers := list(_down(found[place], schemas.problems)):
                 schemas.layers[place] = layers[::-1]
+                if len(layers) < len(found[place]):
+                    schemas.replaced[place] = "the packaged one"
             parent = _extends(layers[-1:])
             if server and parent not in (None, _PACKAGED, *wanted):
                 wanted.append(str(parent))
 
 
-def _found(folders: Sequence[str], problems: list[Problem]) -> dict[str, list[str]]:
-    """Place → its files on the path, the top one first."""
+def _found(folders: Sequence[str], problems: list[Problem], warnings: list[Problem]) -> dict[str, list[str]]:
+    """Return for each place its files on the path, the top one first."""
     found: dict[str, list[str]] = {}
+    packaged = dict(_files(paths.SCHEMAS, []))
     for folder in (*folders, paths.SCHEMAS):
         if not os.path.isdir(folder):
             problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
             continue
-        for place, file in _files(folder, problems):
+        for place, file in _files(folder, problems, warnings):
             if _kind(place, PLACES) is not None:
                 above = found.setdefault(place, [])
                 if above and os.path.dirname(above[-1]) == os.path.dirname(file) and above[-1] != file:
                     problems.append(Problem("same_place", paths.shown(file), other=paths.shown(above[-1])))
                 above.append(file)
-            elif not os.path.samefile(
-                folder, paths.SCHEMAS
-            ):  # the packaged folder also holds meta-schemas and problems.yaml
+            elif place in packaged:  # meta-schemas, problems.yaml and the like, also in a copy of the packaged folder
+                if not filecmp.cmp(file, packaged[place], shallow=False):
+                    warnings.append(Problem("ignored_copy", paths.shown(file), path=place))
+            else:
                 known = ", ".join(PLACES)
                 problems.append(Problem("misplaced", paths.shown(file), path=place, nearest=_meant(place), known=known))
     return found
@@ -214,17 +223,26 @@ def _inherit(schemas: Schemas) -> None:
         for parent in _ancestors(schemas.layers, server):
             for theirs in [place for place in schemas.layers if _server(place) == parent and kind(place) != "server"]:
                 mine = f"servers/{server}{_around(theirs)[2]}"
-                own = schemas.layers.get(mine)
-                if own is None:
-                    schemas.inherited.add(mine)
-                    schemas.layers[mine] = schemas.layers[theirs]
-                elif _extends(own) == _PACKAGED:
-                    schemas.layers[mine] = [*schemas.layers[theirs], *own]
+                _inherit_file(schemas, mine, theirs)
     schemas.layers = dict(sorted(schemas.layers.items()))
     for place, layers in schemas.layers.items():
         if _extends(layers) == _PACKAGED and place not in schemas.inherited:
             nearest = metaschema.nearest(place, places([]))
             schemas.problems.append(layers[0].problem("nothing_to_extend", ("extends",), path=place, nearest=nearest))
+
+
+def _inherit_file(schemas: Schemas, mine: str, theirs: str) -> None:
+    """Put the file of a parent at ``theirs`` under that of a server at ``mine``, as far as that one wants it."""
+    own = schemas.layers.get(mine)
+    if own is None:
+        schemas.inherited.add(mine)
+        schemas.layers[mine] = schemas.layers[theirs]
+        if theirs in schemas.replaced:
+            schemas.replaced[mine] = schemas.replaced[theirs]
+    elif _extends(own) == _PACKAGED:
+        schemas.layers[mine] = [*schemas.layers[theirs], *own]
+    elif _extends(own) is None:
+        schemas.replaced.setdefault(mine, f"that of the server {_server(theirs)}")
 
 
 def _ancestors(layers: Mapping[str, Sequence[Document]], server: str) -> list[str]:
@@ -247,8 +265,10 @@ def _server(place: str) -> str:
     return _around(place)[1] if place.startswith("servers/") else ""
 
 
-def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
+def _files(folder: str, problems: list[Problem], warnings: list[Problem] | None = None) -> list[tuple[str, str]]:
     """(place, file) of every document below ``folder``, sorted; a place is the path in it without the suffix.
+
+    A file such as ``errors.yaml.txt`` is a warning: some editors add a suffix that their user does not see.
 
     What is hidden is none of ours: editors leave locks and copies beside a file that is open.
     """
@@ -267,6 +287,11 @@ def _files(folder: str, problems: list[Problem]) -> list[tuple[str, str]]:
                 problems.append(Problem("not_regular", shown, kind="folder"))
         for file in files:
             stem, suffix = os.path.splitext(os.path.join(root, file))
-            if suffix in document.SUFFIXES and not file.startswith("."):
+            if file.startswith("."):
+                continue
+            if suffix == ".txt" and stem.endswith(document.SUFFIXES) and warnings is not None:
+                shown = paths.shown(os.path.join(root, file))
+                warnings.append(Problem("ignored_file", shown, nearest_name=os.path.basename(stem)))
+            if suffix in document.SUFFIXES:
                 found.append((os.path.relpath(stem, folder).replace(os.sep, "/"), os.path.join(root, file)))
     return sorted(found)
