@@ -7,10 +7,9 @@ import textwrap
 
 import pytest
 
-from tmkb import log, paths, problems
-from tmkb.cli import service, sources
-from tmkb.runtime import Runtime
-from tmkb.spec import load
+from tmkb.schema import load, paths, problems
+from tmkb.server import log, service, sources
+from tmkb.server.runtime import Runtime
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,7 +5,7 @@ import functools
 import json
 import os
 
-from tmkb import document, paths
+from tmkb.schema import paths, reader
 
 NAMING = "2026-07-28"  # requests of this revision name it, and belong to no handshake
 NAMED_BY = "io.modelcontextprotocol/protocolVersion"
@@ -113,4 +113,4 @@ def write(note):
 @functools.cache
 def preferred():
     """The revision of what is said before the handshake."""
-    return document.read(os.path.join(paths.SCHEMAS, "servers", "tmkb", "server.yaml")).mapping()["revisions"][0]
+    return reader.read(os.path.join(paths.SCHEMAS, "servers", "tmkb", "server.yaml")).mapping()["revisions"][0]

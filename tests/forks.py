@@ -91,7 +91,7 @@ class XnuPoll:
 
 
 def _main(control, options):
-    from tmkb.cli import service
+    from tmkb.server import service
 
     if options.pop("xnu", False):
         select.poll = XnuPoll
@@ -117,8 +117,8 @@ def _main(control, options):
 
 
 def _serve(found, fds, options):
-    from tmkb import log
-    from tmkb.runtime import Runtime
+    from tmkb.server import log
+    from tmkb.server.runtime import Runtime
     from tmkb.transport import stdio
 
     status = 1

@@ -6,10 +6,9 @@ import re
 import pytest
 
 from tests.test_house import ROOT, source
-from tmkb import document, problems
-from tmkb.cli import sources
 from tmkb.knowledge import library, vocabulary
-from tmkb.spec import configuration, load
+from tmkb.schema import configuration, load, problems, reader
+from tmkb.server import sources
 
 DOCUMENTS = [
     "README.md",
@@ -36,7 +35,7 @@ PLACES = {
 
 @pytest.mark.parametrize(("name", "number", "text"), EXAMPLES, ids=lambda part: str(part)[:30])
 def test_every_example_loads(tmp_path, name, number, text):
-    value = document.parse(text, "example.yaml").mapping()
+    value = reader.parse(text, "example.yaml").mapping()
     if value["kind"] == "pattern":
         folder = tmp_path / value["id"].lower().replace("-", "_")
         folder.mkdir()

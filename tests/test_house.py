@@ -9,12 +9,11 @@ import sys
 import pytest
 
 import tmkb
-from tmkb import document, metaschema, paths, problems, template
-from tmkb.cli import sources
-from tmkb.engine import dispatch, refusal, validation
 from tmkb.errors import ProtocolError
+from tmkb.protocol import dispatch, refusal, validation
 from tmkb.providers import registry
-from tmkb.spec import export, load, schemas
+from tmkb.schema import documents, export, load, metaschema, paths, problems, reader, template
+from tmkb.server import sources
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(tmkb.__file__)))
 MODULES = sorted(glob.glob(os.path.join(ROOT, "tmkb", "**", "*.py"), recursive=True))
@@ -67,10 +66,10 @@ def test_no_literal_of_the_protocol_stands_in_python(path):
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in MODULES if name(p).split(os.sep)[1] in ("engine", "spec", "transport")], ids=name
+    "path", [p for p in MODULES if name(p).split(os.sep)[1] in ("protocol", "schema", "transport")], ids=name
 )
 def test_what_is_generic_knows_no_word_of_any_server(path):
-    of_tmkb = "threat|pattern|tmkb_query|knowledge|cwe|owasp|severity"
+    of_tmkb = "threat|tmkb_query|knowledge|cwe|owasp|severity"
     of_sysmcp = "sysmcp|evtx|event log|journald|hive|winreg|hklm"
     code = source(path).lower().replace('"pattern"', "")  # a keyword of JSON Schema
     words = re.findall(rf"\b({of_tmkb}|{of_sysmcp})s?\b", code)
@@ -79,10 +78,8 @@ def test_what_is_generic_knows_no_word_of_any_server(path):
 
 
 def test_no_server_is_named_where_all_are_served():
-    generic = [
-        p for p in MODULES if name(p).split(os.sep)[1] in ("engine", "spec", "transport", "providers", "runtime.py")
-    ]
-    named = [(name(p), server) for p in generic for server in schemas.servers([]) if f'"{server}"' in source(p)]
+    generic = [p for p in MODULES if name(p).split(os.sep)[1] in ("protocol", "schema", "transport", "providers")]
+    named = [(name(p), server) for p in generic for server in documents.servers([]) if f'"{server}"' in source(p)]
 
     assert named == []
 
@@ -98,7 +95,7 @@ def test_the_version_has_one_value():
 
 
 def test_every_error_that_is_raised_exists_and_every_one_that_exists_is_used():
-    specs = [load.load(server, [], sources.names()) for server in schemas.servers([])]
+    specs = [load.load(server, [], sources.names()) for server in documents.servers([])]
     table = {id_: error for spec in specs for id_, error in spec["revisions"]["2025-11-25"]["errors"].items()}
     raised = {
         match for path in MODULES for match in re.findall(r'(?:ProtocolError|ToolError)\(\s*"(\w+)"', source(path))
@@ -142,7 +139,7 @@ def test_a_revision_loses_no_method_unless_it_says_so():
     found = load.read([], sources.names())
     for place, layers in found.layers.items():
         parent = layers[0].mapping().get("extends")
-        if schemas.kind(place) == "revision" and parent:
+        if documents.kind(place) == "revision" and parent:
             removed = {k for k, v in layers[0].mapping().get("methods", {}).items() if v is None}
             before, after = (set(found.documents[p].value["methods"]) for p in (f"protocol/{parent}", place))
             assert before - after == removed
@@ -165,7 +162,7 @@ META = paths.meta_schemas()
 
 @pytest.mark.parametrize("path", [path for path in YAML if path not in META.values()], ids=name)
 def test_every_file_points_editors_to_the_schema_of_its_kind(path):
-    kind = document.read(path).mapping()["kind"]
+    kind = reader.read(path).mapping()["kind"]
     first = source(path).partition("\n")[0]
     target = os.path.normpath(os.path.join(os.path.dirname(path), first.removeprefix(metaschema.POINTER)))
 
@@ -174,7 +171,7 @@ def test_every_file_points_editors_to_the_schema_of_its_kind(path):
 
 @pytest.mark.parametrize("kind", META)
 def test_every_key_of_a_file_is_described(kind):
-    assert [*undescribed(document.read(META[kind]).mapping(), kind, "")] == []
+    assert [*undescribed(reader.read(META[kind]).mapping(), kind, "")] == []
 
 
 def undescribed(schema, kind, place):
@@ -195,14 +192,14 @@ def has_description(schema, kind):
         return "description" in schema
     file, _, name = schema["$ref"].partition("#/$defs/")
     kind = file.removesuffix(".yaml").removesuffix(".schema") or kind
-    return has_description(document.read(META[kind]).mapping()["$defs"][name], kind)
+    return has_description(reader.read(META[kind]).mapping()["$defs"][name], kind)
 
 
 def test_every_kind_of_file_has_a_meta_schema_and_its_place_among_the_others():
-    kinds = [kind for kind, file in META.items() if "kind" in document.read(file).mapping().get("properties", {})]
+    kinds = [kind for kind, file in META.items() if "kind" in reader.read(file).mapping().get("properties", {})]
 
-    assert {*schemas.PLACES.values(), "pattern", "problems"} <= set(kinds)
-    assert sorted(document.read(META["file"]).mapping()["$defs"]["kinds"]["enum"]) == kinds
+    assert {*documents.PLACES.values(), "pattern", "problems"} <= set(kinds)
+    assert sorted(reader.read(META["file"]).mapping()["$defs"]["kinds"]["enum"]) == kinds
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths are compared as POSIX writes them")

@@ -44,7 +44,7 @@ def test_the_wheel_holds_code_and_data_apart(installed):
 
 
 def test_it_runs_from_there(installed):
-    code = "import tmkb, tmkb.paths; print(tmkb.__file__, tmkb.paths.ROOT, sep=chr(10))"
+    code = "import tmkb, tmkb.schema.paths; print(tmkb.__file__, tmkb.schema.paths.ROOT, sep=chr(10))"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=installed.folder,

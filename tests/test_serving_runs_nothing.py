@@ -45,7 +45,7 @@ def test_proving_does_run_it(trapped, capsys):
 
 
 def test_the_command_serve_never_loads_the_prover():
-    code = "import sys, tmkb.cli.serve, tmkb.cli.main; print([m for m in sys.modules if m.startswith('tmkb.proof')])"
+    code = "import sys, tmkb.cli.serve, tmkb.cli.main; print([m for m in sys.modules if m.startswith('tmkb.authoring.proofs')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"

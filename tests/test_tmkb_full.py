@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tests.process import Server
-from tmkb.cli import service
 from tmkb.knowledge import tokens
+from tmkb.server import service
 
 BUDGET = 1000  # tokens of all descriptions; the lists as a whole may have twice that
 
@@ -110,7 +110,9 @@ def test_the_default_server_loads_and_keeps_nothing_of_it(found):
     done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=True)
     loaded = done.stderr.splitlines()[-1].split()
 
-    assert "tmkb.providers.knowledge" in loaded
-    assert not {"tmkb.providers.catalog", "tmkb.providers.usage", "tmkb.knowledge.catalog", "yaml"} & set(loaded)
+    assert "tmkb.knowledge.provider" in loaded
+    assert not {"tmkb.knowledge.catalog_provider", "tmkb.providers.usage", "tmkb.knowledge.catalog", "yaml"} & set(
+        loaded
+    )
     parts = {line for line in found.entry.lines if not line.startswith("revisions/")}
     assert parts == {"knowledge/index", "knowledge/names", "knowledge/spelling", "knowledge/agent", "knowledge/human"}

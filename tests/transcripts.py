@@ -6,8 +6,8 @@ from typing import Any
 from syrupy.data import Snapshot, SnapshotCollection
 from syrupy.extensions.base import AbstractSyrupyExtension
 
-from tmkb import paths
 from tmkb.conformance import match, transcript
+from tmkb.schema import paths
 
 # (transcript, exchange number, revision) ↔ the name of a snapshot
 SEPARATOR = " | "

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tmkb.values import JsonValue
+    from tmkb.schema.values import JsonValue
 
 
 class Problem:

@@ -2,8 +2,8 @@
 
 # A proof is handed one version of the code and is not told which. Each function gets it anew, in a process of its own.
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import stage
 
 
 # At least one exploit_…; its docstring is a step of the attack: who does what. `gained` and `refused` are observed

@@ -5,7 +5,7 @@
 from flask import Blueprint
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import Document, db
+from tmkb.authoring.proofs.stage import Document, db
 
 # region example
 bp = Blueprint("documents", __name__)

@@ -1,7 +1,7 @@
 """Everything is done through the API; what became of a deleted bid is read from the table."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 BID = "/bids/1"
 LIVE = [{"id": 1, "price": 900, "text": "night shift"}]

@@ -5,7 +5,7 @@ from time import time
 from flask import Blueprint, abort, jsonify, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Bid(db.Model):

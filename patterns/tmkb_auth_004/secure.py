@@ -5,7 +5,7 @@ from flask_login import current_user, login_required
 from sqlalchemy import event
 from sqlalchemy.orm import with_loader_criteria
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class TenantOwned:

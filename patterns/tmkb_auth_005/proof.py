@@ -1,7 +1,7 @@
 """Alice is administrator and Bob member of Acme; each of the two has written one timesheet there."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ALICES, BOBS = 1, 2  # timesheets
 ACME, GLOBEX = 1, 2

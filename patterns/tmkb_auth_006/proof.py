@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Document, Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Document, Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB = 1, 2

@@ -3,7 +3,7 @@
 from flask import Blueprint, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import Document, db
+from tmkb.authoring.proofs.stage import Document, db
 
 # region example
 bp = Blueprint("profile", __name__)

@@ -1,7 +1,7 @@
 """Mallory of Globex and then Alice of Acme create an invoice; on an empty table the numbers are 1 and 2."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACMES_TOTAL, GLOBEX_TOTAL = 4200, 7
 NEXT = "/invoices/2"  # what comes after Mallory's own

@@ -3,7 +3,7 @@
 from flask import Blueprint, abort, request, url_for
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Invoice(db.Model):

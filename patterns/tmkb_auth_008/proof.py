@@ -2,8 +2,8 @@
 
 from werkzeug.test import TestResponse
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 TICKET = "/tickets/1"
 SHOWN = {"subject": "Payroll export fails", "reply": ""}

@@ -4,8 +4,8 @@ from typing import Any
 
 from werkzeug.test import TestResponse
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ALICE, BOB = 1, 2
 DRAFT, OTHER, ALICES = 1, 2, 3  # claims: two of Bob, one of Alice

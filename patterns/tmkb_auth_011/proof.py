@@ -1,7 +1,7 @@
 """The stage signs requests in by a header; a client of the proof does what curl would do with Bob's session."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE = 1

@@ -1,7 +1,7 @@
 """The outer number is always one that Bob may use; the inner one belongs elsewhere."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB, MALLORY = 1, 2, 3

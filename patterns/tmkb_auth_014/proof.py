@@ -1,7 +1,7 @@
 """Bodies name projects and people; which row was written is read from the database, apart from the answer."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB, MALLORY = 1, 2, 3

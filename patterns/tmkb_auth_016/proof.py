@@ -1,7 +1,7 @@
 """Everybody here may open the profile; whether a reserved value is in the answer is looked for in its text."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME = 1
 ALICE, BOB = 1, 2

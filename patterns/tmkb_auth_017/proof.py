@@ -1,7 +1,7 @@
 """The cache is Flask-Caching's in memory; one with Redis behind it is given the same keys."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB, MALLORY = 1, 2, 3

@@ -1,7 +1,7 @@
 """Two requests that should be answered alike are compared, status and body. Timing is not measured and not claimed."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 WEBSITE, MERGER, ABSENT = 1, 2, 99  # a project of Acme, one of Globex, none

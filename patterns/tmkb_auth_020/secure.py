@@ -3,7 +3,7 @@
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 # region example
 bp = Blueprint("projects", __name__, url_prefix="/projects")

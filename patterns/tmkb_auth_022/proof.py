@@ -4,8 +4,8 @@ A view stands for the policy. What is shown is what the application sets, and wh
 policies, and that FORCE binds the owner, is taken from its documentation. The pool is the real one of SQLAlchemy.
 """
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 BOB = 2

@@ -7,7 +7,7 @@ from flask_login import current_user, login_required
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Reading(db.Model):

@@ -4,8 +4,8 @@ import hmac
 import json
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 KEY = b"billing and licences know this"
 ACME, GLOBEX = 1, 2  # the licence of each organization

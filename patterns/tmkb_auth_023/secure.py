@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flask import Blueprint, current_app, jsonify
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class License(db.Model):

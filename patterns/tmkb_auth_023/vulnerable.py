@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flask import Blueprint, jsonify
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class License(db.Model):

@@ -1,7 +1,7 @@
 """The outbox stands for the mail server. Celery beat is not started: what it does is to put the task on the queue."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, BOB = 1, 2
 

@@ -6,8 +6,8 @@ application's clock set back. How rights end when the inviter's do is not claime
 
 from datetime import timedelta
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB, MALLORY, CAROL = 1, 2, 3, 4

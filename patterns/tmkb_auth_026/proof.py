@@ -1,7 +1,7 @@
 """Tokens are real JWTs; only their age is short, because the proof changes rights right after signing in."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 KEY = "0123456789abcdef0123456789abcdef"
 ALICE, BOB, MALLORY = 1, 2, 3

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import jwt
 from flask import Blueprint, abort, current_app, jsonify, request
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Account(db.Model):

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from flask.testing import FlaskClient
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 BOB, MALLORY, SAM, TINA = 2, 3, 4, 5

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from flask import Blueprint, abort, jsonify, request, session
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Profile(db.Model):

@@ -2,8 +2,8 @@
 
 import hashlib
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE = 1

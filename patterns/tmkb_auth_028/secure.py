@@ -4,7 +4,7 @@ import hashlib
 
 from flask import Blueprint, abort, jsonify, request
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Project(db.Model):

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import jwt
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 KEY = "0123456789abcdef0123456789abcdef"
 ALICE, BOB = 1, 2

@@ -3,8 +3,8 @@
 Alice owns the project, Bob is an editor, Mallory only views it.
 """
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ALICE, BOB, MALLORY = 1, 2, 3
 PROJECT = 1

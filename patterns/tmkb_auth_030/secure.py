@@ -2,7 +2,7 @@
 
 from flask import Blueprint, abort, request
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Project(db.Model):

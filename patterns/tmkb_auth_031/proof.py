@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 FORECAST, EXPORT = "/forecast", "/export/forecast.csv"

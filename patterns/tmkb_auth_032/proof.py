@@ -3,8 +3,8 @@
 Where the code under proof has no way to accept, the attempt to accept is answered with 404 and changes nothing.
 """
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Organization, Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Organization, Stage, User, db, stage
 
 ACME, GLOBEX, INITECH = 1, 2, 3
 BOB, CAROL, DAVE = 2, 4, 5

@@ -5,8 +5,8 @@ A link that is old is one that was made with the application's clock set back.
 
 from datetime import timedelta
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE = 1

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from flask import Blueprint, abort, jsonify, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Note(db.Model):

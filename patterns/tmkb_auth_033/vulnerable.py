@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from flask import Blueprint, jsonify, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Note(db.Model):

@@ -4,8 +4,8 @@ except that a bucket does not resolve ".." by itself."""
 import io
 import os
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, BOB = 1, 2
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 from flask import Blueprint, abort, current_app, jsonify, request, send_file
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class StoredFile(db.Model):

@@ -5,7 +5,7 @@ from pathlib import Path
 from flask import Blueprint, current_app, jsonify, request, send_from_directory
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class StoredFile(db.Model):

@@ -1,7 +1,7 @@
 """Exports are kept in the database and fetched by number; no job writes them here, which changes nothing."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB, MALLORY = 1, 2, 3

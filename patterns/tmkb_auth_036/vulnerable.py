@@ -6,7 +6,7 @@ import io
 from flask import Blueprint, Response, jsonify
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Region(db.Model):

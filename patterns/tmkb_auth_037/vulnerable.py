@@ -5,7 +5,7 @@ import csv
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Contact(db.Model):

@@ -6,8 +6,8 @@ import hmac
 import json
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2  # organizations, and their connections
 SHARED = "carol@customers.example"

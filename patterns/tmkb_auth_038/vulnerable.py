@@ -5,7 +5,7 @@ import hmac
 
 from flask import Blueprint, abort, request
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class Connection(db.Model):

@@ -3,8 +3,8 @@ in a list: the sender is a stand-in, and nothing is claimed about addresses, sig
 
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2  # organizations, and the ticket of each
 ALICE, BOB = 1, 2

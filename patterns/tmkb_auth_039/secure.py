@@ -4,7 +4,7 @@ from celery import shared_task
 from flask import Blueprint, abort, jsonify, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Ticket(db.Model):

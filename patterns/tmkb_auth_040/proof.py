@@ -3,8 +3,8 @@ handshake has verified the user. Nothing is claimed about transports or about se
 
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2  # organizations, and the channel of each
 BOB, MALLORY = 2, 3

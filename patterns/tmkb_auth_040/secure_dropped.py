@@ -5,7 +5,7 @@ from collections import defaultdict
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Channel(db.Model):

@@ -5,8 +5,8 @@ from typing import Any
 
 from graphql import graphql_sync
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import User, db, stage
 
 ACME, GLOBEX = 1, 2  # organizations, and the invoice of each
 ALICE, BOB, MALLORY = 1, 2, 3

@@ -2,7 +2,7 @@
 
 from graphql import build_schema
 
-from tmkb.proof.stage import Organization, db
+from tmkb.authoring.proofs.stage import Organization, db
 
 
 class Invoice(db.Model):

@@ -3,8 +3,8 @@
 The row lock of the second mitigation is not tried: SQLite has none.
 """
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2
 CAROL, DAVE = 4, 5  # they belong to nobody yet

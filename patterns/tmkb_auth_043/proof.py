@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import stage
 
 ACME, GLOBEX = 1, 2
 OWN, FOREIGN = {"titles": ["Acme payroll"]}, {"titles": ["Globex plan"]}

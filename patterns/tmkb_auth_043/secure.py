@@ -6,7 +6,7 @@ from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 from werkzeug.datastructures import MultiDict
 
-from tmkb.proof.stage import Document, db
+from tmkb.authoring.proofs.stage import Document, db
 
 # region example
 bp = Blueprint("reports", __name__)

@@ -5,8 +5,8 @@ was kept. What a proxy or a server in front decodes, folds or joins is not tried
 does not look at the path at all.
 """
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import stage
 
 NAMES = {"names": ["alice", "bob", "mallory"]}
 

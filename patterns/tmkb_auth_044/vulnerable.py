@@ -3,7 +3,7 @@
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 # region example
 bp = Blueprint("site", __name__)

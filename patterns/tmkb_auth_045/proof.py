@@ -1,7 +1,7 @@
 """Each guard is in the source of both versions; requests tell whether it is called."""
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 KEY = 1

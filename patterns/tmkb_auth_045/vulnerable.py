@@ -6,7 +6,7 @@ from flask import Blueprint, abort, request
 from flask.views import MethodView
 from flask_login import current_user
 
-from tmkb.proof.stage import db
+from tmkb.authoring.proofs.stage import db
 
 
 class AccessKey(db.Model):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from werkzeug.test import TestResponse
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Document, Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Document, Stage, User, db, stage
 
 ACME, BOB = 1, 2
 

@@ -5,7 +5,7 @@ from functools import wraps
 from flask import Blueprint, abort
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import Document, db
+from tmkb.authoring.proofs.stage import Document, db
 
 
 class Policy:

@@ -4,8 +4,8 @@ The index counts common words, so nothing is claimed about embeddings or about w
 what is in the prompt counts as told.
 """
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Document, Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Document, Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 ALICE, BOB, MALLORY = 1, 2, 3

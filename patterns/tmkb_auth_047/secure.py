@@ -5,7 +5,7 @@ import re
 from flask import Blueprint, request
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import Document, db
+from tmkb.authoring.proofs.stage import Document, db
 
 
 class Reader(db.Model):

@@ -8,8 +8,8 @@ import json
 
 from werkzeug.test import TestResponse
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2
 ROWS = [  # name, city, discount, reset token, organization

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 ACME, GLOBEX = 1, 2  # the organizations, and the project of each
 ALICE, BOB, MALLORY, FORMER = 1, 2, 3, 4

@@ -4,8 +4,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import jwt
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Stage, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Stage, db, stage
 
 KEY = "0123456789abcdef0123456789abcdef"
 ACME, GLOBEX = 1, 2

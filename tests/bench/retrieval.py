@@ -12,9 +12,11 @@ import sys
 import time
 
 from tests import packages
-from tmkb import paths
-from tmkb.knowledge import bm25, library, measures
-from tmkb.knowledge.index import EVERY, Index, build
+from tmkb.authoring import measures
+from tmkb.knowledge import library
+from tmkb.knowledge.retrieval import bm25
+from tmkb.knowledge.retrieval.index import EVERY, Index, build
+from tmkb.schema import paths
 
 DATA = os.path.join(paths.ROOT, "tests", "data")
 SETS = ("queries", "queries_own", "queries_held", "queries_third", "queries_last")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from tmkb.providers.sysmcp.files import Files
+from tmkb.sysmcp.files.provider import Files
 
 RUNS = 20
 SETTINGS = {

@@ -4,7 +4,7 @@ import pytest
 
 from tests.bench import sysmcp_files
 from tests.bench.timing import least
-from tmkb.system.files import beneath
+from tmkb.sysmcp.files import beneath
 
 
 @pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")

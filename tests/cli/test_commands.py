@@ -11,9 +11,10 @@ import sys
 
 import pytest
 
-from tmkb import __version__, paths
+from tmkb import __version__
 from tmkb.cli import main
 from tmkb.knowledge import pattern, provenance
+from tmkb.schema import paths
 
 THREE = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
 

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from tmkb import document, paths
 from tmkb.cli import main
+from tmkb.schema import paths, reader
 
 BARE = (
     "kind: tool\nname: bare\ndescription: Nothing.\nprovider: script.answer\nanswer: Nothing.\ninput: {type: object}\n"
@@ -102,7 +102,7 @@ CASES = {
 def test_each_change_has_its_class_and_the_status_tells_of_breaking_ones(diff, tmp_path, impact):
     files = {}
     for kind, place, patch, _ in CASES[impact]:
-        files[place] = put(files.get(place, {"kind": kind, "extends": "packaged"}), document.parse(patch, place).value)
+        files[place] = put(files.get(place, {"kind": kind, "extends": "packaged"}), reader.parse(patch, place).value)
     for place, value in files.items():
         file = tmp_path / f"{place}.json"
         file.parent.mkdir(parents=True, exist_ok=True)

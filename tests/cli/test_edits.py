@@ -6,10 +6,9 @@ import pathlib
 
 import pytest
 
-from tmkb import metaschema, paths
 from tmkb.cli import main
-from tmkb.spec import export
-from tmkb.spec import overlay as overlays
+from tmkb.schema import export, metaschema, paths
+from tmkb.schema import overlay as overlays
 
 
 @pytest.fixture

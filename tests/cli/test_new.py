@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from tmkb import paths
+from tmkb.authoring import draft
 from tmkb.cli import main
-from tmkb.knowledge import draft, library
+from tmkb.knowledge import library
+from tmkb.schema import paths
 
 NAMED = ("--id", "ACME-AUTH-001", "--name", "Export Link Without Owner", "--category", "object-level")
 FILES = ["pattern.yaml", "proof.py", "secure.py", "vulnerable.py"]

@@ -9,8 +9,8 @@ import sys
 import pytest
 from rich.text import Text
 
-from tmkb import hidden
 from tmkb.cli import main, output, pages
+from tmkb.schema import hidden
 
 HOSTILE = "a\x1b]0;x\x07b\r\x9b2Jc\u202ed\U000e0041"
 

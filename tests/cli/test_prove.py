@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from tmkb.authoring.proofs import runner
 from tmkb.cli import main, prove
-from tmkb.proof import runner
 
 pytest.importorskip("flask")
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tmkb import paths
 from tmkb.cli import main
+from tmkb.schema import paths
 
 CONVERSATION = """\
 # A comment that stays.

@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from tmkb import paths
 from tmkb.cli import main
+from tmkb.schema import paths
 
 SERVER = """\
 import json, sys, threading, time

@@ -7,9 +7,10 @@ import stat
 
 import pytest
 
-from tmkb import document, metaschema, paths
+from tmkb.authoring import code
 from tmkb.cli import main
-from tmkb.knowledge import code, library, vocabulary
+from tmkb.knowledge import library, vocabulary
+from tmkb.schema import metaschema, paths, reader
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_a_pattern_of_ones_own_can_stand_up_to_it(patterns, strict):
         ("pattern.yaml", "TMKB-AUTH-026,", "TMKB-AUTH-126,", "69:10: There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),
         ("pattern.yaml", "variant, why: The same loss when a request starts the work.}", "variant, one_way: true}", "68:48: Key 'why' is missing in related_patterns[0]."),
         ("proof.py", "def legitimate_report", "def _sees_report", "1:1: The proof has 0 of the functions legitimate_…; tier B asks for 1. Add one with a docstring for each further step or use."),
-        ("proof.py", "import Stage, User, db", "import Organization, Stage, User, db", "4:30: The import 'Organization' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("proof.py", "import Stage, User, db", "import Organization, Stage, User, db", "4:41: The import 'Organization' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
         ("secure.py", "def send_mail(to, lines):", "def send_mail(to, lines, copies):", "19:26: The argument 'copies' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
         ("secure.py", "    outbox.append((to, lines))", "    outbox.append((to, lines))\n    sent = True", "21:5: The name 'sent' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
         ("secure.py", "outbox = []", "outbox = []\ninbox = []", "17:1: The name 'inbox' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
@@ -336,7 +337,7 @@ def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatc
 def test_the_packaged_vocabulary_is_valid_and_every_category_has_parts():
     file = os.path.join(paths.PATTERNS, vocabulary.FILE)
 
-    assert metaschema.check(document.read(file), vocabulary.SCHEMA) == []
+    assert metaschema.check(reader.read(file), vocabulary.SCHEMA) == []
     assert all(vocabulary.read([]).categories.values())
 
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tmkb import paths, problems
 from tmkb.conformance import transcript
 from tmkb.errors import DocumentError
+from tmkb.schema import paths, problems
 
 TRANSCRIPT = """\
 kind: transcript

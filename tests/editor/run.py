@@ -11,7 +11,7 @@ import sys
 
 from tests import packages
 from tests.editor.lsp import Editor
-from tmkb import document, metaschema
+from tmkb.schema import metaschema, reader
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join("node_modules", "yaml-language-server", "bin", "yaml-language-server")
@@ -48,7 +48,7 @@ def untold(editor, files):
     for uri, text in files:
         lines = text.splitlines()
         schema = os.path.join(os.path.dirname(uri.removeprefix("file://")), lines[0].removeprefix(metaschema.POINTER))
-        keys = document.read(schema).mapping()["properties"]
+        keys = reader.read(schema).mapping()["properties"]
         for number, line in enumerate(lines):
             if said := keys.get(line.partition(":")[0], {}).get("description"):
                 count += 1

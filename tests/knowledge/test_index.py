@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from tmkb.knowledge import lexicon, library
-from tmkb.knowledge.index import EVERY, Index, build
-from tmkb.knowledge.words import is_code, marks, words
+from tmkb.knowledge import library
+from tmkb.knowledge.retrieval import lexicon
+from tmkb.knowledge.retrieval.index import EVERY, Index, build
+from tmkb.knowledge.retrieval.words import is_code, marks, words
 
 THREE = ("TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026")
 

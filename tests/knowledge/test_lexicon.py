@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from tmkb import problems
-from tmkb.knowledge import lexicon
+from tmkb.knowledge.retrieval import lexicon
+from tmkb.schema import problems
 
 
 @pytest.mark.parametrize(

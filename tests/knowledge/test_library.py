@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from tmkb import problems
 from tmkb.knowledge import library, quality
+from tmkb.schema import problems
 
 
 @pytest.fixture

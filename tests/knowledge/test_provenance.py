@@ -2,8 +2,8 @@
 
 import pytest
 
-from tmkb import document, metaschema, paths, problems
 from tmkb.knowledge import library, pattern, provenance
+from tmkb.schema import metaschema, paths, problems, reader
 
 NAME = "acme_auth_026"
 ID = "ACME-AUTH-026"
@@ -62,7 +62,7 @@ def test_the_stage_counts_and_what_judges_does_not(folder, tmp_path, monkeypatch
     package = tmp_path / "proof"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "stage.py").write_text("from tmkb.proof.people import add\n")
+    (package / "stage.py").write_text("from tmkb.authoring.proofs.people import add\n")
     (package / "people.py").write_text("")
     (package / "runner.py").write_text("")
     monkeypatch.setattr(paths, "PROOF", str(package))
@@ -152,4 +152,4 @@ def test_the_packaged_record_can_be_read(ids):
     path = f"{paths.PATTERNS}/_proven.yaml"
 
     assert provenance.recorded(path)[1] == []
-    assert set(document.read(path).mapping()["patterns"]) <= set(ids)
+    assert set(reader.read(path).mapping()["patterns"]) <= set(ids)

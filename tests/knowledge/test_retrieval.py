@@ -5,8 +5,10 @@ import os
 
 import pytest
 
-from tmkb.knowledge import bm25, library, measures
-from tmkb.knowledge.index import Index, build
+from tmkb.authoring import measures
+from tmkb.knowledge import library
+from tmkb.knowledge.retrieval import bm25
+from tmkb.knowledge.retrieval.index import Index, build
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 SETS = ["queries.jsonl", "queries_own.jsonl", "queries_held.jsonl", "queries_third.jsonl", "queries_last.jsonl"]

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tmkb.knowledge import examples, library, pattern, skeleton
+from tmkb.authoring import skeleton
+from tmkb.knowledge import examples, library, pattern
 
 PACKAGED = library.load(None).found
 WITH_CODE = [each for each in PACKAGED if each.pattern is not None and "code" in each.pattern]

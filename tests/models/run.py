@@ -22,7 +22,7 @@ from jsonschema.exceptions import best_match
 from jsonschema.validators import validator_for
 
 from tests import packages
-from tmkb import document, paths
+from tmkb.schema import paths, reader
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITE = os.path.join(os.path.dirname(HERE), "suite")
@@ -200,7 +200,7 @@ def is_base64(value):
 
 def unnoticed(known):
     """The made-up messages of wrong.yaml on which a model is mistaken."""
-    for each in document.read(os.path.join(HERE, "wrong.yaml")).mapping()["messages"]:
+    for each in reader.read(os.path.join(HERE, "wrong.yaml")).mapping()["messages"]:
         for revision, model in known.items():
             found = model.complaints(each["method"], each["message"])
             if bool(found) != (revision in each.get("revisions", known)):

@@ -5,11 +5,12 @@ import os
 
 import pytest
 
-from tmkb import paths
-from tmkb.cli import service
 from tmkb.errors import ToolError
-from tmkb.knowledge import lexicon, library, quality
-from tmkb.providers import knowledge
+from tmkb.knowledge import library, quality
+from tmkb.knowledge import provider as knowledge
+from tmkb.knowledge.retrieval import lexicon
+from tmkb.schema import paths
+from tmkb.server import service
 
 SERVER = "tmkb-full"
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from tmkb.errors import ToolError
-from tmkb.operation import Pause, Result
+from tmkb.providers.operation import Pause, Result
 from tmkb.providers.usage import Usage
-from tmkb.runtime import Runtime
+from tmkb.server.runtime import Runtime
 
 FACTS = {"patterns_included": 0}  # for the log
 

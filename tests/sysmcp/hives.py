@@ -6,11 +6,11 @@ import shutil
 import struct
 
 from tests.sysmcp.operations import run
-from tmkb import paths
 from tmkb.errors import ToolError
-from tmkb.providers.sysmcp.hives import Hives
-from tmkb.system import faults
-from tmkb.system.registry import hivex
+from tmkb.schema import paths
+from tmkb.sysmcp import faults
+from tmkb.sysmcp.registry import hivex
+from tmkb.sysmcp.registry.provider import Hives
 
 FIXTURE = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures", "SYSTEM.hive")
 WRITABLE = "HKLM\\SYSTEM\\SysMCP\\Writable"

@@ -1,7 +1,7 @@
 """The provider of event logs with settings of a test's own, and its operations run to their end."""
 
 from tests.sysmcp.operations import run
-from tmkb.providers.sysmcp import eventlog
+from tmkb.sysmcp.eventlog import provider as eventlog
 
 LIMITS = {
     "page": 100,

@@ -13,9 +13,9 @@ import pytest
 
 from tests.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
-from tmkb import paths, problems, template
-from tmkb.cli import service
 from tmkb.errors import SpecError
+from tmkb.schema import paths, problems, template
+from tmkb.server import service
 
 FIXTURES = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures")
 CONFIG = os.path.join(FIXTURES, "config.yaml")

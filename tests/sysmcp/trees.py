@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from tests.sysmcp.operations import run
-from tmkb import document, paths
 from tmkb.errors import ToolError
-from tmkb.providers.sysmcp.files import Files
+from tmkb.schema import paths, reader
+from tmkb.sysmcp.files.provider import Files
 
 LIMITS = {
     "seconds": 60,
@@ -21,7 +21,7 @@ LIMITS = {
     "line_characters": 200,
 }
 SWAP = os.path.join(os.path.dirname(__file__), "swap.py")
-ERRORS = document.read(os.path.join(paths.SCHEMAS, "servers", "sysmcp", "errors.yaml")).mapping()["errors"]
+ERRORS = reader.read(os.path.join(paths.SCHEMAS, "servers", "sysmcp", "errors.yaml")).mapping()["errors"]
 
 
 def served(*, settings=None, limits=None, **roots):

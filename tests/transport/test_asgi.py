@@ -314,7 +314,7 @@ def test_nothing_of_it_is_loaded_over_stdio():
         "uvicorn",
         "asyncio",
         "h11",
-        "tmkb.engine.headers",
+        "tmkb.protocol.headers",
         "tmkb.transport.http",
         "argparse",
         "base64",

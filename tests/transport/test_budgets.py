@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.transport.test_http import events, named
 from tests.transport.test_principals import ABLE, DECLARED, began, peers, result
-from tmkb.engine.budget import Budget, Entry, footprint
 from tmkb.errors import ProtocolError
-from tmkb.runtime import Runtime
+from tmkb.protocol.budget import Budget, Entry, footprint
+from tmkb.server.runtime import Runtime
 
 MEBIBYTE = 1 << 20
 SMALL = {"session_bytes": MEBIBYTE // 2, "principal_bytes": MEBIBYTE, "stream_bytes": MEBIBYTE // 8}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tmkb.runtime import Runtime
+from tmkb.server.runtime import Runtime
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.transport.test_http import JSON, META, Client, events, named
-from tmkb.engine.connection import Connection
+from tmkb.protocol.connection import Connection
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Session
 

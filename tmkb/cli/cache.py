@@ -6,8 +6,8 @@ import argparse
 import contextlib
 import os
 
-from tmkb import cache
 from tmkb.cli import output
+from tmkb.server import cache
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import shtab
 
-from tmkb import paths
 from tmkb.cli import list as listing
-from tmkb.cli import main, sources
-from tmkb.spec import schemas
+from tmkb.cli import main
+from tmkb.schema import documents, paths
+from tmkb.server import sources
 
 PLACES = {"DIR": shtab.DIRECTORY, "PATH": shtab.FILE, "FILE": shtab.FILE}
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 def _known() -> dict[str, list[str]]:
     """Return the values of arguments and options as they are when the script is made."""
     patterns = [pattern for _, pattern in sources.placed(None).values()]
-    servers, ids = schemas.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
+    servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
     filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
     return {"id": ids, "ids": ids, "--server": servers, **filters}
 

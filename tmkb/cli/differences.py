@@ -11,12 +11,14 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tmkb import paths
-from tmkb.cli import output, sources
+from tmkb.cli import output
 from tmkb.cli.edits import Place
-from tmkb.spec import difference, load, notice, schemas
-from tmkb.spec.difference import Change
-from tmkb.spec.schemas import Schemas
+from tmkb.schema import diff as difference
+from tmkb.schema import documents, load, paths
+from tmkb.schema import impact as notice
+from tmkb.schema.diff import Change
+from tmkb.schema.documents import Schemas
+from tmkb.server import sources
 
 _PACKAGED = "packaged"
 _NAMING = (("revision",), ("name",))  # what two files that are compared by name differ in anyway
@@ -41,7 +43,7 @@ def configure(actions: Any, place: Place) -> None:
 def _diff(args: argparse.Namespace) -> int:
     """Print the changes. 1 where any is breaking; 2 where the schemas have problems, or there is nothing of a name."""
     under = paths.named(args.schemas, "TMKB_SCHEMAS")
-    known = {word for at in schemas.places(under) for word in (at, schemas.name(at))}
+    known = {word for at in documents.places(under) for word in (at, documents.name(at))}
     folders = [word not in known and (word == _PACKAGED or os.path.isdir(word)) for word in (args.old, args.new)]
     # Between folders the environment would lie under both sides, and hide what one of them is.
     found = _of_folders(args, known) if any(folders) else _of_names(args, under)
@@ -73,7 +75,7 @@ def _of_names(args: argparse.Namespace, under: list[str]) -> list[Change] | None
     places = [args.place(found, name) for name in (args.old, args.new)]
     if None in places:
         return None
-    kinds = [schemas.kind(place) for place in places]
+    kinds = [documents.kind(place) for place in places]
     if kinds[0] != kinds[1]:
         output.fail(f"{args.old} is a {kinds[0]}, {args.new} a {kinds[1]}. Compare two of a kind.")
         return None

@@ -9,14 +9,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tmkb import document, paths, problems
-from tmkb.cli import output, sources
-from tmkb.document import Path
+from tmkb.cli import output
 from tmkb.errors import DocumentError, Problem, SpecError
-from tmkb.spec import edit, load, overlay
-from tmkb.spec.overlay import Overlay
-from tmkb.spec.schemas import Schemas
-from tmkb.values import JsonValue
+from tmkb.schema import edit, load, overlay, paths, problems, reader
+from tmkb.schema.documents import Schemas
+from tmkb.schema.overlay import Overlay
+from tmkb.schema.reader import Path
+from tmkb.schema.values import JsonValue
+from tmkb.server import sources
 
 Place = Callable[[Schemas, str], str | None]
 
@@ -179,14 +179,14 @@ def _target(args: argparse.Namespace, found: Schemas) -> tuple[str, Path] | None
     return None if place is None else (place, overlay.steps(found.documents[place].value, keys))
 
 
-def _value(args: argparse.Namespace, doc: document.Document, path: Path) -> JsonValue:
+def _value(args: argparse.Namespace, doc: reader.Document, path: Path) -> JsonValue:
     """What VALUE means: a text where one stands, else YAML, else what it is."""
     now = doc.part(path).value if overlay.has(doc.value, path) else None
     given: str = args.value
     if isinstance(now, str) and not args.yaml:
         return given
     try:
-        return document.parse(given, args.path).value
+        return reader.parse(given, args.path).value
     except DocumentError as error:
         if args.yaml:
             raise SpecError(error.problems) from error

@@ -11,10 +11,12 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from tmkb.cli import output, service, sources
+from tmkb.authoring import measures
+from tmkb.cli import output
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
-from tmkb.knowledge import bm25, measures
+from tmkb.knowledge.retrieval import bm25
+from tmkb.server import service, sources
 
 TOOL, CALL = "tmkb_query", "call_tool"
 COLUMNS = ("kind", "n", "nDCG@3", "95 %", "recall@3", "MRR", "P@1")

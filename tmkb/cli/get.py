@@ -8,9 +8,11 @@ import re
 import sys
 from collections.abc import Collection
 
-from tmkb import hidden, metaschema
-from tmkb.cli import output, pages, sources
-from tmkb.knowledge import answer, provenance, skeleton, vocabulary
+from tmkb.authoring import skeleton
+from tmkb.cli import output, pages
+from tmkb.knowledge import answer, provenance, vocabulary
+from tmkb.schema import hidden, metaschema
+from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

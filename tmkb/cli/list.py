@@ -7,9 +7,10 @@ import shutil
 import sys
 from typing import Any
 
-from tmkb.cli import output, sources
+from tmkb.cli import output
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
+from tmkb.server import sources
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
 HISTORY = ("version", "reviewed", "sources")

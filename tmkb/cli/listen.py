@@ -13,15 +13,15 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tmkb import log
-from tmkb.cli.service import Service
 from tmkb.errors import Problem, SpecError
-from tmkb.runtime import Runtime
-from tmkb.spec import negotiable
-from tmkb.spec.model import Spec
+from tmkb.schema import negotiable
+from tmkb.schema.model import Spec
+from tmkb.server import log
+from tmkb.server.runtime import Runtime
+from tmkb.server.service import Service
 
 if TYPE_CHECKING:
-    from tmkb.cli.watch import News
+    from tmkb.server.reload import News
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKLOG = 1024  # connections that wait to be accepted

@@ -65,9 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     import errno
 
-    from tmkb import problems
     from tmkb.cli import output
     from tmkb.errors import DocumentError, SpecError
+    from tmkb.schema import problems
 
     output.use_any_encoding()
     try:
@@ -98,7 +98,7 @@ def _chosen(words: list[str]) -> int:
         whole.print_help(sys.stderr)
         return 2
     if chosen not in ("", *COMMANDS):
-        from tmkb import metaschema
+        from tmkb.schema import metaschema
 
         near = metaschema.nearest(chosen, COMMANDS)
         hint = f"Did you mean '{near}'?" if near else f"Commands: {', '.join(COMMANDS)}."

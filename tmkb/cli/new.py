@@ -7,10 +7,10 @@ import os
 import shlex
 import sys
 
-from tmkb import problems
+from tmkb.authoring import draft
 from tmkb.cli import output
 from tmkb.errors import Problem, SpecError
-from tmkb.knowledge import draft
+from tmkb.schema import problems
 
 ASKED = {  # what has no default, and how it is asked for in a terminal
     "id": "Id, with a prefix of your own (as ACME-AUTH-001)",

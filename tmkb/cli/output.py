@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tmkb import hidden, problems
 from tmkb.errors import Problem
+from tmkb.schema import hidden, problems
 
 _UNWRAPPED = 1 << 20  # columns: more than any line has
 

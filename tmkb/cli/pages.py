@@ -31,7 +31,7 @@ def answer(answered: dict[str, Any]) -> Group:
 
 
 def explanation(told: dict[str, Any]) -> Group:
-    """Why an answer is what it is, as `tmkb.knowledge.index` tells it."""
+    """Why an answer is what it is, as `tmkb.knowledge.retrieval.index` tells it."""
     speaks, needed = told["for"], told["needed"]
     verdict = "Answered" if told["answered"] else "Not answered"
     lines = [Text(f"{verdict}: {speaks['cues']} from cues and {speaks['people']} from people, {needed} needed.")]

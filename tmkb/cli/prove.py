@@ -10,11 +10,13 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from tmkb import __version__, metaschema, paths
-from tmkb.cli import output, sources
+from tmkb import __version__
+from tmkb.authoring.proofs.runner import Report, prove_all
+from tmkb.cli import output
 from tmkb.knowledge import library, provenance
 from tmkb.knowledge.pattern import Pattern
-from tmkb.proof.runner import Report, prove_all
+from tmkb.schema import metaschema, paths
+from tmkb.server import sources
 
 NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
 

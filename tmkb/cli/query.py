@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tmkb import template
-from tmkb.cli import output, pages, service, sources
-from tmkb.engine.handlers import tools
+from tmkb.cli import output, pages
+from tmkb.protocol.handlers import tools
+from tmkb.schema import template
+from tmkb.server import service, sources
 
 TOOL = "tmkb_query"
 MOST = 10

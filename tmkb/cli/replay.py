@@ -10,17 +10,17 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tmkb import log, paths
-from tmkb.cli import output, service, sources
+from tmkb.cli import output
 from tmkb.conformance import replay, transcript
 from tmkb.conformance.replay import Replayed
 from tmkb.conformance.transcript import Transcript
 from tmkb.errors import DocumentError
 from tmkb.knowledge import library
-from tmkb.runtime import Runtime
-from tmkb.spec import schemas
-from tmkb.spec.model import Spec
-from tmkb.values import JsonValue
+from tmkb.schema import documents, paths
+from tmkb.schema.model import Spec
+from tmkb.schema.values import JsonValue
+from tmkb.server import log, service, sources
+from tmkb.server.runtime import Runtime
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +183,7 @@ class _Starter:
 
     def _spec(self, server: str, config: str | None) -> Spec:
         """The spec of one of our servers; of any other the default one's, which has the headers of each revision."""
-        if server in schemas.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
+        if server in documents.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
             return service.service(server, self.schemas, config=config).spec
         return service.service(schemas=self.schemas).spec
 

@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Iterator
 
-from tmkb import metaschema, paths
-from tmkb.cli import differences, edits, output, sources
-from tmkb.document import Document, Path
-from tmkb.spec import export, formats, load, schemas
-from tmkb.spec.schemas import Schemas
-from tmkb.values import JsonValue
+from tmkb.cli import differences, edits, output
+from tmkb.schema import documents, export, formats, load, metaschema, paths
+from tmkb.schema.documents import Schemas
+from tmkb.schema.reader import Document, Path
+from tmkb.schema.values import JsonValue
+from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -139,10 +139,10 @@ def _formats(args: argparse.Namespace) -> int:
 
 def _place(found: Schemas, name: str) -> str | None:
     """The place of the file that is called so; None, and the reason on stderr, where there is none or several."""
-    named = [place for place in found.documents if schemas.name(place) == name and place not in found.inherited]
+    named = [place for place in found.documents if documents.name(place) == name and place not in found.inherited]
     places = [name] if name in found.documents else named
     if not places:
-        known = sorted({schemas.name(place) for place in found.documents} | set(found.documents))
+        known = sorted({documents.name(place) for place in found.documents} | set(found.documents))
         near = metaschema.nearest(name, known)
         output.fail(f"There is no schema {name}." + (f" Did you mean {near}?" if near else ""))
     elif len(places) > 1:

@@ -7,10 +7,10 @@ import os
 import sys
 import time
 
-from tmkb import log, template
-from tmkb.cli import service
 from tmkb.errors import Problem, SpecError
-from tmkb.runtime import Runtime
+from tmkb.schema import template
+from tmkb.server import log, service
+from tmkb.server.runtime import Runtime
 from tmkb.transport import stdio
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from tmkb.cli.watch import News
-    from tmkb.spec.model import LogLine
+    from tmkb.schema.model import LogLine
+    from tmkb.server.reload import News
 
     Options = dict[str, list[str]]
 
@@ -47,7 +47,8 @@ def quick(words: Sequence[str]) -> Options | None:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command, for its help and for mistakes."""
-    from tmkb.cli import listen, sources
+    from tmkb.cli import listen
+    from tmkb.server import sources
 
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
@@ -91,7 +92,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         runtime = Runtime(found.spec, found.provider, output, key)
         news = _news(runtime, found, began, options)
     except SpecError as error:
-        from tmkb import problems
+        from tmkb.schema import problems
 
         sys.stderr.write("".join(f"{problems.line(problem)}\n" for problem in error.problems))
         return 2
@@ -108,9 +109,9 @@ def _news(runtime: Runtime, found: service.Service, began: float, options: Optio
     """What tells of changes on disk, if that is asked for. Raises SpecError where it cannot be had."""
     if "--watch" not in options:
         return None
-    from tmkb.cli import watch
+    from tmkb.server import reload
 
-    return watch.News(runtime, found, began, "--no-cache" not in options)
+    return reload.News(runtime, found, began, "--no-cache" not in options)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:

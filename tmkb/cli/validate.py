@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 
-from tmkb import paths
-from tmkb import problems as words
-from tmkb.cli import output, sources
+from tmkb.authoring import code, gates
+from tmkb.cli import output
 from tmkb.errors import Problem
-from tmkb.knowledge import code, gates, lexicon, library, quality, vocabulary
+from tmkb.knowledge import library, quality, vocabulary
 from tmkb.knowledge.library import Library
+from tmkb.knowledge.retrieval import lexicon
+from tmkb.schema import paths
+from tmkb.schema import problems as words
+from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

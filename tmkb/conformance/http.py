@@ -13,11 +13,11 @@ import urllib.parse
 from typing import Any
 
 from tmkb.conformance.replay import TIMEOUT, lacks
-from tmkb.engine import headers, message, negotiation
-from tmkb.engine.message import Notification, Request
 from tmkb.errors import ProtocolError
-from tmkb.spec.model import Spec
-from tmkb.values import JsonValue
+from tmkb.protocol import headers, messages, negotiation
+from tmkb.protocol.messages import Notification, Request
+from tmkb.schema.model import Spec
+from tmkb.schema.values import JsonValue
 
 _MOMENT = 0.1  # seconds in which what was sent before arrives on another stream
 _LOOK = 0.5  # seconds until it is looked again whether a request still waits
@@ -45,7 +45,7 @@ class Http:
     def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
         """Send one line; return what comes until the request is answered and nothing is lacking, or time is up."""
         try:
-            sent: Any = message.read(message.decode(line))
+            sent: Any = messages.read(messages.decode(line))
         except ProtocolError:
             sent = None
         if self._hangs_up(sent):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tmkb.engine import message
-from tmkb.engine.validation import json_type
-from tmkb.values import JsonObject, JsonValue
+from tmkb.protocol import messages
+from tmkb.protocol.validation import json_type
+from tmkb.schema.values import JsonObject, JsonValue
 
 
 def put(value: JsonValue, revision: str) -> JsonValue:
@@ -74,5 +74,5 @@ def updated(expected: JsonValue, actual: JsonValue, revision: str) -> JsonValue:
 
 
 def _short(value: JsonValue) -> str:
-    text = message.compact(value)
+    text = messages.compact(value)
     return text if len(text) <= 200 else text[:200] + "…"

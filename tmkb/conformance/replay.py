@@ -17,11 +17,11 @@ import jsonschema
 
 from tmkb.conformance import match, transcript
 from tmkb.conformance.transcript import Exchange, Transcript
-from tmkb.engine import message
-from tmkb.engine.effects import Send
-from tmkb.runtime import Runtime, Sent
+from tmkb.protocol import messages as message
+from tmkb.protocol.effects import Send
+from tmkb.schema.values import JsonValue
+from tmkb.server.runtime import Runtime, Sent
 from tmkb.transport import framing
-from tmkb.values import JsonValue
 
 TIMEOUT = 30.0  # default for the seconds that a server may take for one exchange, and to end
 _PING = 5.0  # seconds until a server that has answered, but never a ping, is taken to have none

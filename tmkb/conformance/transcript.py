@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any
 
-from tmkb import document, metaschema, paths
 from tmkb.conformance import match
-from tmkb.document import Document, Path
-from tmkb.engine import message
 from tmkb.errors import DocumentError, Problem
-from tmkb.spec import edit
-from tmkb.values import JsonValue
+from tmkb.protocol import messages as message
+from tmkb.schema import edit, metaschema, paths, reader
+from tmkb.schema.reader import Document, Path
+from tmkb.schema.values import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def shared(opening: str, revision: str) -> list[Exchange]:
 def result_schema(method: str) -> Any:
     """Return the JSON Schema of the result of ``method`` in an opening; None for a method that openings do not use."""
     file = os.path.join(paths.CONFORMANCE, "opening.schema.yaml")
-    found: Any = document.read(file).mapping()["$defs"]
+    found: Any = reader.read(file).mapping()["$defs"]
     return found["results"].get(method)
 
 
@@ -201,7 +200,7 @@ def _strayed(transcript: Transcript, doc: Document) -> Iterator[Problem]:
     if not _is_below(transcript.config, folder):
         yield _outside(doc, ("config",), transcript.config, folder)
         return
-    config = document.read(transcript.config, paths.shown(transcript.config))
+    config = reader.read(transcript.config, paths.shown(transcript.config))
     for at, path in _paths(config.mapping()):
         whole = os.path.join(os.path.dirname(os.path.abspath(transcript.config)), path)
         if not _is_below(whole, folder):
@@ -233,7 +232,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _document(path: str, kind: str) -> Document:
-    doc = document.read(path, paths.shown(path))
+    doc = reader.read(path, paths.shown(path))
     if problems := metaschema.check(doc, os.path.join(paths.CONFORMANCE, f"{kind}.schema.yaml")):
         raise DocumentError(problems)
     return doc

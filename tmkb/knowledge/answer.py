@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.knowledge.pattern import Mitigation, Pattern
-    from tmkb.values import JsonObject
+    from tmkb.schema.values import JsonObject
 
 LANGUAGE = "python"  # that all code of patterns is written in, also of those that matter in any
 _ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.knowledge.pattern import Pattern
-    from tmkb.values import JsonObject
+    from tmkb.schema.values import JsonObject
 
     Row = Mapping[str, str]
 

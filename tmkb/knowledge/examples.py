@@ -10,8 +10,8 @@ import os
 import re
 import textwrap
 
-from tmkb import textfile
 from tmkb.errors import Problem
+from tmkb.schema import textfile
 
 DEEPEST = 100  # levels of a syntax tree; our deepest own example has 15
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tmkb import paths
 from tmkb.errors import Problem
 from tmkb.knowledge import pattern
 from tmkb.knowledge.pattern import Found, Pattern
+from tmkb.schema import paths
 
 PACKAGED = "packaged"  # the word that names the packaged folder
 

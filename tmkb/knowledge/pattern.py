@@ -6,10 +6,10 @@ import ast
 import os
 from typing import Any, NotRequired, TypedDict, cast
 
-from tmkb import document, hidden, metaschema, paths, textfile
-from tmkb.document import Document
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import examples
+from tmkb.schema import hidden, metaschema, paths, reader, textfile
+from tmkb.schema.reader import Document
 
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
 VALUES = 1000  # in one file, because values are compared with each other; our largest has 138
@@ -86,7 +86,7 @@ def read(folder: str) -> Found:
     found = Found(folder)
     try:
         text = textfile.read(os.path.join(folder, "pattern.yaml"), found.file)
-        doc = document.parse(text, found.file, VALUES)
+        doc = reader.parse(text, found.file, VALUES)
     except DocumentError as error:
         found.problems = error.problems
         return found
@@ -104,7 +104,7 @@ def parse(text: str, file: str) -> tuple[Document, list[Problem]]:
     """The ``text`` of a pattern, which problems call ``file``, and what is wrong with it as far as it tells without the
     files beside it."""
     try:
-        doc = document.parse(text, file, VALUES)
+        doc = reader.parse(text, file, VALUES)
     except DocumentError as error:
         return Document(file, {}, {}, {}), error.problems
     return doc, _shape(doc) or _hidden(doc, text) or _mitigations(doc, cast(Pattern, doc.value))
@@ -183,7 +183,7 @@ def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.So
                 )
 
 
-def _source(found: Found, doc: Document, path: document.Path, name: str) -> examples.Source | None:
+def _source(found: Found, doc: Document, path: reader.Path, name: str) -> examples.Source | None:
     try:
         source = examples.source(found.folder, name, paths.shown(os.path.join(found.folder, name)))
     except DocumentError as error:

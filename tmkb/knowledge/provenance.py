@@ -8,8 +8,8 @@ The digest covers
 - ``pattern.yaml``, whole: it names the code, and says what a mitigation leaves open and what is left unproven. Its
   prose counts too: what readers are shown should be what was proven, and nobody has to judge which change is harmless;
 - the code it names: the vulnerable file, each mitigation's example, the proof;
-- the modules of ``tmkb.proof`` that this code imports (the stage), and those that they import: on another stage the
-  same proof could come out otherwise.
+- the modules of ``tmkb.authoring.proofs`` that this code imports (the stage), and those that they import: on
+  another stage the same proof could come out otherwise.
 
 It does not cover what judges proofs (runner, worker, mutants) or the libraries beneath: a release proves everything
 with them anew anyway. Nor files in the folder that nothing names.
@@ -25,16 +25,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from tmkb import document, metaschema, paths
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge.pattern import Pattern, folder_name
+from tmkb.schema import metaschema, paths, reader
 
 Status = Literal["proven", "changed", "unproven"]
 Line = dict[str, str]  # sha256, date, tmkb
 
 NAME = "_proven.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "proven.yaml")
-_PACKAGE = "tmkb.proof"
+_PACKAGE = "tmkb.authoring.proofs"
 _HEAD = """\
 # Written by `tmkb prove --record`, never by hand.
 kind: proven
@@ -119,7 +119,7 @@ def _record(folder: str) -> str:
 @functools.lru_cache(maxsize=16)
 def _read(path: str, _changed: int, _size: int) -> tuple[Mapping[str, Line], list[Problem]]:
     try:
-        doc = document.read(path, paths.shown(path))
+        doc = reader.read(path, paths.shown(path))
     except DocumentError as error:
         return {}, error.problems
     found = metaschema.check(doc, SCHEMA)

@@ -6,11 +6,11 @@ import os
 from collections.abc import Collection, Iterator
 from typing import cast
 
-from tmkb import metaschema
-from tmkb.document import Document
 from tmkb.errors import Problem
 from tmkb.knowledge import tokens
 from tmkb.knowledge.pattern import Found, Pattern, folder_name, parse
+from tmkb.schema import metaschema
+from tmkb.schema.reader import Document
 
 SUMMARY_TOKENS = 99  # three summaries and a template have to fit into an answer
 TEMPLATE_CHARACTERS = 350

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tmkb import document, metaschema, paths
 from tmkb.errors import DocumentError, Problem
+from tmkb.schema import metaschema, paths, reader
 
 FILE = "_vocabulary.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "vocabulary.yaml")
@@ -30,7 +30,7 @@ class Vocabulary:
     def add(self, file: str) -> None:
         """Add what stands in ``file``, unless something is wrong with it."""
         try:
-            doc = document.read(file, paths.shown(file))
+            doc = reader.read(file, paths.shown(file))
         except DocumentError as error:
             self.problems += error.problems
             return

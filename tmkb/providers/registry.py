@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, NotRequired, Protocol, TypedDict
 
-    from tmkb.operation import Operation
-    from tmkb.values import JsonObject
+    from tmkb.providers.operation import Operation
+    from tmkb.schema.values import JsonObject
 
     class Provider(Protocol):
         """An opened provider."""
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 MODULES = {
-    "knowledge": "tmkb.providers.knowledge",
+    "knowledge": "tmkb.knowledge.provider",
     "script": "tmkb.providers.script",
     "usage": "tmkb.providers.usage",
-    "eventlog": "tmkb.providers.sysmcp.eventlog",
-    "files": "tmkb.providers.sysmcp.files",
-    "hives": "tmkb.providers.sysmcp.hives",
+    "eventlog": "tmkb.sysmcp.eventlog.provider",
+    "files": "tmkb.sysmcp.files.provider",
+    "hives": "tmkb.sysmcp.registry.provider",
 }
 USAGE = "usage"  # the provider that is told of each call, if the server names it
 

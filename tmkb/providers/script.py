@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress, Question, Result
+from tmkb.providers.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress, Question, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tmkb.operation import Operation, Running, Said
-    from tmkb.values import JsonObject, JsonValue
+    from tmkb.providers.operation import Operation, Running, Said
+    from tmkb.schema.values import JsonObject, JsonValue
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"answer": (), "steps": ()}
 FACTS: tuple[str, ...] = ()

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tmkb.operation import Operation
-    from tmkb.values import JsonObject
+    from tmkb.providers.operation import Operation
+    from tmkb.schema.values import JsonObject
 
 OPERATIONS: dict[str, tuple[str, ...]] = {"report": ()}
 FACTS: tuple[str, ...] = ()

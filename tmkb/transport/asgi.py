@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tmkb.runtime import Runtime
 from tmkb.transport.connections import LogHandler, Pool, Protocol
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 from tmkb.transport.streams import Answer
 
 if TYPE_CHECKING:
+    from tmkb.server.runtime import Runtime
     from tmkb.transport.stdio import News
 
 Event = MutableMapping[str, Any]

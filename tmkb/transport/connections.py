@@ -20,8 +20,8 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
-    from tmkb.log import Log
-    from tmkb.spec.model import Limits
+    from tmkb.schema.model import Limits
+    from tmkb.server.log import Log
 
 _BUFFER = memoryview(bytearray(32768))  # every connection reads into it; what it holds is copied at once
 _EVENTS = 16  # parts of requests that are parsed before other connections have their turn

@@ -12,19 +12,21 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmkb.engine import message, negotiation, refusal
-from tmkb.engine.connection import Connection
-from tmkb.engine.effects import Drop, Release, Send
-from tmkb.engine.message import Id
 from tmkb.errors import ProtocolError
-from tmkb.runtime import Runtime, Sent
-from tmkb.spec.model import Limits
+from tmkb.protocol import messages, negotiation, refusal
+from tmkb.protocol.connection import Connection
+from tmkb.protocol.effects import Drop, Release, Send
+from tmkb.protocol.messages import Id
+from tmkb.schema.model import Limits
+from tmkb.schema.values import JsonValue
 from tmkb.transport import cors
 from tmkb.transport.guard import Guard
 from tmkb.transport.streams import JSON, Answer, Stream
-from tmkb.values import JsonValue
+
+if TYPE_CHECKING:
+    from tmkb.server.runtime import Runtime, Sent
 
 PATH = "/mcp"
 HEALTH = "/healthz"
@@ -192,7 +194,7 @@ class Endpoint:
             raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
         session = self._session(call, principal)
         try:
-            value = message.decode(call.body)
+            value = messages.decode(call.body)
         except ProtocolError as error:
             self._refuse(answer, error, session)
             return
@@ -391,7 +393,7 @@ class Endpoint:
             headers["www-authenticate"] = "Bearer"
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
-        body = message.error_response(None, refusal.wire_error(refusal.failure(error, errors)), omit_id)
+        body = messages.error_response(None, refusal.wire_error(refusal.failure(error, errors)), omit_id)
         answer.complete(errors[error.error].get("status", 400), headers, body)
 
 
@@ -400,15 +402,15 @@ def _stand_in(response: bytes, connection: Connection, keys: list[tuple[Connecti
     limits = connection.spec["server"]["limits"]
     error = ProtocolError("response_not_kept", size=len(response), limit=limits["stream_bytes"])
     wire = refusal.wire_error(refusal.failure(error, connection.revision["errors"]))
-    responses = [message.error_response(id_, wire, False) for _, id_ in keys]
-    return message.batch(responses) if response.startswith(b"[") else responses[0]
+    responses = [messages.error_response(id_, wire, False) for _, id_ in keys]
+    return messages.batch(responses) if response.startswith(b"[") else responses[0]
 
 
 def _ids(value: JsonValue) -> list[Id]:
     """The ids of the requests in a message or a batch of them."""
     found: list[Id] = []
     for each in value if isinstance(value, list) else [value]:
-        id_ = message.request_id(each)
+        id_ = messages.request_id(each)
         if id_ is not None and id_ not in found:
             found.append(id_)
     return found

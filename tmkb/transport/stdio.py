@@ -13,7 +13,7 @@ import signal
 import time
 from collections import deque
 
-from tmkb.engine.effects import Send
+from tmkb.protocol.effects import Send
 from tmkb.transport import framing
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Protocol, Self
 
-    from tmkb.runtime import Runtime, Sent
+    from tmkb.server.runtime import Runtime, Sent
     from tmkb.transport.threads import Reader
 
     class News(Protocol):

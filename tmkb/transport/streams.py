@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from tmkb.engine.budget import Budget, Entry
+from tmkb.protocol.budget import Budget, Entry
 
 JSON = {"content-type": "application/json"}
 _OVERHEAD = 512  # bytes of memory that an event takes beside its text

@@ -3,8 +3,8 @@
 import inspect
 from typing import Any
 
-from tmkb.proof import Example, Outcome, outcome
-from tmkb.proof.stage import Document, Stage, User, db, stage
+from tmkb.authoring.proofs import Example, Outcome, outcome
+from tmkb.authoring.proofs.stage import Document, Stage, User, db, stage
 
 ACME, GLOBEX = 1, 2  # the document of each organization
 BOB = 2

@@ -4,7 +4,7 @@ from celery import shared_task
 from flask import Blueprint
 from flask_login import current_user, login_required
 
-from tmkb.proof.stage import Document, User, db
+from tmkb.authoring.proofs.stage import Document, User, db
 
 # region example
 bp = Blueprint("documents", __name__)

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from tmkb.proof.stage import Document, User, db
+from tmkb.authoring.proofs.stage import Document, User, db
 
 
 class Report(db.Model):

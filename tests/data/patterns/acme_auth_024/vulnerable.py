@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from tmkb.proof.stage import Document, db
+from tmkb.authoring.proofs.stage import Document, db
 
 
 class Report(db.Model):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import jwt
 from flask import Blueprint, abort, current_app, jsonify, request
 
-from tmkb.proof.stage import User, db
+from tmkb.authoring.proofs.stage import User, db
 
 # region example
 bp = Blueprint("admin", __name__)

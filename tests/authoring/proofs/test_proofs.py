@@ -1,0 +1,17 @@
+"""Every packaged pattern is proven; one test for each, so that a failure names it. Mutants are left to `tmkb prove`."""
+
+import os
+
+import pytest
+
+from tmkb.schema import paths
+
+PATTERNS = sorted(name for name in os.listdir(paths.PATTERNS) if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_pattern_is_proven(prove, name):
+    report = prove(os.path.join(paths.PATTERNS, name), mutate=False)
+
+    assert [str(cell) for cell in report.cells if not cell.ok] + report.faults == []
+    assert report.proven

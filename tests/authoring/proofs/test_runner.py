@@ -1,0 +1,249 @@
+"""The prover is given bad proofs and bad examples on purpose, and has to say what is wrong with each."""
+
+import shutil
+import sys
+
+import pytest
+
+from tmkb.authoring.proofs import runner
+from tmkb.knowledge import pattern
+
+NAME = "acme_auth_026"
+USE = '    """An administrator\'s token works, a member\'s does not, and a new one after a promotion does."""\n'
+
+
+def failing(report):
+    return {leg for leg, ok in report.legs().items() if not ok}
+
+
+def statuses(report):
+    return {cell.status for cell in report.cells if not cell.ok}
+
+
+@pytest.fixture
+def folder(patterns):
+    return patterns(NAME) / NAME
+
+
+def test_secure_replaced_by_vulnerable(folder, prove):
+    text = (folder / "vulnerable.py").read_text()
+    claims = "    claims = jwt.decode"
+    (folder / "secure.py").write_text(
+        text.replace(claims, f"    # region template\n{claims}").replace(
+            "    return jsonify", "    # endregion\n    return jsonify"
+        )
+    )
+    report = prove(folder)
+
+    assert failing(report) == {2}
+    assert statuses(report) == {"gained"}
+
+
+def test_vulnerable_replaced_by_secure(folder, prove):
+    shutil.copy(folder / "secure.py", folder / "vulnerable.py")
+    report = prove(folder)
+
+    assert failing(report) == {1}
+    assert statuses(report) == {"refused"}
+
+
+def test_a_crash_is_no_refusal(spoilt):
+    report = spoilt(NAME, "secure.py", "abort(403)", "abrot(403)")
+
+    assert failing(report) == {2, 3}
+    assert "neither" in statuses(report)
+    assert any("NameError" in cell.detail and "secure.py:" in cell.detail for cell in report.cells if not cell.ok)
+
+
+def test_refusing_everybody_is_no_fix(spoilt):
+    report = spoilt(NAME, "secure.py", "    # region template\n", "    abort(403)\n    # region template\n")
+
+    assert failing(report) == {3}
+    assert "proof.py:" in next(cell.detail for cell in report.cells if not cell.ok)
+
+
+def test_a_use_that_exercises_nothing(folder, prove):
+    path = folder / "proof.py"
+    text = path.read_text()
+    path.write_text(text[: text.index("def legitimate")] + 'def legitimate_nothing(example):\n    """Nothing."""\n')
+    report = prove(folder)
+
+    assert not failing(report)
+    assert any("even when every function in it refuses" in fault for fault in report.faults)
+
+
+def test_a_proof_without_a_use(folder, prove):
+    path = folder / "proof.py"
+    path.write_text(path.read_text()[: path.read_text().index("def legitimate")])
+
+    assert prove(folder).faults[0] == "proof.py has no function legitimate_…"
+
+
+def test_a_proof_that_peeks_at_the_name_of_the_file(folder, prove):
+    (folder / "proof.py").write_text(
+        "from tmkb.authoring.proofs import outcome\n"
+        "def exploit_fake(example):\n"
+        '    """Mallory reads the name of the file."""\n'
+        "    secure = 'secure' in example.set_role.__code__.co_filename\n"
+        "    return outcome(gained=not secure, refused=secure)\n"
+        "def legitimate_fake(example):\n    example.issue_token\n"
+    )
+    report = prove(folder)
+
+    assert failing(report) == {2}
+    assert statuses(report) == {"gained"}
+
+
+def test_a_guard_without_an_exploit(spoilt):
+    guard = "    if request.args.get('colour') == 'red':\n        abort(403)\n    # region template\n"
+    report = spoilt(NAME, "secure.py", "    # region template\n", guard)
+
+    assert any("dropped guard" in fault and "colour" in fault for fault in report.faults)
+
+
+def test_a_difference_that_no_exploit_needs_can_be_listed(spoilt, folder, prove):
+    path = folder / "secure.py"
+    path.write_text(path.read_text().replace("    user.role = role\n", "    user.role = str(role)\n"))
+    report = prove(folder)
+    assert report.faults == ["secure.py: not proven: reverted hunk at line 20: user.role = str(role)"]
+
+    path = folder / "pattern.yaml"
+    listed = '    unproven: [{text: "user.role = str(role)", why: A string stays a string.}]\n    example: secure.py'
+    path.write_text(path.read_text().replace("    example: secure.py", listed, 1))
+    assert prove(folder).proven
+
+    shutil.copy(folder / "vulnerable.py", folder / "other.py")
+    (folder / "secure.py").write_text((folder / "secure.py").read_text().replace("str(role)", "role"))
+    assert prove(folder).faults == ["secure.py: listed as unproven, but it is proven or gone: user.role = str(role)"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("import socket; socket.create_connection(('127.0.0.1', 9))", "may not use socket."),
+        ("import subprocess; subprocess.run(['true'])", "may not use subprocess.Popen"),
+        ("open('/tmp/tmkb-out-of-bounds', 'w')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", "may not use socket."),
+        ("import socket; socket.gethostbyname('localhost')", "may not use socket."),
+        ("import os; os.fork()", "may not use os.fork"),
+        ("import os; os.kill(os.getppid(), 0)", "may not use os.kill"),
+        ("import ctypes; ctypes.CDLL(None).system(b'true')", "may not use ctypes."),
+        ("open(b'/tmp/tmkb-out-of-bounds', 'w')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.open('/tmp/tmkb-out-of-bounds', os.O_TRUNC)", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.remove('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.rename('/tmp/tmkb-out-of-bounds', 'x')", "may not write /tmp/tmkb-out-of-bounds"),
+        (
+            "import os; open('x', 'w'); os.rename('x', '/tmp/tmkb-out-of-bounds')",
+            "may not write /tmp/tmkb-out-of-bounds",
+        ),
+        ("import os; open('x', 'w'); os.link('x', '/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.symlink('x', '/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.truncate('/tmp/tmkb-out-of-bounds', 0)", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.chmod('/tmp/tmkb-out-of-bounds', 0)", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.utime('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.mkdir('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.rmdir('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        ("import os; os.mkdir('x', dir_fd=os.open('/tmp', os.O_RDONLY))", "may not write /tmp/x"),
+        ("import os; os.symlink('/tmp', 'x'); open('x/tmkb-out-of-bounds', 'w')", "may not write x/tmkb-out-of-bounds"),
+        ("import sqlite3; sqlite3.connect('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
+        (
+            "import os, shutil, sqlite3; os.makedirs('a/b'); os.symlink('/tmp', 'a/c'); os.remove('a/c');"
+            " os.rename('a/b', 'a/d'); shutil.rmtree('a'); sqlite3.connect(':memory:'); sqlite3.connect('y').close();"
+            " os.chmod('y', 0o600); os.truncate('y', 0); raise KeyError('done')",
+            "KeyError: 'done'",
+        ),
+        ("import os; os._exit(0)", "the process died"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "the process died"),
+        ("while True: pass", "no answer within"),
+        ("return 1", "returned int; return outcome(...) or nothing"),
+        ("print('x' * 100000); raise SystemExit", "SystemExit"),
+        ("assert 1 == 2, 'sums'", "proof.py:"),
+        ("open('inside', 'w').write('x'); open('/dev/null', 'w'); raise KeyError('done')", "KeyError: 'done'"),
+    ],
+)
+def test_accidents(spoilt, line, said):
+    report = spoilt(NAME, "proof.py", USE, f"{USE}    {line}\n", mutate=False)
+    cells = [cell for cell in report.cells if cell.leg == 3]
+
+    assert cells and all(said in cell.detail for cell in cells), cells
+
+
+@pytest.mark.parametrize("spawn", [False, True])
+def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypatch, spawn):
+    """Neither by a worker nor by what it starts, even where this process would."""
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    for name in ("tempfile", "flask", "json"):
+        (planted / f"{name}.py").write_text(f"open({str(planted / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(planted)
+    for path in (["", *sys.path], [str(planted), *sys.path]):
+        monkeypatch.setattr(sys, "path", path)
+        found = pattern.read(str(folder))
+        (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=spawn)
+
+        assert not (planted / "ran").exists()
+        assert report.proven
+        if spawn:
+            break
+
+
+def test_an_exploit_that_is_both_and_one_that_is_neither(spoilt):
+    both = spoilt(NAME, "proof.py", "refused=answer.status_code == 403", "refused=True", mutate=False)
+
+    assert "both" in statuses(both)
+
+
+def test_a_wrong_claim_about_what_is_left(spoilt):
+    report = spoilt(
+        "acme_auth_001",
+        "pattern.yaml",
+        "leaves: [removed_member, deleted_account]",
+        "leaves: [deleted_account]",
+        mutate=False,
+    )
+    (cell,) = [cell for cell in report.cells if not cell.ok]
+
+    assert (cell.leg, cell.function, cell.variant, cell.status) == (
+        2,
+        "exploit_removed_member",
+        "secure_signed",
+        "gained",
+    )
+
+
+def test_a_pattern_without_code_is_unproven(folder, prove):
+    path = folder / "pattern.yaml"
+    text = (
+        path.read_text()
+        .replace("tier: A", "tier: B")
+        .replace("code: {vulnerable: vulnerable.py, proof: proof.py}\n", "")
+    )
+    path.write_text(text.replace("    example: secure.py\n", "").replace("    example: secure_epoch.py\n", ""))
+    report = prove(folder)
+
+    assert (report.has_code, report.proven, report.runs) == (False, False, 0)
+
+
+def test_a_fresh_interpreter_each_gives_the_same(folder):
+    found = pattern.read(str(folder))
+    (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=True)
+
+    assert report.proven
+    assert report.seconds > sum(cell.seconds for cell in report.cells) * 0.9
+
+
+def test_a_fresh_interpreter_is_held_to_the_time_limit(folder):
+    path = folder / "proof.py"
+    path.write_text(path.read_text().replace(USE, USE + "    while True: pass\n"))
+    found = pattern.read(str(folder))
+    (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, timeout=4, spawn=True)
+
+    assert any("no answer within 4" in cell.detail for cell in report.cells)
+
+
+def test_reports_come_in_order_whatever_the_number_of_jobs(patterns):
+    names = [NAME, "acme_auth_024", "acme_auth_001"]
+    folder = patterns(*names)
+    found = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
+
+    assert [r.id[-3:] for r in runner.prove_all(found, jobs=2, mutate=False)] == ["026", "024", "001"]

@@ -1,0 +1,83 @@
+"""The first stage of a run was rehearsed before the example was known; it must not differ from one that was not."""
+
+import textwrap
+
+import pytest
+
+
+@pytest.fixture
+def play(worker):
+    """The answer to an exploit with that body, on that example."""
+
+    def ask(body, example=""):
+        head = (
+            "from tmkb.authoring.proofs import outcome\nfrom tmkb.authoring.proofs.stage import Document, db, stage\n"
+        )
+        source = f"{head}def exploit_it(example):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
+        return worker.ask(
+            {
+                "source": f"from tmkb.authoring.proofs.stage import Document, db\n{textwrap.dedent(example)}",
+                "proof_source": source,
+                "proof_file": "proof.py",
+                "function": "exploit_it",
+            }
+        )
+
+    return ask
+
+
+NOTE = """
+    class Note(db.Model):
+        id = db.Column(db.Integer, primary_key=True)
+        title = db.Column(db.String, index=True)
+"""
+
+
+def test_a_rehearsed_stage_is_like_any_other(play):
+    answer = play(
+        """
+        dumps, engines = [], []
+        for _ in range(2):
+            with stage(example, KEY="k") as s, s.app.app_context():
+                assert s.app.config["KEY"] == "k"
+                assert s.client("bob").get("/nowhere").status_code == 404
+                engines.append(db.engine)
+                dumps.append(list(db.session.connection().connection.dbapi_connection.iterdump()))
+        assert engines[0] is not engines[1]
+        assert any("CREATE INDEX ix_note_title" in line for line in dumps[0])
+        assert any("Globex plan" in line for line in dumps[0])
+        return outcome(gained=sorted(dumps[0]) == sorted(dumps[1]), refused=False, evidence=dumps)
+        """,
+        NOTE,
+    )
+
+    assert answer["status"] == "gained", answer
+
+
+def test_what_an_example_adds_to_a_table_of_the_stage_is_there(play):
+    answer = play(
+        """
+        with stage(example) as s, s.app.app_context():
+            db.session.add(Document(title="Acme payroll", owner_id=1, organization_id=1))
+            try:
+                db.session.commit()
+            except Exception as error:
+                return outcome(gained=False, refused="UNIQUE" in str(error), evidence=error)
+        return outcome(gained=True, refused=False)
+        """,
+        'db.Index("one_title", Document.__table__.c.title, unique=True)',
+    )
+
+    assert answer["status"] == "refused", answer
+
+
+def test_options_of_the_engine_are_followed(play):
+    answer = play(
+        """
+        with stage(example, SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 1}) as s, s.app.app_context():
+            size = db.engine.pool.size()
+        return outcome(gained=size == 1, refused=size != 1)
+        """
+    )
+
+    assert answer["status"] == "gained", answer

@@ -1,0 +1,44 @@
+"""The table of states, read."""
+
+import pytest
+
+from tmkb.errors import ProtocolError
+from tmkb.protocol import lifecycle
+
+TABLE = {
+    "start": "a",
+    "states": {
+        "a": {"accepts": {"x": "b"}, "refuses": {"y": "no_y"}, "otherwise": "not_yet"},
+        "b": {"accepts": {"*": "b"}, "refuses": {"x": "twice"}},
+    },
+}
+
+
+def refusal(state, method):
+    with pytest.raises(ProtocolError) as caught:
+        lifecycle.after(TABLE, state, method)
+    return caught.value.error
+
+
+def test_what_is_accepted_leads_on():
+    assert lifecycle.after(TABLE, "a", "x") == "b"
+    assert lifecycle.after(TABLE, "b", "anything") == "b"
+
+
+def test_what_is_refused_by_name_gets_its_error():
+    assert refusal("a", "y") == "no_y"
+    assert refusal("b", "x") == "twice"
+
+
+def test_the_rest_gets_otherwise():
+    assert refusal("a", "z") == "not_yet"
+
+
+def test_every_state_of_the_packaged_table_is_what_the_contract_says(spec):
+    table = spec["lifecycles"]["handshake"]
+
+    assert table["events"] == {"end_of_input": "shutdown"}
+    assert lifecycle.after(table, "not_initialized", "initialize") == "initializing"
+    assert lifecycle.after(table, "initializing", "notifications/initialized") == "initialized"
+    with pytest.raises(ProtocolError, match="shut_down"):
+        lifecycle.after(table, "shutdown", "ping")

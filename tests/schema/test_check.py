@@ -1,0 +1,297 @@
+"""Mistakes in schemas: each is told at its place, with the remedy."""
+
+import sys
+
+from tmkb.schema import load, problems
+from tmkb.server import sources
+
+ERRORS = "kind: errors\nextends: packaged\nerrors:\n"
+TOOL = "kind: tool\nextends: packaged\n"
+
+
+def test_unknown_key(complaints):
+    assert complaints(errors=ERRORS + "  unknown_tool: {mesage: x}\n") == [
+        "errors.yaml:4:18: Unknown key 'mesage' in errors.unknown_tool. Did you mean 'message'?"
+    ]
+
+
+def test_missing_key_in_something_new(complaints):
+    assert complaints(errors=ERRORS + "  made_up: {surface: protocol, code: 1}\n") == [
+        "errors.yaml:4:3: Key 'message' is missing in errors.made_up."
+    ]
+
+
+def test_wrong_type(complaints):
+    assert complaints(errors=ERRORS + "  unknown_tool: {code: minus}\n") == [
+        "errors.yaml:4:24: errors.unknown_tool.code must be an integer, not a string."
+    ]
+
+
+def test_wrong_choice(complaints):
+    assert complaints(errors=ERRORS + "  unknown_tool: {surface: protocoll}\n") == [
+        "errors.yaml:4:27: errors.unknown_tool.surface cannot be 'protocoll'. Did you mean 'protocol'?"
+    ]
+
+
+def test_wrong_kind(complaints):
+    assert complaints(errors="kind: error\nextends: packaged\n") == [
+        "errors.yaml:1:7: kind cannot be 'error'. Did you mean 'errors'?"
+    ]
+
+
+def test_field_that_the_code_does_not_supply(complaints):
+    assert complaints(errors=ERRORS + '  unknown_tool: {message: "No {toll}"}\n') == [
+        "errors.yaml:4:27: The field 'toll' is not supplied here. Did you mean 'tool'?"
+    ]
+
+
+def test_brace_without_a_name(complaints):
+    assert complaints(errors=ERRORS + '  unknown_tool: {message: "No {tool.name}"}\n') == [
+        "errors.yaml:4:27: '{tool.name}' is not a {name}. Write {{ or }} for a brace."
+    ]
+
+
+def test_fields_are_the_contract_of_the_code(complaints):
+    assert complaints(errors=ERRORS + "  unknown_tool: {fields: [tool, name]}\n") == [
+        "errors.yaml:4:26: The code supplies tool for 'unknown_tool', not tool, name. Leave `fields` as it is."
+    ]
+
+
+def test_a_replaced_table_has_to_be_whole(complaints):
+    said = complaints(errors="kind: errors\nerrors: {parse_error: {surface: protocol, code: -32700, message: x}}\n")
+
+    (sentence,) = said  # and not what follows from it in every file that names an error
+    assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged one, and lacks ")
+    assert sentence.endswith(
+        " entries that the engine needs, such as invalid_request. Start the file with `extends: packaged`."
+    )
+
+
+def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
+    def closed(folder):
+        raise PermissionError(13, "Permission denied", folder)
+
+    monkeypatch.setattr("os.scandir", closed)
+
+    assert any("Cannot look into" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
+
+
+def test_null_for_what_is_not_there(complaints):
+    assert complaints(errors=ERRORS + "  unknown_tol: null\n") == [
+        "errors.yaml:4:3: There is no 'unknown_tol' to remove here. Did you mean 'unknown_tool'?"
+    ]
+
+
+def test_unknown_handler(complaints):
+    said = complaints(
+        **{"protocol__2025-11-25.yaml": "kind: revision\nextends: packaged\nmethods: {ping: {handler: pong}}\n"}
+    )
+
+    assert said == ["protocol/2025-11-25.yaml:3:27: There is no handler 'pong'. Did you mean 'ping'?"]
+
+
+def test_unknown_error_id(complaints):
+    said = complaints(
+        lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {initializing: {otherwise: not_initialised}}\n"
+    )
+
+    assert said == [
+        "lifecycle/handshake.yaml:3:36: There is no error 'not_initialised'. Did you mean 'server_not_initialized'?"
+    ]
+
+
+def test_unknown_state(complaints):
+    said = complaints(
+        lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {initializing: {accepts: {ping: intializing}}}\n"
+    )
+
+    assert said == ["lifecycle/handshake.yaml:3:41: There is no state 'intializing'. Did you mean 'initializing'?"]
+
+
+def test_unreachable_state(complaints):
+    said = complaints(
+        lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {resting: {otherwise: shut_down}}\n"
+    )
+
+    assert said == [
+        "lifecycle/handshake.yaml:3:10: No message or event leads to the state 'resting'. Remove it, or lead there."
+    ]
+
+
+def test_state_without_otherwise(complaints):
+    said = complaints(
+        lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {initializing: {otherwise: null}}\n"
+    )
+
+    assert said == [
+        "lifecycle/handshake.yaml:3:10: The state 'initializing' says nothing about methods that it does not name."
+        ' Add `otherwise` with an error, or accept "*".'
+    ]
+
+
+def test_unknown_lifecycle(complaints):
+    said = complaints(**{"protocol__2025-11-25.yaml": "kind: revision\nextends: packaged\nlifecycle: handshak\n"})
+
+    assert said == ["protocol/2025-11-25.yaml:3:12: There is no lifecycle 'handshak'. Did you mean 'handshake'?"]
+
+
+def test_unknown_parent(complaints):
+    said = complaints(
+        **{"protocol__2099-01-01.yaml": 'kind: revision\nextends: "2025-11-26"\nrevision: "2099-01-01"\n'}
+    )
+
+    assert said == ["protocol/2099-01-01.yaml:2:10: There is no parent '2025-11-26'. Did you mean '2025-11-25'?"]
+
+
+def test_circular_extends(complaints):
+    said = complaints(
+        **{
+            "protocol__2099-01-01.yaml": 'kind: revision\nextends: "2099-01-02"\n',
+            "protocol__2099-01-02.yaml": 'kind: revision\nextends: "2099-01-01"\n',
+        }
+    )
+
+    assert said == [
+        "protocol/2099-01-01.yaml:2:10: `extends` runs in a circle: 2099-01-02 → 2099-01-01 → 2099-01-02.",
+        "protocol/2099-01-02.yaml:2:10: `extends` runs in a circle: 2099-01-01 → 2099-01-02 → 2099-01-01.",
+    ]
+
+
+def test_revision_called_otherwise_than_its_file(complaints):
+    said = complaints(
+        **{"protocol__2099-01-01.yaml": 'kind: revision\nextends: "2025-11-25"\nrevision: "2099-01-02"\n'}
+    )
+
+    assert said == [
+        "protocol/2099-01-01.yaml:3:11: The file is called 2099-01-01, but its revision is '2099-01-02'. Make them the same."
+    ]
+
+
+def test_unknown_revision_of_a_server(complaints):
+    said = complaints(servers__tmkb__server='kind: server\nextends: packaged\nrevisions: ["2025-11-24"]\n')
+
+    assert said == ["servers/tmkb/server.yaml:3:13: There is no revision '2025-11-24'. Did you mean '2025-11-25'?"]
+
+
+def test_unknown_operation(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "provider: knowledge.qury\n")
+
+    assert said == [
+        "servers/tmkb/tools/tmkb_query.yaml:3:11: There is no operation 'knowledge.qury'. Did you mean 'knowledge.query'?"
+    ]
+
+
+def test_unknown_reading_and_argument(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "read: {context: trim}\n")
+    other = complaints(servers__tmkb__tools__tmkb_query=TOOL + "read: {contxt: strip}\n")
+
+    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:17: There is no reading 'trim'. Did you mean 'strip'?"]
+    assert other == ["servers/tmkb/tools/tmkb_query.yaml:3:8: There is no argument 'contxt'. Did you mean 'context'?"]
+
+
+def test_input_that_is_no_json_schema(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "input: {properties: {context: {type: text}}}\n")
+
+    assert len(said) == 1
+    assert said[0].startswith(
+        "servers/tmkb/tools/tmkb_query.yaml:3:38: input.properties.context.type cannot be 'text'."
+    )
+
+
+def test_error_of_the_wrong_surface(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "errors: {language.enum: parse_error}\n")
+
+    assert said == [
+        "servers/tmkb/tools/tmkb_query.yaml:3:25: 'parse_error' is said as protocol; here it would be said as tool."
+        " Name an error that says so in `surface`."
+    ]
+
+
+def test_log_line_with_a_fact_that_the_operation_does_not_give(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "log: {fields: [patterns], message: '{patterns}'}\n")
+
+    assert said == [
+        "servers/tmkb/tools/tmkb_query.yaml:3:16: The field 'patterns' is not supplied here. Did you mean 'pattern_count'?"
+    ]
+
+
+def test_canned_tool_without_its_answer(complaints):
+    said = complaints(
+        servers__tmkb__tools__greet="""
+        kind: tool
+        name: greet
+        description: Greets.
+        provider: script.answer
+        input: {type: object}
+        """
+    )
+
+    assert said == ["servers/tmkb/tools/greet.yaml:2:1: Key 'answer' is missing in the file."]
+
+
+def test_wrong_setting_of_a_provider(complaints):
+    said = complaints(
+        servers__tmkb__server="kind: server\nextends: packaged\nproviders: {knowledge: {agent: {token: 5}}}\n"
+    )
+
+    assert said == [
+        "servers/tmkb/server.yaml:3:33: Unknown key 'token' in providers.knowledge.agent. Did you mean 'tokens'?"
+    ]
+
+
+def test_file_in_no_place(complaints):
+    assert complaints(error="kind: errors\n") == ["error.yaml:1:1: No schema has the path error. Did you mean errors?"]
+    assert complaints(stray__x="kind: errors\n") == [
+        "error.yaml:1:1: No schema has the path error. Did you mean errors?",
+        "stray/x.yaml:1:1: No schema has the path stray/x. Known places: errors, limits, log, protocol/*, lifecycle/*, "
+        "servers/*/server, servers/*/errors, servers/*/tools/*, servers/*/prompts/*, servers/*/resources/*, servers/*/services/*.",
+    ]
+
+
+def test_nothing_to_extend(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_qery="kind: tool\nextends: packaged\n")
+
+    assert said == [
+        "servers/tmkb/tools/tmkb_qery.yaml:2:10: `extends: packaged`, but no packaged file has the path "
+        "servers/tmkb/tools/tmkb_qery. Did you mean servers/tmkb/tools/tmkb_query?"
+    ]
+
+
+def test_all_files_are_told_at_once(complaints):
+    said = complaints(
+        errors=ERRORS + "  a: {}\n  b: {}\n", log="kind: log\nextends: packaged\nlines: {ready: {level: loud}}\n"
+    )
+
+    assert len(said) == 5
+
+
+def test_syntax_of_every_file_is_told_at_once(complaints):
+    said = complaints(errors="kind: on\n", log="kind: [log\n")
+
+    assert [line.split(":")[0] for line in said] == ["errors.yaml", "log.yaml"]
+
+
+def test_folder_that_is_not_there():
+    found = load.read(["no/such/folder"], sources.names())
+
+    assert [problems.line(p) for p in found.problems] == [
+        "no/such/folder:1:1: There is no folder no/such/folder. `--schemas` and TMKB_SCHEMAS name folders."
+    ]
+
+
+def test_an_expression_needs_its_extra(monkeypatch, complaints):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    tool = """\
+        kind: tool
+        name: hello
+        description: Greets.
+        provider: script.answer
+        answer: "Hello!"
+        input: {type: object, properties: {who: {pattern: "^only here$"}}}
+    """
+
+    (line,) = complaints(servers__tmkb__tools__hello=tool)
+    assert line == (
+        "servers/tmkb/tools/hello.yaml:6:51: This needs the module re2, which is not installed. "
+        "Install it with: pip install 'tmkb[regex]'"
+    )

@@ -1,0 +1,137 @@
+"""Edits change what was meant: every other byte of every packaged file stays."""
+
+import glob
+import os
+
+import pytest
+
+from tmkb.schema import paths, reader
+from tmkb.schema.edit import Text
+
+FILES = sorted(glob.glob(os.path.join(paths.SCHEMAS, "**", "*.yaml"), recursive=True))
+
+
+def source(path, newline="\n"):
+    with open(path, encoding="utf-8", newline="") as file:
+        return file.read().replace("\n", newline)
+
+
+def other(value):
+    """A different value of the same type, which the same style can say."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return {"null": "null"}.get(value, value + "x") if isinstance(value, str) else value
+
+
+def value(found, path):
+    for step in path:
+        found = found[step]
+    return found
+
+
+def leaves(doc):
+    return [path for path in doc.values if path and not isinstance(doc.part(path).value, dict | list)]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.relpath(file, paths.SCHEMAS))
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_values_set_and_set_back_keep_every_byte(file, newline):
+    before = source(file, newline)
+    doc = reader.parse(before, file)
+    olds = {path: doc.part(path).value for path in leaves(doc)}
+    text = Text(before, file)
+    text.set_all(olds)
+    assert text.text == before
+    text.set_all({path: other(old) for path, old in olds.items()})
+    edited = reader.parse(text.text, file).value
+    for path, old in olds.items():
+        assert value(edited, path) == other(old)
+    assert text.text.count("\n") - text.text.count(newline) == 0
+    text.set_all(olds)
+    assert text.text == before
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.relpath(file, paths.SCHEMAS))
+def test_what_is_added_and_removed_keeps_every_byte(file):
+    before = source(file)
+    doc = reader.parse(before, file)
+    maps = [path for path in doc.values if isinstance(doc.part(path).value, dict)]
+    for path in maps[:: max(1, len(maps) // 8)]:
+        text = Text(before, file)
+        text.add((*path, "made_up"), {"deep": ["a: b", 1, True, None]})
+        assert value(reader.parse(text.text, file).value, (*path, "made_up")) == {"deep": ["a: b", 1, True, None]}
+        text.remove((*path, "made_up"))
+        assert text.text == before, path
+
+
+def edited(action, text, path, *value, file="x.yaml"):
+    changed = Text(text, file)
+    getattr(changed, action)(path, *value)
+    reader.parse(changed.text, file)
+    return changed.text
+
+
+@pytest.mark.parametrize(
+    ("before", "action", "path", "value", "after"),
+    [
+        ("a: 1   # one\nb: 2\n", "set", ("a",), 12, "a: 12   # one\nb: 2\n"),
+        ("a: 'it''s'\n", "set", ("a",), "they're", "a: 'they''re'\n"),
+        ("a: x\n", "set", ("a",), "2025-11-25", 'a: "2025-11-25"\n'),
+        ("a: {b: x}\n", "set", ("a", "b"), "y, z", 'a: {b: "y, z"}\n'),
+        ("a: |\n  one\n  two\nb: 1\n", "set", ("a",), "one\nthree\n", "a: |\n  one\n  three\nb: 1\n"),
+        ("a:   # why\n  b: 1\nc: 2\n", "set", ("a",), {"b": [1]}, "a:   # why\n  b: [1]\nc: 2\n"),
+        ("a:   # why\n  b: 1\nc: 2\n", "set", ("a",), 5, "a: 5   # why\nc: 2\n"),
+        ("a: 1\nb: [1, 2]\n", "set", ("b",), [3], "a: 1\nb: [3]\n"),
+        ("a: 1\nb: 2", "add", ("c",), "x", "a: 1\nb: 2\nc: x"),
+        ("a: {}\n", "add", ("a", "b"), 1, "a: {b: 1}\n"),
+        ("a:\n  - x\n  - y # why\nb: 1\n", "add", ("a", 2), "z", "a:\n  - x\n  - y # why\n  - z\nb: 1\n"),
+        ("a: [x]\n", "add", ("a", 1), "z", "a: [x, z]\n"),
+        ("a: 1\n# about b\nb:\n  c: 1\nd: 2\n", "remove", ("b",), None, "a: 1\n# about b\nd: 2\n"),
+        ("a: {b: 1, c: 2}\n", "remove", ("a", "b"), None, "a: {c: 2}\n"),
+        ("a: {b: 1, c: 2}\n", "remove", ("a", "c"), None, "a: {b: 1}\n"),
+        ("a:\n  b: 1\nc: 2\n", "remove", ("a", "b"), None, "a: {}\nc: 2\n"),
+        ("a:\n  - b: 1\n    c: 2\n", "remove", ("a", 0, "b"), None, "a:\n  - c: 2\n"),
+        ("a:\n  - b: 1\n    c: 2\n  - d\n", "set", ("a", 0), "x", "a:\n  - x\n  - d\n"),
+        ("a:\n  - b: 1\n", "remove", ("a", 0, "b"), None, "a:\n  - {}\n"),
+        ("a:\n  - x\n", "remove", ("a", 0), None, "a: []\n"),
+        ("\ufeffa: 1\nb: 2\n", "set", ("b",), 3, "\ufeffa: 1\nb: 3\n"),
+        ("a: 1\nb: 2", "remove", ("b",), None, "a: 1"),
+        ("a:\n- x\n- y\n", "remove", ("a", 0), None, "a:\n- y\n"),
+        ("a:\r\n  b: 1\r\nc: 2\r\n", "add", ("a", "d"), 2, "a:\r\n  b: 1\r\n  d: 2\r\nc: 2\r\n"),
+    ],
+)
+def test_an_edit(before, action, path, value, after):
+    assert edited(action, before, path, *([] if action == "remove" else [value])) == after
+
+
+def test_what_is_long_takes_several_lines():
+    long = {
+        "surface": "tool",
+        "fields": ["one", "two"],
+        "message": "A sentence that goes on and on, to the very end of all of it",
+    }
+
+    assert edited("add", "errors:\n  a: {x: 1}\n", ("errors", "b"), long).splitlines()[2:] == [
+        "  b:",
+        "    surface: tool",
+        "    fields: [one, two]",
+        '    message: "A sentence that goes on and on, to the very end of all of it"',
+    ]
+
+
+def test_json_stays_json():
+    before = '{\n\t"a": {"b": "x"},\n\t"c": [1, 2],\n\t"d": "\\ud83d\\ude00"\n}\n'
+    text = Text(before, "x.json")
+    text.set(("a", "b"), 'say "y"')
+    text.add(("c", 2), 3)
+    text.add(("e",), {"f": None})
+
+    assert text.text == (
+        '{\n\t"a": {"b": "say \\"y\\""},\n\t"c": [1, 2, 3],\n\t"d": "\\ud83d\\ude00",\n\t"e": {"f": null}\n}\n'
+    )
+    text.remove(("e",))
+    text.remove(("c", 2))
+    text.set(("a", "b"), "x")
+    assert text.text == before

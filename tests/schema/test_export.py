@@ -1,0 +1,82 @@
+"""What editors complete and check from: every packaged file is right by it, and a slip is not."""
+
+import glob
+import json
+import os
+import pathlib
+
+import jsonschema
+import pytest
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from tmkb.cli import main
+from tmkb.schema import export, paths, reader
+from tmkb.server import sources
+
+FILES = [
+    file
+    for pattern in ("schemas/**/*.yaml", "patterns/**/*.yaml", "conformance/**/*.yaml", "docs/examples/**/*.yaml")
+    for file in sorted(glob.glob(os.path.join(paths.ROOT, pattern), recursive=True))
+    if file not in paths.meta_schemas().values() and f"schemas{os.sep}templates" not in file
+]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Kind → a validator of the exported schema."""
+    folder = tmp_path_factory.mktemp("exported")
+    assert main.main(["schema", "export", str(folder)]) == 0
+    schemas = {str(file.relative_to(folder)): json.loads(file.read_text()) for file in folder.rglob("*.json")}
+    registry = Registry().with_contents(schemas.items(), default_specification=DRAFT202012)
+    return {
+        name.removesuffix(".json"): jsonschema.Draft202012Validator(schema, registry=registry)
+        for name, schema in schemas.items()
+    }
+
+
+def said(exported, value):
+    return [error.message for error in exported[value["kind"]].iter_errors(value)]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.relpath(file, paths.ROOT))
+def test_every_file_is_right_by_it(exported, file):
+    assert said(exported, reader.read(file).mapping()) == []
+
+
+def test_those_in_the_tree_are_what_is_exported():
+    kept = {
+        file.relative_to(export.EDITOR).as_posix(): file.read_text(encoding="utf-8")
+        for file in pathlib.Path(export.EDITOR).rglob("*.json")
+    }
+
+    assert kept == dict(export.texts(sources.names())), "they are written by `tmkb schema export schemas/editor`"
+
+
+def test_every_exported_schema_is_one(exported):
+    for validator in exported.values():
+        validator.check_schema(validator.schema)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"kind": "tool", "provider": "script.anser"}, "'script.anser' is not one of"),
+        ({"kind": "tool", "descripton": "x"}, "'descripton' was unexpected"),
+        ({"kind": "log", "lines": {"x": {"level": "loud"}}}, "'loud' is not one of"),
+        ({"kind": "pattern"}, "is a required property"),
+    ],
+)
+def test_a_slip_is_not(exported, value, message):
+    assert any(message in each for each in said(exported, value))
+
+
+def test_null_removes(exported):
+    assert said(exported, {"kind": "revision", "extends": "2025-11-25", "methods": {"ping": None}}) == []
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+
+    assert main.main(["schema", "export", str(tmp_path / "file")]) == 1
+    assert "file" in capsys.readouterr().err

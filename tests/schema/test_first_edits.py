@@ -1,0 +1,100 @@
+"""What somebody gets wrong in the first files of a folder of schemas: each mistake has a message that names the fix."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tmkb.cli import main
+from tmkb.schema import load, paths, problems
+from tmkb.server import sources
+
+TOOL = "kind: tool\nname: hi\ndescription: x\nprovider: script.answer\nanswer: x\n"
+PROMPT = "kind: prompt\nname: hi\ndescription: x\nprovider: script.answer\nanswer: x\n"
+SERVER = 'kind: server\nname: a\nrevisions: ["2025-11-25"]\ncapabilities: {tools: {}}\n'
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "said"),
+    [
+        ("errors", "kind: errors\nextends: package\nerrors: {}\n", "2:10: There is no parent 'package'. Did you mean 'packaged'?"),
+        ("errors", "kind: errors\nextends: packaged\nerrors: [a]\n", "3:9: errors must be a map, not a list."),
+        ("errors", "kind: errors\nextends: packaged\nerrors:\n  unkown_tool: {message: x}\n", "4:3: Key 'surface' is missing in errors.unkown_tool. Did you mean 'unknown_tool', which has it?"),
+        ("servers__tmkb__tools__tmkb_query", "kind: tool\ntitle: Ask\n", "1:1: This file replaces the packaged one, and lacks its keys name, description, provider, input. Add `extends: packaged` to change only what this file says."),
+        ("servers__tmkb__tools__hi", TOOL + "input: {type: object}\nannotations: {readOnlyHint: yes}\n", '7:29: Readers disagree about what yes means without quotes. Use true; or write "yes" for the text.'),
+        ("servers__tmkb__tools__hi", TOOL + "input: {type: object, properties: {a: {type: strng}}}\n", "6:46: input.properties.a.type cannot be 'strng'. Did you mean 'string'?"),
+        ("servers__a__server", SERVER + "version: 1.0\n", "5:10: version must be a string, not a number. Put the value in quotes."),
+        ("servers__everything__prompts__hi", PROMPT + "arguments: [a]\n", "6:12: arguments must be a map, not a list."),
+        ("servers__a__server", SERVER + "version: '1.0'\ntools: []\n", "6:1: Unknown key 'tools' in the file. Each tool is a file in the folder tools/ beside this one."),
+        ("servers__tmkb__prompts__hi", PROMPT, "1:1: The server tmkb does not declare the capability `prompts`, so clients cannot use this prompt. Add `capabilities: {prompts: {}}` to servers/tmkb/server.yaml."),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_reported_once_with_its_fix(complaints, place, text, said):
+    assert complaints(**{place: text}) == [f"{place.replace('__', '/')}.yaml:{said}"]
+
+
+def test_choices_are_sorted_and_those_without_python_come_first(complaints):
+    text = TOOL.replace("script.answer", "shell").replace("answer: x\n", "") + "input: {type: object}\n"
+    (said,) = complaints(servers__tmkb__tools__hi=text)
+    known = said.split("Known: ")[1].rstrip("….").rstrip(", ").split(", ")
+
+    assert known[:2] == ["script.answer", "script.steps"]
+    assert known[2:] == sorted(known[2:])
+
+
+def test_a_replaced_file_of_a_parent_lacks_its_keys_once(complaints):
+    child = 'kind: server\nextends: tmkb\nname: child\nversion: "1"\n'
+    said = complaints(servers__child__server=child, servers__child__tools__tmkb_query="kind: tool\ntitle: Ask\n")
+
+    assert len(said) == 1
+    assert "replaces that of the server tmkb" in said[0]
+
+
+def test_a_capability_that_is_removed_is_no_mistake(complaints):
+    server = "kind: server\nextends: packaged\ncapabilities: {prompts: null}\n"
+
+    assert complaints(**{"servers__tmkb-full__server": server}) == []
+
+
+def warned(folder):
+    found = load.read([folder], sources.names())
+    assert not found.problems
+    return [problems.line(each).replace(paths.shown(folder) + "/", "") for each in found.warnings]
+
+
+def test_a_required_argument_that_is_not_described_is_a_warning(overlay):
+    text = TOOL + "input: {type: object, properties: {who: {type: string}}, required: [whoo]}\n"
+
+    assert warned(overlay(servers__tmkb__tools__hi=text)) == [
+        "servers/tmkb/tools/hi.yaml:6:69: `required` names 'whoo', which is not in `properties`. Did you mean 'who'?"
+    ]
+
+
+def test_a_file_with_a_hidden_suffix_is_a_warning(overlay, capsys):
+    folder = overlay(**{"errors.yaml.txt": "kind: errors\n"})
+
+    assert warned(folder) == [
+        "errors.yaml.txt:1:1: This file is ignored: only files that end in .yaml, .yml or .json are read. "
+        "Rename it to errors.yaml, or delete it."
+    ]
+    assert main.main(["schema", "check", folder]) == 0
+    assert capsys.readouterr().err.startswith("Warning: ")
+    assert main.main(["schema", "check", folder, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["warnings"]) == 1
+
+
+def test_a_plain_copy_of_the_packaged_folder_works(tmp_path):
+    folder = str(tmp_path / "copy")
+    shutil.copytree(paths.SCHEMAS, folder)
+    assert warned(folder) == []
+
+    with open(os.path.join(folder, "meta", "tool.yaml"), "a", encoding="utf-8") as file:
+        file.write("\n")
+    (said,) = warned(folder)
+    assert said.startswith("meta/tool.yaml:1:1: This file is ignored")
+
+
+def test_an_argument_has_no_line(tmp_path, capsys):
+    assert main.main(["serve", "--server", "nope"]) == 2
+    assert capsys.readouterr().err.startswith("--server: There is no server 'nope'.")

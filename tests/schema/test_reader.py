@@ -1,0 +1,177 @@
+"""The reader of YAML and JSON: what it takes, what it refuses, and where it says that."""
+
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tmkb.errors import DocumentError
+from tmkb.schema import problems, reader
+
+
+def parse(text, file="file.yaml"):
+    return reader.parse(text, file)
+
+
+def faults(text, file="file.yaml"):
+    with pytest.raises(DocumentError) as caught:
+        parse(text, file)
+    return [(p.rule, p.line, p.column) for p in caught.value.problems]
+
+
+def test_values_are_those_of_json():
+    text = "a: [1, -2.5, 3e2, x y, true, false, null]\nb: {c: '1', d: \"on\"}\ne: |\n  2025-11-25\n"
+
+    assert parse(text).value == {
+        "a": [1, -2.5, 300.0, "x y", True, False, None],
+        "b": {"c": "1", "d": "on"},
+        "e": "2025-11-25\n",
+    }
+
+
+def test_every_value_and_key_has_its_place():
+    doc = parse("a:\n  b: [1, {c: x}]\n")
+
+    assert doc.keys["a", "b"] == ("file.yaml", 2, 3)
+    assert doc.values["a", "b"] == ("file.yaml", 2, 6)
+    assert doc.values["a", "b", 1, "c"] == ("file.yaml", 2, 14)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "column"),
+    [
+        ("a: 2025-11-25", "ambiguous", 4),
+        ("a: on", "ambiguous", 4),
+        ("a: No", "ambiguous", 4),
+        ("a: 010", "ambiguous", 4),
+        ("a: 1_000", "ambiguous", 4),
+        ("a: 12:30", "ambiguous", 4),
+        ("a: ~", "ambiguous", 4),
+        ("a: .inf", "ambiguous", 4),
+        ("a: =", "ambiguous", 4),
+        ("<<: {a: 1}", "ambiguous", 1),
+        ("on: 1", "ambiguous", 1),
+        ("a:", "no_value", 3),
+        ("a: 1\nb: 2\na: 3", "duplicate_key", 1),
+        ("a: &x 1", "alias", 4),
+        ("a: *x", "alias", 4),
+        ("a: !!str 1", "tag", 4),
+        ("a: !thing {}", "tag", 4),
+        ("1: x", "key_not_string", 1),
+        ("true: x", "key_not_string", 1),
+        ("[a]: x", "key_not_string", 1),
+        ("a: 1\n---\nb: 2", "several_documents", 1),
+        ("a: 1e999", "number_too_large", 4),
+        ("a: " + "9" * 5000, "number_too_large", 4),
+        ("", "empty", 1),
+        ("# nothing\n", "empty", 1),
+        ("[" * 100_000, "too_deep", 65),
+        ("a: [1", "syntax", 1),
+        ("a: b: c", "stray_colon", 5),
+        ("a:\n\tb: 1", "tab", 1),
+        ("a: `b`", "reserved", 4),
+        ("a: {b}", "bare_brace", 6),
+        ("a: \x01", "syntax", 4),
+    ],
+)
+def test_what_readers_could_take_differently_is_refused(text, rule, column):
+    assert [(found, at) for found, _, at in faults(text)] == [(rule, column)]
+
+
+def test_all_faults_of_a_file_are_told_at_once():
+    assert faults("a: on\nb: 010\nb: &x 1\n") == [
+        ("ambiguous", 1, 4),
+        ("ambiguous", 2, 4),
+        ("duplicate_key", 3, 1),
+        ("alias", 3, 4),
+    ]
+
+
+def test_duplicate_key_names_the_first_line():
+    with pytest.raises(DocumentError) as caught:
+        parse("a: 1\n\na: 2\n")
+
+    assert (
+        problems.line(caught.value.problems[0]) == "file.yaml:3:1: Key 'a' stands in line 1 already. Keep one of them."
+    )
+
+
+def test_json_files_are_read_as_json():
+    doc = parse('{"a":\t"\\ud83d\\ude00\\/", "b": [1,\n\t{"c": 2025}]}', "file.json")
+
+    assert doc.value == {"a": "😀/", "b": [1, {"c": 2025}]}
+    assert doc.values["b", 1, "c"] == ("file.json", 2, 8)
+
+
+def test_escaped_surrogates_do_not_make_keys_alike():
+    assert parse('{"\\ud800\\udc00": 1, "\\ud800\\udc01": 2}', "file.json").value == {"𐀀": 1, "𐀁": 2}
+    assert parse('{"\\\\ud800": 1, "\\\\ue000": 2}', "file.json").value == {"\\ud800": 1, "\\ue000": 2}
+
+
+def test_json_files_are_held_to_json():
+    assert faults("a: 1", "file.json") == [("syntax", 1, 1)]
+    assert faults('{"a": 1, "a": 2}', "file.json") == [("duplicate_key", 1, 10)]
+
+
+def test_a_file_that_is_not_utf8_says_where(tmp_path):
+    (tmp_path / "file.yaml").write_bytes("a: 1\nb: é".encode() + b"\xff\n")
+
+    with pytest.raises(DocumentError) as caught:
+        reader.read(str(tmp_path / "file.yaml"), "file.yaml")
+
+    assert problems.line(caught.value.problems[0]) == "file.yaml:2:5: Not UTF-8 from here on. Save the file as UTF-8."
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path):
+    with pytest.raises(DocumentError) as caught:
+        reader.read(str(tmp_path / "file.yaml"), "file.yaml")
+
+    assert problems.line(caught.value.problems[0]) == "file.yaml:1:1: Cannot read this file: No such file or directory."
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    (tmp_path / "file.yaml").write_bytes(b"\xef\xbb\xbfa: 1\n")
+
+    assert reader.read(str(tmp_path / "file.yaml")).value == {"a": 1}
+
+
+def test_a_problem_below_a_missing_part_is_told_at_the_nearest_part():
+    doc = parse("a:\n  b: 1\n")
+
+    assert doc.problem("missing_key", ("a", "x", "y")).line == 2
+    assert doc.key_problem("missing_key", ("a", "x")).line == 1
+    assert parse("a: 1").problem("missing_key", ()).column == 1
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    # YAML, by which JSON is read too, knows keys of at most 1024 characters (YAML 1.2, section 7.4.2).
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=100), inner),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_whatever_json_can_say_is_read_back(value):
+    assert parse(json.dumps(value), "file.json").value == value
+
+
+@given(st.text())
+def test_no_text_breaks_the_reader(text):
+    try:
+        parse(text)
+    except DocumentError as error:
+        assert all(problems.line(problem) for problem in error.problems)
+
+
+@given(json_values)
+def test_what_is_read_is_what_the_usual_reader_reads(value):
+    text = yaml.safe_dump(value, allow_unicode=True)
+    try:
+        found = parse(text).value
+    except DocumentError:
+        return  # refused, because readers could disagree
+
+    assert found == yaml.safe_load(text)

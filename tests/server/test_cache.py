@@ -1,0 +1,443 @@
+"""The start-up cache: it never changes an answer, and nothing that happens to its file matters."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.process import SERVE, Server
+from tmkb.cli import main
+from tmkb.server import cache, service
+
+HEAD = {"spec": {"a": 1}, "facts": {}, "warnings": []}
+SECTIONS = {"one": {"x": "é\n"}, "two": {}}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A cache folder of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path / "cache" / "tmkb"
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A folder with a file in it, both old enough."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "file").write_text("1")
+    age(folder)
+    return folder
+
+
+def age(folder):
+    """Let the race window pass: what was changed just now is not kept."""
+    time.sleep(0.15)
+
+
+def keep(source, request):
+    cache.write(request, cache.stamps([str(source)]), cache.entry(HEAD, SECTIONS))
+
+
+def test_what_was_kept_is_read_back(home, source):
+    keep(source, {"server": "x"})
+    found = cache.read({"server": "x"})
+
+    assert found.head == HEAD
+    assert (found.section("one"), found.section("two")) == ({"x": "é\n"}, {})
+    assert cache.read({"server": "y"}) is None
+
+
+def test_a_fresh_entry_is_like_a_kept_one(home, source):
+    fresh = cache.entry(HEAD, SECTIONS)
+
+    assert (fresh.head, fresh.section("one")) == (HEAD, SECTIONS["one"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "file").write_text("2"),
+        lambda folder: (folder / "new").write_text(""),
+        lambda folder: (folder / "file").unlink(),
+        lambda folder: os.utime(folder / "file", ns=(1, 1)),
+        lambda folder: (folder / "file").rename(folder / "other"),
+        lambda folder: (folder / "file").chmod(0o600),
+    ],
+)
+def test_a_changed_source_makes_it_stale(home, source, change):
+    keep(source, {})
+    assert cache.read({})
+    change(source)
+
+    assert cache.read({}) is None
+
+
+def test_a_source_that_appears_or_vanishes_makes_it_stale(home, tmp_path, source):
+    missing = tmp_path / "missing"
+    cache.write({}, cache.stamps([str(missing)]), cache.entry(HEAD, SECTIONS))
+    assert cache.read({})
+    missing.mkdir()
+    assert cache.read({}) is None
+
+
+def test_the_same_content_with_the_same_time_in_a_new_file_is_stale(home, source):
+    keep(source, {})
+    status = (source / "file").stat()
+    (source / "copy").write_text("1")
+    os.utime(source / "copy", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (source / "copy").rename(source / "file")
+
+    assert cache.read({}) is None
+
+
+def test_bytecode_is_no_source(home, source):
+    keep(source, {})
+    (source / "__pycache__").mkdir()
+    stamps = cache.stamps([str(source)])
+
+    assert not any("__pycache__" in str(stamp[0]) for stamp in stamps)
+
+
+def test_what_changes_while_it_is_read_is_not_kept(home, source):
+    stamps = cache.stamps([str(source)])
+    (source / "file").write_text("2")
+    cache.write({}, stamps, cache.entry(HEAD, SECTIONS))
+
+    assert cache.read({}) is None
+
+
+def test_what_has_just_been_changed_is_not_kept(home, source):
+    (source / "file").write_text("2")
+    keep(source, {})
+
+    assert cache.read({}) is None
+
+
+def test_every_truncation_and_every_flipped_byte_is_noticed(home, source):
+    keep(source, {})
+    path = cache.path({})
+    whole = Path(path).read_bytes()
+    for length in range(0, len(whole), 7):
+        with open(path, "wb") as file:
+            file.write(whole[:length])
+        assert cache.read({}) is None
+    for at in range(0, len(whole), 5):
+        with open(path, "wb") as file:
+            file.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert cache.read({}) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner there")
+def test_a_file_that_others_could_have_written_does_not_count(home, source):
+    keep(source, {})
+    os.chmod(cache.path({}), 0o666)
+    assert cache.read({}) is None
+    os.chmod(cache.path({}), 0o600)
+    if os.geteuid() == 0:
+        os.chown(cache.path({}), 12345, 12345)
+        assert cache.read({}) is None
+
+
+def test_nobody_else_can_read_it(home, source):
+    keep(source, {})
+
+    assert os.stat(cache.path({})).st_mode & 0o077 == 0
+    assert os.stat(cache.folder()).st_mode & 0o077 == 0
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(home, source):
+    home.parent.write_text("a file stands where the folder would be")
+    keep(source, {})
+
+    assert cache.read({}) is None
+    assert cache.files() == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [("linux", "{home}/cache/tmkb"), ("darwin", "{home}/Library/Caches/tmkb"), ("win32", "{home}/local/tmkb/cache")],
+)
+def test_the_folder_is_the_platforms(monkeypatch, tmp_path, home, platform, folder):
+    monkeypatch.setattr(cache.sys, "platform", platform)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+
+    assert cache.folder() == folder.format(home=tmp_path)
+
+
+def whole(folder):
+    """The names in the cache folder."""
+    return sorted(os.listdir(folder))
+
+
+def test_the_oldest_entries_make_room(home, source, monkeypatch):
+    monkeypatch.setattr(cache, "MOST_FILES", 3)
+    for number in range(5):
+        keep(source, {"number": number})
+        os.utime(cache.path({"number": number}), (1000 + number, 1000 + number))
+        if number == 2:  # used again, so another one goes
+            assert cache.read({"number": 0})
+
+    assert [number for number in range(5) if cache.read({"number": number})] == [0, 3, 4]
+    assert len(cache.files()) == 3
+
+
+def test_the_newest_entry_stays_and_the_rest_fits_the_bytes(home, source, monkeypatch):
+    keep(source, {"number": 0})
+    size = os.path.getsize(cache.path({"number": 0}))
+    monkeypatch.setattr(cache, "MOST_BYTES", 2 * size + 20)
+    for number in range(1, 4):
+        os.utime(cache.path({"number": number - 1}), (1000 + number, 1000 + number))
+        keep(source, {"number": number})
+    assert [number for number in range(4) if cache.read({"number": number})] == [2, 3]
+
+    monkeypatch.setattr(cache, "MOST_BYTES", 1)
+    keep(source, {"number": 9})
+    assert [number for number in range(10) if cache.read({"number": number})] == [9]
+
+
+def test_files_of_others_and_of_processes_that_still_write_stay(home, source):
+    keep(source, {})
+    stays = ["notes.json", "12345678.txt", "0a1b2c3d.json.new"]
+    for name in [*stays, "0a1b2c3d.json.4711", "0a1b2c3d.json.x_y"]:
+        (home / name).write_text("")
+        if name != "0a1b2c3d.json.new":
+            os.utime(home / name, (1000, 1000))
+    keep(source, {"another": 1})
+
+    assert whole(home) == sorted([*stays, *(os.path.basename(cache.path(each)) for each in ({}, {"another": 1}))])
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are not made there without a privilege")
+def test_no_link_in_the_folder_is_followed(home, source, tmp_path, monkeypatch):
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    home.mkdir(parents=True)
+    monkeypatch.setattr("tempfile._get_candidate_names", lambda: iter(["link", "free"]))
+    for name in (f"{cache.path({})}.{os.getpid()}", f"{cache.path({})}.link", cache.path({})):
+        os.symlink(victim, name)
+    assert cache.read({}) is None
+    keep(source, {})
+
+    assert victim.read_text() == "untouched"
+    assert cache.read({}) and not os.path.islink(cache.path({}))
+
+
+@pytest.mark.parametrize("fails", ["replace", "write"])
+def test_a_write_that_fails_leaves_nothing(home, source, monkeypatch, fails):
+    """A full disk; on Windows also a file that another process has open."""
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    class Full(io.BytesIO):
+        write = fail
+
+    if fails == "replace":
+        monkeypatch.setattr(os, "replace", fail)
+    else:
+        monkeypatch.setattr(os, "fdopen", lambda descriptor, *_: os.close(descriptor) or Full())
+    keep(source, {})
+
+    assert whole(home) == []
+
+
+def test_a_fifo_in_the_place_of_the_file_is_passed_over(home, source):
+    home.mkdir(parents=True)
+    os.mkfifo(cache.path({}))
+
+    assert cache.read({}) is None
+
+
+def test_an_entry_says_when_it_was_used_to_the_day(home, source):
+    keep(source, {})
+    now = time.time()
+    for age, is_touched in ((3600, False), (200_000, True)):
+        os.utime(cache.path({}), (now - age, now - age))
+        assert cache.read({})
+        assert (os.stat(cache.path({})).st_mtime > now - 60) == is_touched
+
+
+def test_a_request_may_name_what_is_not_utf8(home, source):
+    request = {"folder": os.fsdecode(b"/tmp/\xff")}
+    keep(source, request)
+
+    assert cache.read(request).head == HEAD
+
+
+# The server
+
+
+def answers(*arguments, env=None):
+    """What a server says to a fixed conversation, and its log."""
+    with Server(*arguments, env=env) as server:
+        server.handshake()
+        said = [
+            server.ask("tools/list"),
+            server.query(context="celery"),
+            server.query(context="celery", verbosity="human"),
+        ]
+        server.end()
+        return said, server.log
+
+
+def test_answers_are_the_same_with_and_without(home):
+    cold, kept, warm, without = answers(), cache.files(), answers(), answers("--no-cache")
+
+    assert cold == warm == without
+    assert len(kept) == 1
+    assert cache.files() == kept
+
+
+def test_the_current_folder_matters_only_where_problems_name_files(home, tmp_path, patterns, monkeypatch):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    age(folder)
+    for given in (["packaged"], [str(folder)]):
+        before = len(cache.files())
+        for current in ("/", tmp_path):
+            monkeypatch.chdir(current)
+            service.service(patterns=given)
+        assert len(cache.files()) == before + 1
+    assert service.service(patterns=["patterns"]).facts["patterns"] == 2
+    assert len(cache.files()) == 2
+
+    (folder / "acme_auth_024" / "secure.py").unlink()
+    age(folder)
+    lines = []
+    for current in ("/", tmp_path, folder, "/"):
+        monkeypatch.chdir(current)
+        lines.append(str(service.service(patterns=[str(folder)]).warnings))
+    assert lines[0] == lines[3] and len(set(lines)) == 3
+
+
+@pytest.mark.parametrize("words", [["--patterns", "packaged"], ["--patterns", "relative"], []])
+@pytest.mark.skipif(sys.platform == "win32", reason="the current folder cannot be deleted")
+def test_a_deleted_current_folder_is_no_reason_to_fail(home, tmp_path, words):
+    code = (
+        "import os, sys; folder = sys.argv.pop(1); os.mkdir(folder); os.chdir(folder); os.rmdir(folder);"
+        "from tmkb.cli.main import main; sys.exit(main(['serve', *sys.argv[1:]]))"
+    )
+    command = [sys.executable, "-P", "-c", code, str(tmp_path / "gone"), *words]
+    done = subprocess.run(command, input=b"", capture_output=True, check=False)
+
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
+    assert (b"relative" in done.stderr) == ("relative" in words)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are UTF-8 there")
+def test_a_path_may_be_not_utf8(home, tmp_path, patterns):
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.rename(patterns("acme_auth_024"), folder)
+    for words in (["serve", "--patterns"], ["validate"], ["list", "--patterns"]):
+        command = [sys.executable, "-m", "tmkb", *words, folder]
+        done = subprocess.run(command, input=b"", capture_output=True, check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
+
+
+def test_a_change_takes_effect_at_the_next_start(home, patterns):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    age(folder)
+    before = answers("--patterns", str(folder))
+    path = folder / "acme_auth_001" / "pattern.yaml"
+    path.write_text(path.read_text().replace("severity: high", "severity: low"))
+    after = answers("--patterns", str(folder))
+
+    assert before[0] != after[0]
+    assert answers("--patterns", str(folder)) == after
+    (folder / "acme_auth_024" / "pattern.yaml").unlink()
+    assert "1 patterns loaded" in answers("--patterns", str(folder))[1][0]
+
+
+def test_warnings_are_told_at_every_start(home, patterns):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    (folder / "acme_auth_024" / "secure.py").unlink()
+    age(folder)
+
+    first, second = answers("--patterns", str(folder)), answers("--patterns", str(folder))
+    assert first == second
+    assert "There is no .py file secure.py in this folder" in second[1][1]
+
+
+def test_a_mistake_in_the_schemas_is_never_kept(home, overlay):
+    folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
+    for _ in range(2):
+        done = subprocess.run([*SERVE, "--schemas", folder], input=b"", capture_output=True, check=False)
+        assert done.returncode == 2
+    assert cache.files() == []
+
+
+def test_an_unwritable_cache_only_makes_the_start_slower(home, tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+
+    assert answers()[1][-1] == "[INFO] MCP server shutdown"
+
+
+def test_a_broken_cache_is_made_anew(home):
+    expected = answers()
+    (path,) = cache.files()
+    for spoil in (b"", b"tmkb-cache 1 00000000\n{}", b"\x00" * 1000, Path(path).read_bytes()[:-1]):
+        with open(path, "wb") as file:
+            file.write(spoil)
+        assert answers() == expected
+    assert answers() == expected
+
+
+def test_many_that_start_at_once_do_not_disturb_each_other(home):
+    servers = [Server() for _ in range(6)]
+    for server in servers:
+        server.handshake()
+    said = [server.query(context="celery") for server in servers]
+    for server in servers:
+        server.end()
+        server.__exit__()
+
+    assert all(each == said[0] for each in said)
+    assert len(cache.files()) == 1
+    assert cache.read(json.loads(Path(cache.files()[0]).read_bytes().split(b"\n")[1])["request"])
+
+
+def test_being_killed_while_it_is_written_leaves_no_broken_one(home, source):
+    code = (
+        "import sys; from tmkb.server import cache\n"
+        f"stamps = cache.stamps([{str(source)!r}])\n"
+        "entry = cache.entry({'spec': 1}, {'big': {'x': 'y' * 5_000_000}})\n"
+        "cache.write({}, stamps, entry)\n"
+        "print(flush=True)\n"
+        "while True: cache.write({}, stamps, entry)\n"
+    )
+    for number in range(12):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()  # one has been written
+            time.sleep(number * 0.013)
+            process.send_signal(signal.SIGKILL)
+        found = cache.read({})
+        assert found is not None
+        assert len(found.section("big")["x"]) == 5_000_000
+
+
+# The command
+
+
+def test_the_command_shows_and_clears(home, capsys):
+    answers()
+    (file,) = cache.files()
+
+    assert main.main(["cache"]) == 0
+    shown = capsys.readouterr().out
+    assert cache.folder() in shown and os.path.basename(file) in shown
+    assert main.main(["cache", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "folder": cache.folder(),
+        "files": [{"file": file, "bytes": os.path.getsize(file)}],
+    }
+    assert main.main(["cache", "--clear"]) == 0
+    assert capsys.readouterr().out == "1 files deleted.\n"
+    assert cache.files() == []
+    assert main.main(["cache"]) == 0

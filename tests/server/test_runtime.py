@@ -1,0 +1,220 @@
+"""What becomes of operations that break down, and of outcomes that cannot be sent."""
+
+import copy
+import json
+import os
+
+import pytest
+
+from tmkb.errors import ToolError
+from tmkb.providers.operation import Result
+from tmkb.server import log
+from tmkb.server.runtime import Runtime
+
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "method": "tools/call",
+    "params": {"name": "tmkb_query", "arguments": {"context": "x"}},
+}
+
+
+class Stub:
+    """A provider whose one operation does what it is told."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def operation(self, name, tool):
+        return lambda **arguments: self.act()
+
+
+@pytest.fixture
+def call(spec, tmp_path):
+    """The answer to a call whose operation is ``act``, and what is logged."""
+
+    def answer(act, message=CALL, revision="2025-11-25"):
+        with open(tmp_path / "log", "w+b") as file:
+            output = log.Log(spec["server"]["log"], "debug", file.fileno())
+            runtime = Runtime(copy.deepcopy(spec), lambda name: Stub(act), output)
+            connection = runtime.connect()
+            for line in (
+                {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": revision}},
+                {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            ):
+                runtime.handle(connection, json.dumps(line).encode())
+            (sent,) = runtime.handle(connection, json.dumps(message).encode())
+            output.flush()
+            file.seek(0)
+            return json.loads(sent.message), file.read().decode()
+
+    return answer
+
+
+def explode():
+    raise RuntimeError("secret path /etc/tmkb")
+
+
+def test_an_operation_that_breaks_down_is_told_without_details_and_logged_with_them(call):
+    answer, logged = call(explode)
+
+    assert answer["result"] == {
+        "content": [{"type": "text", "text": "Query failed. The error was logged."}],
+        "isError": True,
+    }
+    assert "[ERROR] [req_id=7] RuntimeError: secret path /etc/tmkb\n" in logged
+    assert "[ERROR] [req_id=7] Traceback (most recent call last):\n" in logged
+    assert "[ERROR] [req_id=7] Query failed. The error was logged.\n" in logged
+
+
+def test_a_tool_error_is_told_in_its_own_words(call):
+    def refuse():
+        raise ToolError("unsupported_language", field="language", value="x" * 90, allowed="python")
+
+    answer, logged = call(refuse)
+
+    assert answer["result"]["content"][0]["text"] == f"Invalid language '{'x' * 80}…'. Supported languages: python"
+    assert "Traceback" not in logged
+
+
+@pytest.mark.parametrize(
+    "outcome", [float("nan"), {"x": {1, 2}}, Result([{"type": "text", "text": float("inf")}]), "no facts for the log"]
+)
+def test_an_outcome_that_cannot_be_sent_is_an_internal_error(call, outcome):
+    answer, logged = call(lambda: outcome)
+
+    assert answer == {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "Internal error"}}
+    assert "Traceback" in logged
+
+
+def test_an_outcome_that_cannot_be_sent_keeps_its_place_in_a_batch(call):
+    answer, _ = call(lambda: float("nan"), [CALL, {"jsonrpc": "2.0", "id": 8, "method": "ping"}], "2025-03-26")
+
+    assert [(each["id"], "error" in each) for each in answer] == [(7, True), (8, False)]
+
+
+def test_a_plain_value_is_sent_as_text(call):
+    def value():
+        return {"é": [1, None]}
+
+    answer, _ = call(lambda: Result([{"type": "text", "text": json.dumps(value())}], facts={"patterns_included": 2}))
+
+    assert json.loads(answer["result"]["content"][0]["text"]) == value()
+
+
+def test_deep_messages_do_not_break_the_debug_log(call):
+    deep = current = {}
+    for _ in range(400):
+        current["x"] = current = {}
+    answer, logged = call(explode, {**CALL, "params": {**CALL["params"], "_meta": deep}})
+
+    assert answer["id"] == 7
+    assert "…" in logged
+
+
+def test_answers_are_kept_by_their_arguments(spec, quiet):
+    calls = []
+
+    class Counting:
+        def operation(self, name, tool):
+            return lambda **arguments: calls.append(arguments) or "answer"
+
+    changed = copy.deepcopy(spec)
+    changed["tools"]["tmkb_query"] |= {"keep": 2, "log": changed["server"]["log"]["called"]}
+    runtime = Runtime(changed, lambda name: Counting(), quiet(changed))
+    connection = runtime.connect()
+    connection.state = "initialized"
+
+    def ask(context, **more):
+        arguments = {"context": context, **more}
+        message = {**CALL, "params": {"name": "tmkb_query", "arguments": arguments}}
+        return [sent.message for sent in runtime.handle(connection, json.dumps(message).encode())]
+
+    first = ask("a")
+    assert ask("a") == first
+    assert len(calls) == 1
+    for again in (lambda: ask("a", verbosity="human"), lambda: ask("b"), lambda: ask("a")):
+        again()
+    assert len(calls) == 4  # the oldest of three is not kept
+    for _ in range(2):
+        ask("x" * 2000)
+    assert len(calls) == 6  # long questions are not kept
+    assert len(runtime.edition.kept["tmkb_query"]) == 2
+
+
+def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet):
+    def broken(name):
+        raise OSError("gone")
+
+    runtime = Runtime(spec, broken, quiet(spec))
+    runtime.prepare()
+    connection = runtime.connect()
+    connection.state = "initialized"
+    (sent,) = runtime.handle(connection, json.dumps(CALL).encode())
+
+    assert json.loads(sent.message)["result"]["isError"] is True
+
+
+def test_what_cannot_be_prepared_is_logged(spec, tmp_path):
+    def broken(name):
+        raise OSError("gone")
+
+    with open(tmp_path / "log", "w+b") as file:
+        output = log.Log(spec["server"]["log"], fd=file.fileno())
+        Runtime(spec, broken, output).prepare()
+        output.flush()
+        file.seek(0)
+
+        assert file.read().decode() == (
+            "[WARNING] Tool tmkb_query could not be prepared, so its calls will probably fail: OSError: gone\n"
+        )
+
+
+# Log
+
+
+@pytest.fixture
+def pipe():
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    yield read, write
+    os.close(read)
+    os.close(write)
+
+
+def test_lines_that_find_no_room_are_dropped_and_counted(spec, pipe):
+    read, write = pipe
+    output = log.Log(spec["server"]["log"], "info", write)
+    while not output.dropped:
+        output.write("failed", line="x" * 5000)
+        output.flush()
+    output.write("failed", line="y")
+    output.flush()
+    received = os.read(read, 1 << 20)
+    output.write("failed", line="z")
+    output.flush()
+    received += os.read(read, 1 << 20)
+    lines = received.decode().splitlines()
+
+    assert lines[-2:] == ["[WARNING] Log lines dropped because nobody reads stderr: 2", "[ERROR] z"]
+    assert all(line.startswith("[") for line in lines)
+
+
+def test_a_log_that_nobody_can_read_is_no_error(spec, pipe):
+    read, write = os.pipe()
+    os.close(read)
+    output = log.Log(spec["server"]["log"], "info", write)
+    output.write("shutdown")
+    output.flush()
+    os.close(write)
+    output.write("shutdown")
+    output.flush()
+
+
+def test_lines_do_not_wait_for_ever(spec, pipe):
+    read, write = pipe
+    output = log.Log(spec["server"]["log"], "info", write)
+    for _ in range(100):
+        output.write("shutdown")
+
+    assert os.read(read, 1 << 20).count(b"\n") == 100

@@ -1,0 +1,325 @@
+"""Groups of tools, results in envelopes, amended revisions and configurations: what a server of one's own can be."""
+
+import json
+import textwrap
+
+import pytest
+
+from tests.process import Server
+from tests.server.test_reload import CHANGED, taken, until
+from tmkb.errors import SpecError
+from tmkb.schema import load
+from tmkb.server import service, sources
+from tmkb.server.runtime import Runtime
+
+SERVER = """
+    kind: server
+    name: Shop
+    version: "1.0"
+    revisions: ["2025-06-18", "2024-11-05", "2026-07-28"]
+    capabilities: {tools: {}}
+    results: envelope
+    amends:
+      handshake:
+        lifecycle: immediate
+        methods: {initialize: {params: {required: []}}}
+        objects: {call_result: {fields: {success: true, data: true, error: true}}}
+"""
+ERRORS = """
+    kind: errors
+    errors:
+      unknown_tool: {surface: tool, code: NoTool, message: "No {tool}", data: {tool: {$value: tool}}}
+      argument_required:
+        fields: [field, path, expected, got]
+        code: Bad
+        message: "{field} is missing"
+        data: {path: {$value: path}, expected: {$value: expected}, received: {$value: got}}
+      argument_unknown: {fields: [path], code: Bad, message: What is this?, data: {path: "<{path}>"}}
+      method_not_found: {data: {details: "{method}"}}
+      invalid_params: {data: {where: {$value: path}, wanted: {$value: expected}, received: {$value: got}}}
+"""
+CART = """
+    kind: service
+    id: cart
+    name: Cart
+    version: "1"
+    tools:
+      - kind: tool
+        name: cart_total
+        description: What it all costs.
+        provider: script.answer
+        answer: {structuredContent: {total: 12.5}}
+        input: {type: object, properties: {of: {type: string}, in: {type: string}}, required: [of], additionalProperties: false}
+      - {kind: tool, name: cart_clear, description: Empty it., provider: script.answer, answer: Gone., input: {type: object}}
+"""
+ADMIN = """
+    kind: service
+    id: admin
+    name: Admin
+    version: "1"
+    tools:
+      - {kind: tool, name: admin_wait, description: Waits., provider: script.steps, steps: [{pause: 1.5}, {return: Late.}], input: {type: object}}
+"""
+SINGLE = "kind: tool\nname: zoo\ndescription: Alone.\nprovider: script.answer\nanswer: Zoo.\ninput: {type: object}\n"
+HELLO = {"clientInfo": {"name": "test", "version": "1"}, "capabilities": {}}
+
+
+@pytest.fixture
+def shop(overlay):
+    """The folder of a server with two services and a tool in a file of its own; more files may be given."""
+
+    def write(**more):
+        return overlay(
+            servers__shop__server=SERVER,
+            servers__shop__errors=ERRORS,
+            servers__shop__services__cart=CART,
+            servers__shop__services__admin=ADMIN,
+            servers__shop__tools__zoo=SINGLE,
+            **more,
+        )
+
+    return write
+
+
+@pytest.fixture
+def client(shop, quiet):
+    """Asks a connection to the shop that has shaken hands."""
+    found = service.service("shop", [shop()])
+    runtime = Runtime(found.spec, found.provider, quiet(found.spec))
+    connection = runtime.connect()
+
+    def ask(method, **params):
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        (sent,) = runtime.handle(connection, line)
+        return json.loads(sent.message)
+
+    ask("initialize", protocolVersion="2025-06-18", **HELLO)
+    return ask
+
+
+def call(client, name, **arguments):
+    return client("tools/call", name=name, arguments=arguments)["result"]
+
+
+def config(folder, text):
+    (folder / "config.yaml").write_text(textwrap.dedent(text), encoding="utf-8")
+    return str(folder / "config.yaml")
+
+
+def problems(shop_folder, file):
+    with pytest.raises(SpecError) as caught:
+        service.service("shop", [shop_folder], config=file, caching=False)
+    return [(p.rule, p.line, p.column) for p in caught.value.problems]
+
+
+def tools(shop_folder, file=None):
+    return [*service.service("shop", [shop_folder], config=file, caching=False).spec["tools"]]
+
+
+def test_tools_of_services_are_listed_after_the_others_in_their_order(client):
+    names = [tool["name"] for tool in client("tools/list")["result"]["tools"]]
+
+    assert names == ["zoo", "admin_wait", "cart_total", "cart_clear"]
+
+
+def test_a_result_is_an_envelope_three_times(client):
+    result = call(client, "cart_total", of="x")
+
+    envelope = {"success": True, "data": {"total": 12.5}}
+    assert {key: result[key] for key in envelope} == envelope
+    assert json.loads(result["content"][0]["text"]) == envelope == result["structuredContent"]
+    assert result["isError"] is False
+
+
+def test_what_is_sent_of_an_envelope_stands_in_the_revision(shop, quiet):
+    found = service.service("shop", [shop()])
+    runtime = Runtime(found.spec, found.provider, quiet(found.spec))
+    connection = runtime.connect()
+    runtime.handle_value(
+        connection, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2024-11-05"}}
+    )
+    (sent,) = runtime.handle_value(
+        connection, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "zoo"}}
+    )
+
+    assert set(json.loads(sent.message)["result"]) == {"success", "data", "content", "isError"}
+
+
+def test_an_error_has_its_code_and_its_details(client):
+    result = call(client, "cart_total")
+
+    details = {"path": "arguments.of", "expected": "string", "received": "undefined"}
+    assert result["error"] == {"code": "Bad", "message": "of is missing", "details": details}
+    assert (result["success"], result["isError"]) == (False, True)
+    assert (
+        json.loads(result["content"][0]["text"])
+        == result["structuredContent"]
+        == {"success": False, "error": result["error"]}
+    )
+
+
+def test_several_errors_are_in_the_details_of_the_first(client):
+    error = call(client, "cart_total", odd=1)["error"]
+
+    assert error["message"] == "of is missing"
+    assert [each["details"]["path"] for each in error["details"]["errors"]] == ["arguments.of", "<arguments.odd>"]
+
+
+def test_an_unknown_tool_is_told_as_the_table_says(client):
+    assert call(client, "nope")["error"] == {"code": "NoTool", "message": "No nope", "details": {"tool": "nope"}}
+
+
+def test_a_protocol_error_has_the_data_that_the_table_builds(client):
+    assert client("no/such")["error"]["data"] == {"details": "no/such"}
+    assert client("tools/call", name=5)["error"]["data"] == {"where": "name", "wanted": "string", "received": "integer"}
+
+
+def test_an_amended_revision_is_shown_with_the_file_of_each_line(shop, capsys):
+    from tmkb.cli import main
+
+    assert main.main(["schema", "show", "servers/shop/protocol/2025-06-18", "--schemas", shop()]) == 0
+    out = capsys.readouterr().out
+
+    (amended,) = [line for line in out.splitlines() if line.startswith("lifecycle:")]
+    assert "immediate" in amended and amended.endswith("servers/shop/server.yaml:10")
+
+
+def test_a_revision_is_not_amended_for_other_servers(shop):
+    spec = load.load("tmkb", [shop()], sources.names())
+
+    assert spec["revisions"]["2025-06-18"]["lifecycle"] == "handshake"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            ("name: cart_clear", "name: clear"),
+            "'clear' does not begin with 'cart_'. Tools begin with the id of their service.",
+        ),
+        (("name: cart_clear", "name: cart_total"), "There is a tool 'cart_total' already. Give it another name."),
+        (("id: cart", "id: basket"), "The file is called cart, but its id is 'basket'. Make them the same."),
+        (("answer: Gone.", "anser: Gone."), "Unknown key 'anser' in the file. Did you mean 'answer'?"),
+    ],
+)
+def test_what_is_wrong_with_a_service_is_told_at_its_place(shop, complaints, change, told):
+    text = CART.replace(*change)
+    assert text != CART
+    found = complaints(servers__shop__server=SERVER, servers__shop__errors=ERRORS, servers__shop__services__cart=text)
+
+    assert [line for line in found if line.startswith("servers/shop/services/cart.yaml:") and told in line], found
+
+
+def test_an_amendment_that_breaks_a_revision_is_told_at_its_place(complaints):
+    broken = SERVER.replace("lifecycle: immediate", "lifecycle: imediate")
+    found = complaints(servers__shop__server=broken)
+
+    assert "servers/shop/server.yaml:10:16: There is no lifecycle 'imediate'. Did you mean 'immediate'?" in found
+
+
+def test_services_that_are_not_wanted_are_not_there(shop, tmp_path):
+    folder = shop()
+
+    assert tools(folder, config(tmp_path, "kind: config\nwithout: [cart]\n")) == ["zoo", "admin_wait"]
+    assert problems(folder, config(tmp_path, "kind: config\nwithout: [card]\n")) == [("unknown_name", 2, 11)]
+
+
+def test_a_configuration_is_held_against_the_settings_of_its_providers(shop, tmp_path):
+    folder = shop()
+
+    assert problems(folder, config(tmp_path, "kind: config\nproviders: {script: {constant: {}}}\n")) == [
+        ("unknown_key", 2, 22)
+    ]
+    assert problems(folder, config(tmp_path, "kind: config\nprovidrs: {}\n")) == [("unknown_key", 2, 1)]
+    assert problems(folder, config(tmp_path, "kind: config\nlimits: {running: many}\n")) == [("wrong_type", 2, 19)]
+    assert problems(folder, str(tmp_path / "none.yaml")) == [("unreadable", 1, 1)]
+
+
+def test_a_setting_takes_effect(shop, tmp_path):
+    file = config(tmp_path, "kind: config\nlimits: {running: 3}\nproviders: {script: {constants: {a: 1}}}\n")
+    server = service.service("shop", [shop()], config=file, caching=False).spec["server"]
+
+    assert server["limits"]["running"] == 3
+    assert server["providers"]["script"] == {"constants": {"a": 1}}
+
+
+DEMO = """
+kind: service
+id: demo
+name: Demo
+version: "1"
+tools:
+  - {kind: tool, name: demo_hi, description: Hi., provider: script.answer, answer: Hi., input: {type: object}}
+  - kind: tool
+    name: demo_slow
+    description: Slow.
+    provider: script.steps
+    steps: [{pause: 1.5}, {return: {content: [{type: text, text: Slow.}]}}]
+    input: {type: object}
+"""
+
+
+def test_a_faulty_service_of_the_folder_leaves_the_others_standing(shop, tmp_path):
+    (tmp_path / "services").mkdir()
+    for name, text in {
+        "demo": DEMO,
+        "cart": DEMO.replace("demo", "cart"),
+        "twin": DEMO.replace("id: demo", "id: twin"),
+        "torn": "kind: service\nid: [",
+        "heir": "kind: service\nextends: shop\nid: heir\nname: x\nversion: x\ntools: []\n",
+    }.items():
+        (tmp_path / "services" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    file = config(tmp_path, "kind: config\nservices: services\n")
+    found = service.service("shop", [shop()], config=file, caching=False)
+
+    assert [*found.spec["tools"]] == ["zoo", "admin_wait", "cart_total", "cart_clear", "demo_hi", "demo_slow"]
+    told = " ".join(str(fields["problem"]) for _, fields in found.notes)
+    assert [name for name in ("cart", "demo", "heir", "torn", "twin") if f"{name}.yaml" in told] == [
+        "cart",
+        "heir",
+        "torn",
+        "twin",
+    ]
+
+
+def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
+    file = config(tmp_path, "kind: config\nservices: none\n")
+    found = service.service("shop", [shop()], config=file, caching=False)
+
+    assert "Cannot look into" in found.notes[0][1]["problem"]
+
+
+def test_services_come_and_go(shop, tmp_path):
+    pytest.importorskip("watchfiles")
+    folder = tmp_path / "services"
+    folder.mkdir()
+    file = config(tmp_path, "kind: config\ncapabilities: {tools: {listChanged: true}}\nservices: services\n")
+    with Server("--server", "shop", "--schemas", shop(), "--config", file, "--watch") as server:
+        assert server.handshake("2025-06-18")["capabilities"] == {"tools": {"listChanged": True}}
+
+        (folder / "demo.yaml").write_text(DEMO, encoding="utf-8")
+        assert server.read() == {"jsonrpc": "2.0", "method": CHANGED}
+        assert names(server)[-2:] == ["demo_hi", "demo_slow"]
+        assert server.ask("tools/call", name="demo_hi", arguments={})["result"]["success"] is True
+
+        (folder / "again.yaml").write_text(
+            DEMO, encoding="utf-8"
+        )  # the name of the file is not its id, and its tools are taken
+        until(server, "again.yaml")
+        taken(server, 2)
+        assert names(server)[-2:] == ["demo_hi", "demo_slow"]  # and no notification
+
+        server.send(
+            {"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {"name": "demo_slow", "arguments": {}}}
+        )
+        (folder / "demo.yaml").unlink()
+        (folder / "again.yaml").unlink()
+        assert server.read() == {"jsonrpc": "2.0", "method": CHANGED}
+        assert names(server)[-1] == "cart_clear"
+        assert server.ask("tools/call", name="demo_hi", arguments={})["result"]["error"]["code"] == "NoTool"
+        late = server.read()
+        assert (late["id"], late["result"]["success"]) == ("slow", True)
+
+
+def names(server):
+    return [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]

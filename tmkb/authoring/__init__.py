@@ -1,0 +1,1 @@
+"""Tools for people who write patterns: proofs, quality checks, scaffolds, evaluation. Serving never imports this."""

@@ -1,0 +1,106 @@
+"""Answer questions from the library of patterns; with the setting `catalog`, also serve single patterns."""
+
+from __future__ import annotations
+
+from tmkb.providers.operation import Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from tmkb.knowledge.catalog_provider import Catalog
+    from tmkb.providers.operation import Operation
+    from tmkb.providers.registry import Prepared
+    from tmkb.schema.values import JsonObject
+
+_CATALOG = (
+    *("get", "find", "validate", "schema"),  # for tools
+    *("page", "index", "section", "entries"),  # for resources
+    *("ids", "categories", "frameworks"),  # for completion
+    "prompt",
+)
+OPERATIONS = {"query": ("pattern_count", "patterns_included"), **dict.fromkeys(_CATALOG, ())}
+FACTS = ("patterns",)
+FOLDERS = True
+
+
+def sources(settings: Mapping[str, Any]) -> list[str]:
+    """The folders that `prepare` reads."""
+    from tmkb.knowledge import library
+    from tmkb.knowledge.retrieval import lexicon
+
+    return list(dict.fromkeys([*library.folders(settings.get("folders")), lexicon.packaged()]))
+
+
+def prepare(settings: Mapping[str, Any]) -> Prepared:
+    """Read the patterns of the folders in the settings, or the packaged ones; index and render them."""
+    from tmkb.knowledge import answer, library, tokens
+    from tmkb.knowledge.retrieval import index
+    from tmkb.schema import problems
+
+    found = library.load(settings.get("folders"))
+    warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in found.problems]
+    warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
+    warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
+    warnings += [] if found.patterns else [["no_patterns", {}]]
+    parts = {**index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
+    if settings.get("catalog"):
+        from tmkb.knowledge import catalog
+
+        parts |= catalog.parts(found.patterns)
+    return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "parts": parts}
+
+
+class Knowledge:
+    """A library that has been prepared."""
+
+    def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
+        from tmkb.knowledge import answer
+        from tmkb.knowledge.retrieval import index
+
+        self.settings = settings
+        self.part = part
+        self.catalog: Catalog | None = None
+        self.index = index.Index(part)
+        self.renderer = answer.Renderer(part)
+
+    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+        """The operation called ``name`` as ``definition`` uses it."""
+        if name == "query":
+            return self.query
+        if not self.settings.get("catalog"):
+            raise LookupError(f"knowledge.{name} needs the setting catalog of the provider knowledge")
+        if self.catalog is None:
+            from tmkb.knowledge import catalog_provider
+
+            self.catalog = catalog_provider.Catalog(self.part, self.query)
+        return self.catalog.operation(name, definition)
+
+    def explain(self, context: str, language: str | None, framework: str | None, limit: int) -> JsonObject:
+        """Why `query` gives what it gives."""
+        return self.index.explain(context, self.index.search(context, language, framework)[:limit])
+
+    def query(
+        self,
+        context: str,
+        language: str | None = None,
+        framework: str | None = None,
+        verbosity: str = "agent",
+        limit: int | None = None,
+    ) -> Result:
+        """The answer to a question: as many patterns, and for an agent tokens, as the settings allow.
+
+        ``limit`` is another number of patterns, for callers that are not clients.
+        """
+        most = self.settings[verbosity]["patterns"] if limit is None else limit
+        numbers = self.index.search(context, language, framework)[:most]
+        if verbosity == "human":
+            answered = self.renderer.for_human(numbers)
+        else:
+            answered = self.renderer.for_agent(numbers, self.settings["agent"]["tokens"])
+        facts: JsonObject = {"pattern_count": answered.chosen, "patterns_included": answered.included}
+        return Result([{"type": "text", "text": answered.text}], facts=facts)
+
+
+open = Knowledge

@@ -1,0 +1,1 @@
+"""Find the patterns that fit a question."""

@@ -1,0 +1,42 @@
+"""Lists in pages. A cursor is opaque to clients, says for which list and from where, and a changed one is noticed.
+
+Specification: Server Features / Utilities / Pagination.
+"""
+
+from __future__ import annotations
+
+import binascii
+
+from tmkb.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmkb.schema.values import JsonValue
+
+
+def page(scope: str, count: int, size: int | None, cursor: JsonValue) -> tuple[int, int, str | None]:
+    """Where a page begins and ends in a list of ``count``, and the cursor of the next. ``cursor`` may be anything.
+
+    Raises ProtocolError for a cursor that was not given for this list.
+    """
+    size = size or max(count, 1)
+    start = 0 if cursor is None else _start(scope, cursor)
+    if start % size or start >= max(count, 1):
+        raise ProtocolError("unknown_cursor")
+    end = min(start + size, count)
+    return start, end, _cursor(scope, end) if end < count else None
+
+
+def _cursor(scope: str, start: int) -> str:
+    text = f"{scope} {start}".encode()
+    return binascii.b2a_base64(text + b" %08x" % binascii.crc32(text), newline=False).decode()
+
+
+def _start(scope: str, cursor: JsonValue) -> int:
+    try:
+        start = int(binascii.a2b_base64(str(cursor), strict_mode=True).split()[1])
+    except (ValueError, IndexError) as error:
+        raise ProtocolError("unknown_cursor") from error
+    if start == 0 or _cursor(scope, start) != cursor:
+        raise ProtocolError("unknown_cursor")
+    return start

@@ -1,0 +1,150 @@
+"""Messages of JSON-RPC 2.0, from bytes and to bytes. Knows the envelope, no method and no revision.
+
+Specification: https://www.jsonrpc.org/specification and MCP, Basic / Messages.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tmkb.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmkb.schema.values import JsonObject, JsonValue
+
+Id = str | int
+
+
+class Request:
+    """A message with an id and a method; it gets exactly one response."""
+
+    __slots__ = ("id", "method", "params")
+
+    def __init__(self, id: Id, method: str, params: JsonObject) -> None:
+        self.id = id
+        self.method = method
+        self.params = params
+
+
+class Notification:
+    """A message with a method and no id; it gets no response, not even an error."""
+
+    __slots__ = ("method", "params")
+
+    def __init__(self, method: str, params: JsonObject) -> None:
+        self.method = method
+        self.params = params
+
+
+class Response:
+    """A message with a result or an error: the answer to a request of ours."""
+
+    __slots__ = ("id", "value")
+
+    def __init__(self, id: Id | None, value: JsonObject) -> None:
+        self.id = id
+        self.value = value
+
+
+def decode(line: bytes) -> JsonValue:
+    """The JSON value of one line. Raises ProtocolError for what is not UTF-8, no JSON, or beyond the parser."""
+    try:
+        value: JsonValue = _DECODER.decode(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("parse_error") from error
+    return value
+
+
+def encode(value: JsonValue) -> bytes:
+    """Compact JSON in ASCII, so that lone surrogates and U+2028 travel as escapes and a newline never stands inside."""
+    return _ENCODE(value).encode("ascii")
+
+
+def response(request_id: Id, result: bytes) -> bytes:
+    """The message that a request has succeeded, around a result that is encoded already."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode_id(request_id), result)
+
+
+def error_response(request_id: Id | None, error: JsonObject, omit_id: bool) -> bytes:
+    """The message that a request is refused. An id that could not be read is null, or is left out."""
+    if request_id is None and omit_id:
+        return b'{"jsonrpc":"2.0","error":%b}' % encode(error)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode_id(request_id), encode(error))
+
+
+def request(request_id: Id, method: str, params: JsonObject | None) -> bytes:
+    """A request of ours."""
+    return encode(
+        {"jsonrpc": "2.0", "id": request_id, "method": method} | ({} if params is None else {"params": params})
+    )
+
+
+def notification(method: str, params: JsonObject | None) -> bytes:
+    """A notification of ours."""
+    return encode({"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params}))
+
+
+def batch(responses: list[bytes]) -> bytes:
+    """The message that answers a batch."""
+    return b"[" + b",".join(responses) + b"]"
+
+
+def compact(value: JsonValue) -> str:
+    """``value`` as compact JSON for a reader: not escaped beyond what JSON demands."""
+    return _READABLE.encode(value)
+
+
+def read(value: JsonValue) -> Request | Notification | Response:
+    """The message that a JSON value is. Raises ProtocolError where it is none; see `readable_id` for the answer's id.
+
+    The order of the checks is the contract's (§2).
+    """
+    if not isinstance(value, dict):
+        raise ProtocolError("invalid_request")
+    if "method" not in value and ("result" in value or "error" in value):
+        return Response(readable_id(value), value)
+    if value.get("jsonrpc") != "2.0":
+        raise ProtocolError("invalid_jsonrpc")
+    id_ = readable_id(value)
+    if id_ is None and "id" in value:
+        raise ProtocolError("invalid_request")
+    method, params = value.get("method"), value.get("params", {})
+    if not isinstance(method, str):
+        raise ProtocolError("invalid_request")
+    if not isinstance(params, dict):
+        if id_ is None:
+            return Notification(method, {})
+        raise ProtocolError("params_not_object")
+    return Notification(method, params) if id_ is None else Request(id_, method, params)
+
+
+def readable_id(value: JsonValue) -> Id | None:
+    """The id of a message, where it has one that a response can carry: a string or an integer."""
+    id_ = value.get("id") if isinstance(value, dict) else None
+    return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
+
+
+def request_id(value: JsonValue) -> Id | None:
+    """Return the id of a message that calls a method and wants a response, even if the rest of it is not valid."""
+    return readable_id(value) if isinstance(value, dict) and "method" in value else None
+
+
+def _encode_id(id_: Id | None) -> bytes:
+    return b"%d" % id_ if isinstance(id_, int) else encode(id_)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)  # NaN, Infinity: no JSON
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number - number != 0:  # an infinity is no JSON, so that it could not be sent back
+        raise ValueError(digits)
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_READABLE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

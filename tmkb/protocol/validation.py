@@ -1,0 +1,287 @@
+"""JSON Schema 2020-12 → ordered violations, with the fields their sentences need.
+
+`jsonschema` decides. It takes 70 ms to import, so a small walk over the keywords below first looks whether a value is
+plainly right; only what it does not accept is handed on. A property test holds the two together.
+
+The cost grows with the size of the value and not beyond: fields are built only for the violations that are returned.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+
+from tmkb.errors import ProtocolError, ToolError
+from tmkb.protocol import refusal as rendering
+from tmkb.protocol.refusal import Failure
+from tmkb.schema import template
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from tmkb.schema.model import ErrorTemplate, Spec
+    from tmkb.schema.values import JsonObject, JsonValue
+
+    Path = tuple[str | int, ...]
+
+FIELDS = ("field", "path", "value", "allowed", "expected", "an_expected", "received", "got", "limit", "reason")
+_ANNOTATIONS = ("title", "description", "default", "examples")
+
+
+class Violation:
+    """One place where a value breaks a schema: where, which keyword, and `FIELDS` for its sentence."""
+
+    __slots__ = ("fields", "keyword", "path")
+
+    def __init__(self, path: Path, keyword: str, fields: JsonObject) -> None:
+        self.path = path
+        self.keyword = keyword
+        self.fields = fields
+
+
+class Violations(list[Violation]):
+    """The first violations of a value, in order.
+
+    ``more``: how many others there are, or at least how many where ``exact`` is false.
+    """
+
+    def __init__(self, listed: Iterable[Violation] = (), more: int = 0, exact: bool = True) -> None:
+        super().__init__(listed)
+        self.more = more
+        self.exact = exact
+
+
+def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = "") -> Violations:
+    """Return where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
+
+    ``spec`` has the words for JSON's types and the limits: how many violations are described, and how many are counted.
+    ``whole`` is what the value itself is called, and how its paths begin. A wrong type hides what else is wrong with
+    the same place.
+    """
+    if plainly_valid(schema, value):
+        return Violations()
+    from tmkb.schema import keywords
+
+    limits = spec["server"]["limits"]
+    most, counted = limits["violations"], limits["violations_counted"]
+    errors = keywords.errors(schema, value)
+    found: dict[tuple[Path, str], tuple[Any, Any]] = {}  # the error, and the schema that the place should obey
+    unlisted: dict[tuple[Path, str], int] = {}
+    examined = 0
+    for error in islice(errors, counted):
+        examined += 1
+        listed, left = _places(error, most)
+        # Once each: `jsonschema` has an error for every missing name, and each leads to all of them.
+        found |= {(path, str(error.validator)): (error, obeyed) for path, obeyed in listed}
+        if left:
+            unlisted[tuple(error.absolute_path), str(error.validator)] = left
+    mistyped = {path for path, keyword in found if keyword == "type"}
+    kept = [place for place in found if place[1] == "type" or place[0] not in mistyped]
+    orders: dict[Path, dict[str | int, int]] = {}
+    kept.sort(key=lambda place: _rank(schema, value, place[0], orders))
+    described = []
+    for path, keyword in kept[:most]:
+        error, obeyed = found[path, keyword]
+        fields = _fields(path, obeyed, error, spec["types"])
+        fields |= {"field": fields["field"] or whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
+        described.append(Violation(path, keyword, fields))
+    more = len(kept) - len(described) + sum(unlisted.values())
+    return Violations(described, more, examined < counted)
+
+
+def failures(
+    found: Violations, surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
+) -> list[Failure]:
+    """Return what to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one of the keyword.
+
+    A last one says how many violations were left out.
+    """
+    if not found:
+        return []
+    by_keyword = {e["keyword"]: id for id, e in errors.items() if "keyword" in e and e["surface"] == surface}
+    told = []
+    for violation in found:
+        place = f"{_dotted(violation.path)}.{violation.keyword}"
+        error = errors[bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]]
+        told.append(Failure(error, violation.fields, violation.fields))
+    if found.more:
+        more = ToolError("more_violations", count=str(found.more))
+        at_least = ToolError("many_more_violations", count=str(found.more))
+        told.append(rendering.failure(more if found.exact else at_least, errors))
+    return told
+
+
+def sentence(found: Violations, errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None) -> str:
+    """What to tell a peer whose params are wrong: of the first violation, which there has to be."""
+    return failures(Violations(found[:1]), "params", bindings or {}, errors)[0].sentence
+
+
+def refusal(
+    found: Violations,
+    errors: Mapping[str, ErrorTemplate],
+    error: str = "invalid_params",
+    bindings: Mapping[str, str] | None = None,
+) -> ProtocolError:
+    """The refusal of a request whose params are wrong, by its first violation."""
+    where = {name: found[0].fields[name] for name in ("path", "expected", "got")}
+    return ProtocolError(error, violation=sentence(found, errors, bindings), **where)
+
+
+def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
+    """True only if ``value`` is valid; False if it is not, or if the schema says more than is understood here."""
+    for keyword, expected in schema.items():
+        check = _CHECKS.get(keyword)
+        if check is None:
+            if keyword not in _ANNOTATIONS:
+                return False
+        elif not check(expected, value, schema):
+            return False
+    return True
+
+
+def json_type(value: JsonValue) -> str:
+    """What JSON calls the type of ``value``; a number written with a point or an exponent is a "number"."""
+    return _NAMES.get(type(value), "null")
+
+
+def _type(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    found = json_type(value)
+    wanted = expected if isinstance(expected, list) else (expected,)
+    return found in wanted or ("number" in wanted and found == "integer")
+
+
+def _items(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, list) or (
+        isinstance(expected, dict) and all(plainly_valid(expected, v) for v in value)
+    )
+
+
+def _properties(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    if isinstance(value, dict):
+        for name, schema in expected.items():
+            if name in value and not (isinstance(schema, dict) and plainly_valid(schema, value[name])):
+                return False
+    return True
+
+
+def _additional(expected: Any, value: JsonValue, schema: JsonObject) -> bool:
+    if expected is True or not isinstance(value, dict):
+        return True
+    known: Any = schema.get("properties", {})
+    rest = [inner for name, inner in value.items() if name not in known]
+    return not rest or (isinstance(expected, dict) and all(plainly_valid(expected, inner) for inner in rest))
+
+
+def _required(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, dict) or all(name in value for name in expected)
+
+
+def _enum(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return isinstance(value, str) and value in expected
+
+
+def _min_length(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, str) or len(value) >= expected
+
+
+def _max_length(expected: Any, value: JsonValue, _: JsonObject) -> bool:
+    return not isinstance(value, str) or len(value) <= expected
+
+
+_CHECKS = {
+    "additionalProperties": _additional,
+    "enum": _enum,
+    "items": _items,
+    "maxLength": _max_length,
+    "minLength": _min_length,
+    "properties": _properties,
+    "required": _required,
+    "type": _type,
+}
+_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def _places(error: Any, most: int) -> tuple[list[tuple[Path, Any]], int]:
+    """The places that ``error`` is about, each with the schema that it should obey; and how many more there are.
+
+    One place for each name that a `required` or `additionalProperties` is about; else the one of the error itself.
+    """
+    from tmkb.schema import keywords
+
+    path, schema, value = tuple(error.absolute_path), error.schema, error.instance
+    properties = schema.get("properties", {})
+    if error.validator == "required":
+        missing = [name for name in error.validator_value if name not in value]
+        return [((*path, name), properties.get(name, {})) for name in missing], 0
+    if error.validator == "additionalProperties" and error.validator_value is False:
+        unknown = keywords.unknown(value, schema)
+        return [((*path, name), schema) for name in unknown[:most]], max(0, len(unknown) - most)
+    return [(path, schema)], 0
+
+
+def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> JsonObject:
+    """`FIELDS`. ``schema`` is what the place should obey; values of the peer are cut."""
+    wanted = schema.get("type", [])
+    names = [types.get(name, [name, name]) for name in ([wanted] if isinstance(wanted, str) else wanted)]
+    allowed = schema.get("properties", {}) if error.validator == "additionalProperties" else schema.get("enum", [])
+    return {
+        "field": template.cut(_dotted(path)),
+        "value": _shown(error.instance),
+        "allowed": ", ".join(item if isinstance(item, str) else json.dumps(item) for item in allowed),
+        "expected": ", ".join(bare for bare, _ in names),
+        "an_expected": ", ".join(with_article for _, with_article in names),
+        "received": types[json_type(error.instance)][0],
+        "got": _got(error, types),
+        "limit": str(error.validator_value),
+        "reason": template.cut(error.message),
+    }
+
+
+def _shown(value: JsonValue) -> str:
+    """``value`` as it may stand in a sentence: a text as it is, all else as JSON. Stops where it would be cut."""
+    if isinstance(value, str):
+        return template.cut(value)
+    text = ""
+    for chunk in json.JSONEncoder().iterencode(value):
+        text += chunk
+        if len(text) > template.SHOWN_CODE_POINTS:
+            break
+    return template.cut(text)
+
+
+def _got(error: Any, types: Mapping[str, list[str]]) -> JsonValue:
+    """What is there instead of what should be: its type where that is wrong, else itself, a text cut."""
+    if error.validator == "required":
+        return types["absent"][0]
+    value: JsonValue = error.instance
+    if error.validator == "type" or isinstance(value, dict | list):
+        return types[json_type(value)][0]
+    return template.cut(value) if isinstance(value, str) else value
+
+
+def _rank(schema: Any, value: Any, path: Path, orders: dict[Path, dict[str | int, int]]) -> list[int]:
+    """Where a place stands: by the order of the schema's properties; unknown ones after them, as they were sent.
+
+    ``orders`` keeps the order of each object that was met.
+    """
+    rank = []
+    for depth, part in enumerate(path):
+        properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        if isinstance(part, int):
+            rank.append(part)
+            schema, value = schema.get("items", {}) if isinstance(schema, dict) else {}, value[part]
+            continue
+        order = orders.get(path[:depth])
+        if order is None:
+            names = [*properties, *(name for name in value if name not in properties)]
+            order = orders[path[:depth]] = {name: position for position, name in enumerate(names)}
+        rank.append(order.get(part, len(order)))  # which may be missing
+        schema, value = properties.get(part, {}), value.get(part)
+    return rank
+
+
+def _dotted(path: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")

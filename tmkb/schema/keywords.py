@@ -1,0 +1,125 @@
+"""JSON Schema 2020-12 in time that grows with the value and not beyond.
+
+`jsonschema` decides, with four keywords replaced. Its `uniqueItems` compares each item with each other, and it matches
+regular expressions with Python's `re`, which tries alternatives one after the other: ``^(a+)+$`` takes 9 s for 28
+characters, and ``a+$`` already grows with the square of the text. No check of an expression finds all of these, and a
+bound on the text would have to be a few hundred characters. So RE2 matches expressions. Its time grows with the text
+and not beyond; what it cannot match so (look-around, back-references) it refuses when it compiles the expression. Its
+``\\d``, ``\\w`` and ``$`` are also those of ECMA-262, which JSON Schema names; Python's are not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tmkb.schema.values import JsonObject, JsonValue
+
+MODULE, EXTRA = "re2", "regex"  # what matches expressions, and the extra that installs it
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: JSON can write it, UTF-8 cannot
+_NAMED = 20  # unknown names in a reason
+
+
+def errors(schema: JsonObject, value: JsonValue) -> Iterator[Any]:
+    """Yield the errors of `jsonschema` for ``value``. A ``$ref`` to the network is not followed."""
+    import jsonschema_specifications  # its registry: the default one would fetch
+
+    yield from _validator()(schema, registry=jsonschema_specifications.REGISTRY).iter_errors(value)
+
+
+def unknown(value: JsonObject, schema: Any) -> list[str]:
+    """Return the names in ``value`` that neither `properties` nor `patternProperties` of ``schema`` describe."""
+    properties, expressions = schema.get("properties", {}), schema.get("patternProperties", {})
+    names = [name for name in value if name not in properties]
+    return [name for name in names if not any(search(each, name) for each in expressions)] if expressions else names
+
+
+def search(expression: str, text: str) -> bool:
+    """Return whether ``expression`` matches anywhere in ``text``. Raises as `compiled` does."""
+    return compiled(expression).search(_HALF.sub("\N{REPLACEMENT CHARACTER}", text)) is not None
+
+
+@cache
+def compiled(expression: str) -> Any:
+    """Return ``expression`` as RE2 has it.
+
+    Raises ValueError with the reason where RE2 does not take it, ModuleNotFoundError without the extra ``regex``.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(_HALF.sub("\N{REPLACEMENT CHARACTER}", expression), options)
+    except re2.error as error:
+        reason = error.args[0]
+        raise ValueError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
+
+
+@cache
+def _validator() -> Any:
+    import jsonschema
+
+    extend: Any = jsonschema.validators.extend
+    return extend(
+        jsonschema.Draft202012Validator,
+        {
+            "additionalProperties": _additional,
+            "pattern": _expression,
+            "patternProperties": _by_expression,
+            "uniqueItems": _unique,
+        },
+    )
+
+
+def _additional(validator: Any, expected: Any, value: JsonValue, schema: Any) -> Iterator[Any]:
+    import jsonschema
+
+    names = unknown(value, schema) if isinstance(value, dict) else []
+    if expected is False and names:
+        shown = ", ".join(map(repr, names[:_NAMED]))
+        yield jsonschema.ValidationError(f"Additional properties are not allowed ({shown} unexpected)")
+    elif isinstance(value, dict) and isinstance(expected, dict):
+        for name in names:
+            yield from validator.descend(value[name], expected, path=name)
+
+
+def _expression(_: object, expected: str, value: JsonValue, __: object) -> Iterator[Any]:
+    import jsonschema
+
+    if isinstance(value, str) and not search(expected, value):
+        yield jsonschema.ValidationError(f"{value!r} does not match {expected!r}")
+
+
+def _by_expression(validator: Any, expected: Any, value: JsonValue, _: object) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for expression, schema in expected.items():
+            for name, inner in value.items():
+                if search(expression, name):
+                    yield from validator.descend(inner, schema, path=name, schema_path=expression)
+
+
+def _unique(_: object, expected: bool, value: JsonValue, __: object) -> Iterator[Any]:
+    import jsonschema
+
+    if expected and isinstance(value, list) and len({_canonical(item) for item in value}) < len(value):
+        yield jsonschema.ValidationError(f"{value!r} has non-unique elements")
+
+
+def _canonical(value: JsonValue) -> str:
+    """Return a text that two values share where JSON Schema calls them equal: 1 and 1.0 are."""
+    return json.dumps(_with_integers(value), sort_keys=True)
+
+
+def _with_integers(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _with_integers(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

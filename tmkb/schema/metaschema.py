@@ -1,0 +1,271 @@
+"""Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
+
+Meta-schemas describe the resolved form of a file. Five keywords are ours. ``refersTo: KIND``: the string is one of the
+names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
+``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``. ``example: FILE``: such a one.
+``elsewhere: {KEY: SENTENCE}``: a key that authors expect here, and where its content belongs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError, best_match
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from tmkb.errors import Problem
+from tmkb.schema import paths, reader
+from tmkb.schema.reader import Document, Path
+from tmkb.schema.values import JsonObject, JsonValue
+
+Names = Mapping[str, Collection[str]]
+
+_SHOWN = 12  # names that a reader is shown at once
+_NAMESAKE = 0.85  # likeness from which an entry was meant to be its neighbour
+POINTER = "# yaml-language-server: $schema="
+
+
+def check(doc: Document, schema_file: str, names: Names | None = None, at: Path = ()) -> list[Problem]:
+    """Every place where what stands in ``doc`` ``at`` a path breaks the schema in ``schema_file``, in their order.
+
+    ``names``: for each KIND of ``refersTo`` the permitted names; a kind that is not given is not checked.
+    """
+    validator = _Validator(schema_file, names or {})
+    value = doc.part(at).value
+    found = [problem for error in validator.iter_errors(value) for problem in _problems(doc, at, error)]
+    # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
+    once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in found}
+    return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
+
+
+def settings(provider: str) -> str:
+    """The file of the schema of the settings of ``provider``."""
+    return os.path.join(paths.SCHEMAS, "meta", "providers", f"{provider}.yaml")
+
+
+def paths_in(schema_file: str, value: JsonValue) -> dict[Path, str]:
+    """Where texts of ``value`` stand that the schema says are paths of files, and of what: their ``format``.
+
+    ``path``: of anything, there or not; ``folder``, ``writable_folder``, ``plain_file``, ``log``.
+    """
+    return dict(_marked(_schema(schema_file), value, ()))
+
+
+def _marked(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str) and "format" in schema:
+        yield path, schema["format"]
+    for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _marked(inner, value, path)
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        rest = schema.get("additionalProperties") if isinstance(key, str) else schema.get("items")
+        below = schema.get("properties", {}).get(key, rest)
+        if isinstance(below, dict):
+            yield from _marked(below, part, (*path, key))
+
+
+def nearest(word: str, known: Collection[str]) -> str:
+    """The name in ``known`` that ``word`` was most likely meant to be, or an empty string."""
+    by_lower_case = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.6)
+    return by_lower_case[found[0]] if found else ""
+
+
+def near(word: str, known: Collection[str]) -> dict[str, str]:
+    """Return the fields ``nearest`` and ``known`` of a problem about a ``word`` that is not ``known``.
+
+    Names are shown in the order of ``known``. Of many, those like ``word`` are shown, then the first.
+    """
+    shown = [*known]
+    if len(shown) > _SHOWN:
+        alike = difflib.get_close_matches(word, shown, n=_SHOWN // 2, cutoff=0.4)
+        chosen = {*dict.fromkeys([*alike, *shown][:_SHOWN])}
+        shown = [*(name for name in shown if name in chosen), "…"]
+    return {"nearest": nearest(word, known), "known": ", ".join(shown) or "none"}
+
+
+def pointed(text: str, schema: str, file: str) -> str:
+    """``text``, which ``file`` is to hold, begun with the line that leads editors to ``schema``.
+
+    Only in a checkout: elsewhere there is no way that is the same for everybody.
+    """
+    if text.startswith(POINTER):
+        text = text.partition("\n")[2]
+    here = os.path.abspath(os.path.dirname(file))
+    if paths.ROOT == paths.DATA or not here.startswith(paths.ROOT + os.sep) or file.endswith(".json"):
+        return text
+    return f"{POINTER}{os.path.relpath(schema, here).replace(os.sep, '/')}\n{text}"
+
+
+@cache
+def _schema(file: str) -> JsonObject:
+    return reader.read(file).mapping()
+
+
+@cache
+def _neighbours(folder: str) -> Any:
+    """The schemas of ``folder``, by the names of their files."""
+    files = sorted(file for file in os.listdir(folder) if file.endswith(reader.SUFFIXES))
+    return (
+        Registry()
+        .with_contents(
+            ((file, _schema(os.path.join(folder, file))) for file in files), default_specification=DRAFT202012
+        )
+        .crawl()
+    )
+
+
+class _Validator:
+    """JSON Schema 2020-12 with ``refersTo``; a ``$ref`` to another file names a neighbour of this one."""
+
+    def __init__(self, file: str, names: Names) -> None:
+        def refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
+            if kind in names and isinstance(name, str) and name not in names[kind]:
+                yield ValidationError("", validator="refersTo", validator_value=(kind, names[kind]))
+
+        def lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator[ValidationError]:
+            if isinstance(value, dict) and any(key in value for key in keys):
+                yield ValidationError("", validator="lacks", validator_value=keys)
+
+        extend: Any = jsonschema.validators.extend
+        validator = extend(jsonschema.Draft202012Validator, {"lacks": lacks, "refersTo": refers_to})
+        self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator(
+            _schema(file), registry=_neighbours(os.path.dirname(file))
+        ).iter_errors
+
+
+def _problems(doc: Document, above: Path, error: ValidationError) -> Iterator[Problem]:
+    """``above``: where the value stands that ``error`` tells its own path from."""
+    keyword = "propertyNames" if "propertyNames" in error.relative_schema_path else str(error.validator)
+    yield from _REPORTS.get(keyword, _any)(doc, (*above, *error.relative_path), error)
+
+
+def _unknown_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    known, patterns = list(error.schema.get("properties", {})), list(error.schema.get("patternProperties", {}))
+    for key in error.instance:
+        if key in known or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        if remedy := error.schema.get("elsewhere", {}).get(key):
+            yield doc.key_problem("misplaced_key", (*path, key), key=key, place=_dotted(path), remedy=remedy)
+        else:
+            yield doc.key_problem("unknown_key", (*path, key), key=key, place=_dotted(path), **near(key, known))
+
+
+def _missing_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    for key in error.validator_value:
+        if key not in error.instance:
+            yield doc.key_problem("missing_key", path, key=key, place=_dotted(path), nearest=_namesake(doc, path, key))
+
+
+def _namesake(doc: Document, path: Path, key: str) -> str:
+    """Return the entry beside ``path`` that has ``key`` and nearly the same name, or an empty string.
+
+    An entry that lacks what its neighbours have was most likely meant to change one of them.
+    """
+    if not path or not isinstance(path[-1], str):
+        return ""
+    beside: Any = doc.part(path[:-1]).value
+    others = [name for name, entry in beside.items() if isinstance(entry, dict) and key in entry]
+    return next(iter(difflib.get_close_matches(path[-1], others, n=1, cutoff=_NAMESAKE)), "")
+
+
+def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    for key, wanted in error.validator_value.items():
+        for other in wanted if key in error.instance else []:
+            if other not in error.instance:
+                yield doc.key_problem("missing_key", (*path, key), key=other, place=_dotted(path))
+
+
+def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+    found = _TYPES.get(type(error.instance), "null")
+    rule = "not_a_string" if wanted == ["string"] and found in _UNQUOTED else "wrong_type"
+    yield doc.problem(rule, path, place=_dotted(path), types=wanted, found_types=[found])
+
+
+def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    known = [str(item) for item in (error.validator_value if error.validator == "enum" else [error.validator_value])]
+    value = str(error.instance)
+    yield doc.problem("not_one_of", path, place=_dotted(path), value=value, **near(value, known))
+
+
+def _reference(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    yield doc.problem("unknown_name", path, **_unknown(error))
+
+
+def _unknown(error: Any) -> dict[str, str]:
+    kind, names = error.validator_value
+    return {
+        "kind": kind,
+        "name": error.instance,
+        **near(error.instance, [*names] if kind == "operation" else sorted(names)),
+    }
+
+
+def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    inner = best_match(error.context)
+    yield from _any(doc, path, error) if inner is None else _problems(doc, path, inner)
+
+
+def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    here, said = (*path, error.instance), {"key": error.instance, "place": _dotted(path)}
+    if error.validator == "refersTo":
+        yield doc.key_problem("unknown_name", here, **_unknown(error))
+    elif "remedy" in error.schema:
+        yield doc.key_problem("wrong_key_form", here, **said, remedy=error.schema["remedy"])
+    else:
+        yield doc.key_problem("bad_key", here, **said)
+
+
+def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    for key in error.validator_value:
+        if key in error.instance:
+            yield doc.key_problem("unwanted_key", (*path, key), key=key, place=_dotted(path))
+
+
+def _few(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    count, least = len(error.instance), error.validator_value
+    yield doc.key_problem("too_few_entries", path, place=_dotted(path), count=count, least=least)
+
+
+def _form(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    if "remedy" not in error.schema:
+        yield from _any(doc, path, error)
+        return
+    yield doc.problem("wrong_form", path, place=_dotted(path), value=error.instance, remedy=error.schema["remedy"])
+
+
+def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    said = error.schema.get("description", "").rstrip(".")
+    yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
+
+
+_REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
+    "additionalProperties": _unknown_keys,
+    "anyOf": _alternatives,
+    "const": _choice,
+    "dependentRequired": _dependent_keys,
+    "enum": _choice,
+    "lacks": _unwanted_keys,
+    "minItems": _few,
+    "oneOf": _alternatives,
+    "pattern": _form,
+    "propertyNames": _key,
+    "refersTo": _reference,
+    "required": _missing_keys,
+    "type": _type,
+}
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+_UNQUOTED = ("boolean", "integer", "number")  # what a text without quotes is taken for
+
+
+def _dotted(path: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the file"

@@ -1,0 +1,219 @@
+"""What changes from one JSON Schema to another: does the new one accept more, or less?
+
+Every difference has a direction: ``wider`` (all that was valid stays valid), ``narrower`` (nothing becomes valid that
+was not), ``either`` (cannot be told), ``words`` (nothing that is judged), and for names of ``properties`` ``new`` and
+``gone``. Schemas are a conjunction of keywords, so each is compared by itself; where keywords reach into each other,
+no direction is claimed. A name that the old schema did not offer counts as one that nobody sends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Literal, NamedTuple
+
+from tmkb.schema.reader import Path
+from tmkb.schema.values import JsonValue
+
+Direction = Literal["wider", "narrower", "either", "words", "new", "gone"]
+
+
+class Difference(NamedTuple):
+    """One place that is not the same. `sign`: ``+`` added, ``-`` removed, ``~`` changed."""
+
+    path: Path
+    sign: str
+    before: JsonValue
+    after: JsonValue
+    direction: Direction
+
+
+def differences(before: JsonValue, after: JsonValue) -> Iterator[Difference]:
+    """Every difference from the schema ``before`` to the schema ``after``."""
+    tangled = _uses(before, _TANGLING) or _uses(after, _TANGLING)
+    combined = _uses(before, _COMBINING)
+    for found in _compare(before, after, ()):
+        told = found.direction == "words" and found.path[-1] in _WORDS
+        unsure = (tangled and not told) or (combined and found.direction == "new")
+        yield found._replace(direction="either") if unsure else found
+
+
+def same(one: JsonValue, other: JsonValue) -> bool:
+    """Whether two values are the same JSON; 1 is not true, and the order of keys says nothing."""
+    return _text(one) == _text(other)
+
+
+# What makes keywords depend on others that stand elsewhere.
+_TANGLING = ("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "unevaluatedItems", "unevaluatedProperties")
+# What makes that a name can be offered elsewhere than in the `properties` beside it.
+_COMBINING = ("allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then")
+# Beside these alone, a name that is not among `properties` is not offered.
+_PLAIN = {
+    "$schema",
+    "additionalProperties",
+    "default",
+    "maxProperties",
+    "minProperties",
+    "properties",
+    "required",
+    "type",
+}
+_WORDS = ("$comment", "deprecated", "description", "examples", "readOnly", "title", "writeOnly")
+
+
+def _compare(before: Any, after: Any, path: Path) -> Iterator[Difference]:
+    before, after = ({} if schema is True else schema for schema in (before, after))
+    if same(before, after):
+        return
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        yield Difference(path, "~", before, after, "wider" if before is False else "narrower")
+        return
+    for key in [*before, *(key for key in after if key not in before)]:
+        if key not in before or key not in after or not same(before[key], after[key]):
+            yield from _KEYWORDS.get(key, _unknown)(before, after, key, path)
+
+
+def _whole(before: Any, after: Any, key: str, path: Path, directions: tuple[Direction, ...]) -> Iterator[Difference]:
+    """The keyword as one difference; ``directions`` where it is added, removed, changed."""
+    sign = "+" if key not in before else "-" if key not in after else "~"
+    direction = directions["+-~".index(sign)]
+    yield Difference((*path, key), sign, before.get(key), after.get(key), direction)
+
+
+def _unknown(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    return _whole(before, after, key, path, ("either", "either", "either"))
+
+
+def _word(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    return _whole(before, after, key, path, ("words", "words", "words"))
+
+
+def _restriction(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    return _whole(before, after, key, path, ("narrower", "wider", "either"))
+
+
+def _least(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    raised = key in before and key in after and after[key] > before[key]
+    return _whole(before, after, key, path, ("narrower", "wider", "narrower" if raised else "wider"))
+
+
+def _most(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    raised = key in before and key in after and after[key] > before[key]
+    return _whole(before, after, key, path, ("narrower", "wider", "wider" if raised else "narrower"))
+
+
+def _type(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    old, new = (_types(schema.get(key, [])) for schema in (before, after))
+    changed: Direction = "words" if old == new else "wider" if old < new else "narrower" if new < old else "either"
+    return _whole(before, after, key, path, ("narrower", "wider", changed))
+
+
+def _types(named: Any) -> set[str]:
+    types = {named} if isinstance(named, str) else set(named)
+    return types | {"integer"} if "number" in types else types
+
+
+def _required(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    return _entries((*path, key), before.get(key, []), after.get(key, []), "narrower", "wider")
+
+
+def _enum(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    if key in before and key in after:
+        return _entries((*path, key), before[key], after[key], "wider", "narrower")
+    return _restriction(before, after, key, path)
+
+
+def _entries(path: Path, before: Any, after: Any, added: Direction, removed: Direction) -> Iterator[Difference]:
+    old, new = ({_text(entry) for entry in entries} for entries in (before, after))
+    yield from (Difference(path, "-", entry, None, removed) for entry in before if _text(entry) not in new)
+    yield from (Difference(path, "+", None, entry, added) for entry in after if _text(entry) not in old)
+    if old == new:
+        yield Difference(path, "~", before, after, "words")
+
+
+def _properties(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    old, new = before.get(key, {}), after.get(key, {})
+    if not (old or new):
+        yield from _word(before, after, key, path)
+    for name, schema in old.items():
+        if name in new:
+            yield from _compare(schema, new[name], (*path, key, name))
+        else:
+            yield Difference((*path, key, name), "-", schema, None, "gone")
+    for name, schema in new.items():
+        if name not in old:
+            direction = _offered(before, name, schema)
+            yield Difference((*path, key, name), "+", None, schema, direction)
+
+
+def _offered(before: Any, name: str, schema: Any) -> Direction:
+    """What it means that ``name`` gets a schema of its own, where ``before`` had none for it."""
+    rest = before.get("additionalProperties", True)
+    plain = before.keys() - {*_WORDS} <= _PLAIN and name not in before.get("required", [])
+    if rest is False or (plain and rest in (True, {})):
+        return "new" if plain else "either"
+    return "new" if plain and _widens(rest, schema) else "either"
+
+
+def _widens(before: Any, after: Any) -> bool:
+    return all(found.direction in ("wider", "words", "new") for found in _compare(before, after, ()))
+
+
+def _inner(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    """A schema inside that judges a part; where it is absent, everything is valid there."""
+    if key in before and key in after:
+        return _compare(before[key], after[key], (*path, key))
+    vain: Direction = "words" if (before if key in before else after)[key] in (True, {}) else "narrower"
+    return _whole(before, after, key, path, (vain, "words" if vain == "words" else "wider", "either"))
+
+
+def _branches(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    """Schemas that count for more the more of them there are, branch by branch."""
+    old, new = before.get(key, []), after.get(key, [])
+    if len(old) != len(new):
+        yield from _unknown(before, after, key, path)
+    for index, (one, other) in enumerate(zip(old, new, strict=False)) if len(old) == len(new) else ():
+        yield from _compare(one, other, (*path, key, index))
+
+
+def _definitions(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    """Schemas that count only where something refers to them: one that is new is a change there."""
+    old, new = before.get(key, {}), after.get(key, {})
+    if not (old or new):
+        yield from _word(before, after, key, path)
+    for name in [*old, *(name for name in new if name not in old)]:
+        if name in old and name in new:
+            yield from _compare(old[name], new[name], (*path, key, name))
+        else:
+            yield from _whole(old, new, name, (*path, key), ("words", "either", "either"))
+
+
+def _choices(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+    """Branches of which exactly one has to fit: words are words, and all else cannot be told."""
+    for found in _branches(before, after, key, path):
+        yield found if found.direction == "words" else found._replace(direction="either")
+
+
+def _text(value: JsonValue) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _uses(value: JsonValue, keywords: Collection[str]) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (isinstance(value, dict) and any(key in value for key in keywords)) or any(_uses(p, keywords) for p in parts)
+
+
+_KEYWORDS: dict[str, Callable[[Any, Any, str, Path], Iterator[Difference]]] = {
+    **dict.fromkeys(_WORDS, _word),
+    **dict.fromkeys(("const", "format", "multipleOf", "pattern", "uniqueItems"), _restriction),
+    **dict.fromkeys(("exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"), _least),
+    **dict.fromkeys(("exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"), _most),
+    **dict.fromkeys(("additionalProperties", "items", "propertyNames"), _inner),
+    **dict.fromkeys(("allOf", "anyOf"), _branches),
+    "$defs": _definitions,
+    "enum": _enum,
+    "oneOf": _choices,
+    "properties": _properties,
+    "required": _required,
+    "type": _type,
+}

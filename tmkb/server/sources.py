@@ -1,0 +1,77 @@
+"""Where schemas and patterns come from: flags first, then the environment, then what is packaged."""
+
+from __future__ import annotations
+
+import sys
+
+from tmkb.errors import Problem
+from tmkb.knowledge import provenance
+from tmkb.knowledge.library import PACKAGED, Library
+from tmkb.knowledge.library import load as load_library
+from tmkb.protocol import coercion, dispatch, results, validation
+from tmkb.providers import registry
+from tmkb.schema import paths, problems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from tmkb.knowledge.pattern import Pattern
+    from tmkb.schema.metaschema import Names
+
+
+def configure_schemas(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names folders of schemas."""
+    parser.add_argument(
+        "--schemas",
+        action="append",
+        metavar="DIR",
+        help="a folder looked through before the packaged schemas (repeatable; default: TMKB_SCHEMAS)",
+    )
+
+
+def configure_patterns(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names folders of patterns."""
+    parser.add_argument(
+        "--patterns",
+        action="append",
+        metavar="DIR",
+        help="a folder of patterns, or `packaged` (repeatable; default: TMKB_PATTERNS, else packaged)",
+    )
+
+
+def names() -> Names:
+    """What the code offers to the schemas, by kind."""
+    return {
+        "handler": list(dispatch.HANDLERS),
+        "reading": list(coercion.READINGS),
+        "result style": list(results.STYLES),
+        "violation field": validation.FIELDS,
+        **registry.names(),
+    }
+
+
+def library(flags: Sequence[str] | None) -> Library:
+    """The patterns that flags or the environment name, or the packaged ones; what is left out is said on stderr."""
+    found = read_library(flags)
+    for problem in found.problems:
+        sys.stderr.write(f"{problems.line(problem)}\n")
+    for folder in found.missing + found.empty:
+        sys.stderr.write(f"{problems.line(Problem('nothing_found', folder))}\n")
+    return found
+
+
+def placed(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
+    """The same patterns by id, each with its folder; what is wrong with the records of proofs is said on stderr too."""
+    found = {
+        each.pattern["id"]: (each.folder, each.pattern) for each in library(flags).found if each.pattern is not None
+    }
+    for problem in provenance.problems(folder for folder, _ in found.values()):
+        sys.stderr.write(f"{problems.line(problem)}\n")
+    return dict(sorted(found.items()))
+
+
+def read_library(flags: Sequence[str] | None) -> Library:
+    """The same, with nothing said."""
+    return load_library(paths.named(flags, "TMKB_PATTERNS") or [PACKAGED])
