@@ -185,7 +185,7 @@ def test_a_server_comes_as_a_whole(diff, overlay):
     folder = overlay(servers__mine__server="kind: server\nextends: tmkb\nname: mine\n")
     status, out, _ = diff("packaged", folder)
 
-    assert (status, out.splitlines()[0], out.endswith("  [mine]\n")) == (0, "additive (1)", True)
+    assert (status, out.splitlines()[0], out.endswith("  [mine]\n")) == (0, "additive (2)", True)
 
 
 def test_folders_under_both_sides(diff, overlay, tmp_path):
