@@ -68,7 +68,9 @@ def test_the_diagram_is_the_table(spec):
     for name, state in table["states"].items():
         arrows |= {(name, after, f": {method}") for method, after in state.get("accepts", {}).items()}
         arrows |= {(name, after, f": {event}") for event, after in table["events"].items() if after != name}
-    drawn = re.findall(r"^    (\S+) --> (\w+)(.*)$", source(os.path.join(ROOT, "docs", "architecture.md")), re.M)
+    text = source(os.path.join(ROOT, "docs", "architecture.md"))
+    section = text.partition("\n## The connection lifecycle\n")[2].partition("\n## ")[0]
+    drawn = re.findall(r"^    (\S+) --> (\w+)(.*)$", section, re.M)
 
     assert set(drawn) == arrows
 
@@ -83,8 +85,43 @@ def test_the_answer_in_the_readme_is_what_is_answered(runtime):
     assert re.search(r"(\d+) tokens", shown).group(1) == re.search(r'"token_count":(\d+)', answer).group(1)
 
 
-def test_links_lead_somewhere():
-    for name in [*DOCUMENTS, "CONTRIBUTING.md", "conformance/README.md"]:
-        prose = re.sub(r"^```.*?^```$", "", source(os.path.join(ROOT, name)), flags=re.M | re.S)
-        for target in re.findall(r"\]\((?!http)([^)#]+)", prose):
-            assert os.path.exists(os.path.join(ROOT, os.path.dirname(name), target)), (name, target)
+LINKED = [
+    *DOCUMENTS,
+    "CONTRIBUTING.md",
+    "conformance/README.md",
+    *(os.path.join("docs", "decisions", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs", "decisions")))),
+]
+
+
+def prose(name):
+    """Return the text of a document without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", source(os.path.join(ROOT, name)), flags=re.M | re.S)
+
+
+def anchors(path):
+    """Return the anchors of the headings in a Markdown file, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", prose(os.path.relpath(path, ROOT)), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_links_lead_somewhere(name):
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)(?:#([^)]*))?\)", prose(name)):
+        path = (
+            os.path.normpath(os.path.join(ROOT, os.path.dirname(name), target)) if target else os.path.join(ROOT, name)
+        )
+        assert os.path.exists(path), (name, target)
+        assert not anchor or anchor in anchors(path), (name, target, anchor)
+
+
+def test_the_index_lists_every_document():
+    listed = re.findall(r"\]\(([^)#]+)\)", source(os.path.join(ROOT, "docs", "index.md")))
+    documents = {os.path.basename(name) for name in DOCUMENTS if name.startswith("docs")} - {"index.md"}
+
+    assert documents <= set(listed)
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_modules_that_documents_name_exist(name):
+    for path in re.findall(r"`((?:\w+/)+\w+\.py)`", prose(name)):
+        assert any(os.path.exists(os.path.join(ROOT, top, path)) for top in ("", "tmkb")), (name, path)

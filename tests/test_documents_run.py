@@ -58,7 +58,9 @@ def preamble(name):
 
 
 SECTIONS = [
-    *sections("mcp-integration.md", "Seven scenarios|The larger server|Your own patterns|Usage"),
+    *sections("tutorial.md"),
+    *sections("clients.md", "Serve your own patterns"),
+    *sections("server.md"),
     *sections("howto.md"),
     *sections("pattern-guide.md"),
     *sections("sysmcp.md"),

@@ -184,10 +184,10 @@ def test_the_german_example():
         unknown = server.ask("tools/call", name="x")["error"]
         refused = server.query(language=5)
 
-    assert tool["description"].startswith("Fragt die Wissensbasis")
+    assert tool["description"].startswith("Sucht in der Wissensbasis")
     assert tool["inputSchema"]["properties"]["language"]["enum"] == ["python"]
     assert tool["inputSchema"]["properties"]["verbosity"]["description"].startswith("Form der Antwort")
     assert unknown == {"code": -32602, "message": "Unbekanntes Werkzeug: x"}
     assert refused["content"][0]["text"] == (
-        "Der Parameter context fehlt\nlanguage ist ungültig: erwartet wird eine Zeichenkette, gekommen ist Ganzzahl"
+        "Der Parameter context fehlt\nlanguage ist ungültig: erwartet wird eine Zeichenkette, erhalten wurde Ganzzahl"
     )
