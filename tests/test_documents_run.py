@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.test_house import ROOT, source
+from tests.support.repository import ROOT, source
 
 MARK = "===== next block"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)

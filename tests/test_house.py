@@ -9,23 +9,18 @@ import sys
 import pytest
 
 import tmkb
+from tests.support.repository import ROOT, source
 from tmkb.errors import ProtocolError
 from tmkb.protocol import dispatch, refusal, validation
 from tmkb.providers import registry
 from tmkb.schema import documents, export, load, metaschema, paths, problems, reader, template
 from tmkb.server import sources
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(tmkb.__file__)))
 MODULES = sorted(glob.glob(os.path.join(ROOT, "tmkb", "**", "*.py"), recursive=True))
 
 
 def name(path):
     return os.path.relpath(path, ROOT)
-
-
-def source(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from tests.test_house import ROOT
+from tests.support.repository import ROOT
 from tmkb import __version__
 
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from tests.emitted import Noted
-from tests.process import SERVE
-from tests.transcripts import TranscriptExtension, path_of, snapshot_name
+from tests.support.emitted import Noted
+from tests.support.process import SERVE
+from tests.support.transcripts import TranscriptExtension, path_of, snapshot_name
 from tmkb.conformance import replay, transcript
 from tmkb.schema import paths
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conformance.test_in_process import CONVERSATIONS, TRANSCRIPTS
-from tests.emitted import Noted
-from tests.process import HttpServer
+from tests.support.emitted import Noted
+from tests.support.process import HttpServer
 from tmkb.conformance import replay
 from tmkb.conformance.http import Http
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tmkb.protocol.tasks
 import tmkb.server.job
 import tmkb.server.runtime
-from tests import connection_model as model
+from tests.protocol import connection_model as model
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
 from tmkb.providers.operation import Ask, Pause, Question

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.process import TIMEOUT, HttpServer
+from tests.support.process import TIMEOUT, HttpServer
 
 pytest.importorskip("watchfiles")
 pytest.importorskip("uvicorn")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE
+from tests.support.process import SERVE
 from tmkb.errors import DocumentError
 from tmkb.schema import problems, reader, textfile
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process import SERVE, Server
+from tests.support.process import SERVE, Server
 from tmkb.cli import main
 from tmkb.server import cache, service
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.process import Server
 from tests.server.test_stateless import meta
+from tests.support.process import Server
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
 from tmkb.providers.operation import Ask, Log, Notify, Pause, Progress, Question

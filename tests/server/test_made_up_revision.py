@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
 
 REVISION = """
 kind: revision

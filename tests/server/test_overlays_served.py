@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, Server
+from tests.support.process import SERVE, TIMEOUT, Server
 from tmkb.schema import paths
 
 

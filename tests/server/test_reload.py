@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, HttpServer, Server
+from tests.support.process import SERVE, TIMEOUT, HttpServer, Server
 from tests.transport.test_asgi import alone, ask
 from tmkb.server import reload
 

@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
-from tests.process import Server
 from tests.server.test_reload import CHANGED, taken, until
+from tests.support.process import Server
 from tmkb.errors import SpecError
 from tmkb.schema import load
 from tmkb.server import service, sources

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tests.process import TIMEOUT
 from tests.server.test_stateless import ACCEPT, Client, meta
+from tests.support.process import TIMEOUT
 
 TASKS = "io.modelcontextprotocol/tasks"
 FOLLOWING = {"elicitation": {}, "extensions": {TASKS: {}}}

@@ -11,7 +11,7 @@ import textwrap
 
 import pytest
 
-from tests.process import TIMEOUT, Server
+from tests.support.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems, template

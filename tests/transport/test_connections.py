@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, HttpServer
+from tests.support.process import SERVE, TIMEOUT, HttpServer
 from tests.transport.test_asgi import HEAD, alone, ask, raw, received, refused, stream
 from tmkb.cli import listen
 from tmkb.errors import SpecError

@@ -14,7 +14,7 @@ import tty
 
 import pytest
 
-from tests.forks import TIMEOUT, Forks
+from tests.support.forks import TIMEOUT, Forks
 from tmkb.transport import stdio
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks servers and reads /proc")

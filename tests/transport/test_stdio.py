@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, Server
+from tests.support.process import SERVE, TIMEOUT, Server
 from tmkb.transport import stdio
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
 from tmkb.transport import stdio
 from tmkb.transport.threads import Writer
 
-UNPOLLED = [sys.executable, "-m", "tests.unpolled", "serve"]
+UNPOLLED = [sys.executable, "-m", "tests.support.unpolled", "serve"]
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 

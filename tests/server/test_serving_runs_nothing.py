@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
 from tmkb.cli import main
 
 
