@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.repository import ROOT, source
 
+pytestmark = pytest.mark.full
+
 MARK = "===== next block"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 CLIENTS = re.compile(r"^(claude|codex|gemini|opencode|code) ", re.M)  # programs that a reader may have

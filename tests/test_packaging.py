@@ -12,6 +12,8 @@ import pytest
 from tests.support.repository import ROOT
 from tmkb import __version__
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):

@@ -79,6 +79,7 @@ def test_problems_are_escaped(capsys, patterns):
     assert "Unknown key '\\u001b[31mred'" in out and hidden.find(out) == ""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize(
     "words", [["schema", "formats"], ["list"], ["list", "--json"], ["validate", "--json"]], ids=" ".join

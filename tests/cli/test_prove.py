@@ -11,6 +11,8 @@ import pytest
 from tmkb.authoring.proofs import runner
 from tmkb.cli import main, prove
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("flask")
 
 

@@ -114,6 +114,7 @@ def test_a_server_that_works_passes(replay, command, transcript):
 # --- Writing
 
 
+@pytest.mark.process
 def test_update_without_a_path_writes_nothing(tmp_path):
     """In a copy, so that a failure of this test spoils nothing."""
     root = os.path.dirname(paths.CONFORMANCE)

@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.process import TIMEOUT, HttpServer
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("watchfiles")
 pytest.importorskip("uvicorn")
 

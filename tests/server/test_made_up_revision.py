@@ -4,6 +4,8 @@ import pytest
 
 from tests.support.process import Server
 
+pytestmark = pytest.mark.process
+
 REVISION = """
 kind: revision
 revision: "2099-01-01"

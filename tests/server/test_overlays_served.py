@@ -9,6 +9,8 @@ import pytest
 from tests.support.process import SERVE, TIMEOUT, Server
 from tmkb.schema import paths
 
+pytestmark = pytest.mark.process
+
 
 def serving(folder, *more):
     return Server("--schemas", folder, *more)

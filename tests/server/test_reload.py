@@ -16,6 +16,8 @@ from tests.support.process import SERVE, TIMEOUT, HttpServer, Server
 from tests.transport.test_asgi import alone, ask
 from tmkb.server import reload
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("watchfiles")
 
 MOTTO = """

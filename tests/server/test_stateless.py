@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.process import Server
 
+pytestmark = pytest.mark.process
+
 VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 KEY = "0123456789abcdef0123456789abcdef"
 ACCEPT = {"action": "accept", "content": {"name": "Ann"}}

@@ -8,6 +8,8 @@ import pytest
 from tests.server.test_stateless import ACCEPT, Client, meta
 from tests.support.process import TIMEOUT
 
+pytestmark = pytest.mark.process
+
 TASKS = "io.modelcontextprotocol/tasks"
 FOLLOWING = {"elicitation": {}, "extensions": {TASKS: {}}}
 

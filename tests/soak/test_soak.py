@@ -4,6 +4,8 @@ import pytest
 
 from tests.soak import clients, run, stamped
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("watchfiles")
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from tests.support.process import SERVE, TIMEOUT, HttpServer
 
+pytestmark = pytest.mark.process
+
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

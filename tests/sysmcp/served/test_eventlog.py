@@ -345,6 +345,7 @@ def as_nobody(source, results):
     results.put(([(log["name"], log.get("reason")) for log in listed], refused(provider)))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("kind", ["textlog", "evtx", "journal"])
 def test_what_may_not_be_read_is_told(folder, kind):

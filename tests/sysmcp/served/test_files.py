@@ -512,6 +512,7 @@ def test_what_the_server_may_not_read(files, root):
 # --- Others, at the same time
 
 
+@pytest.mark.process
 def test_an_exchange_of_names_lets_nothing_out(root):
     plant(root, "place/file")
     plant(root.parent, "outside/file", text="secret, and longer than what is inside\n")

@@ -263,6 +263,7 @@ def test_a_dirty_hive_is_not_written(place):
     assert place.bytes() == whole
 
 
+@pytest.mark.process
 def test_broken_hives_stay_as_they_are_or_become_readable_ones(place):
     """In a process of its own: the library could end it."""
     code = "import sys; from tests.sysmcp.served import test_hives_write as here; here.write_mutants(sys.argv[1])"
@@ -512,6 +513,7 @@ for _ in sys.stdin:
 """
 
 
+@pytest.mark.process
 def test_two_processes_write_in_turn(place):
     folder = os.path.dirname(place.hive)
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, folder, name]) for name in ("a", "b")]
@@ -521,6 +523,7 @@ def test_two_processes_write_in_turn(place):
     assert [line["outcome"] for line in place.lines()].count("intent") == 60
 
 
+@pytest.mark.process
 def test_a_writer_that_is_killed_leaves_the_state_before_or_after(place):
     folder, chance = os.path.dirname(place.hive), random.Random(3)
     command = [sys.executable, "-c", NURSERY, folder]
