@@ -62,8 +62,8 @@ def test_what_it_writes_is_valid(new, tmp_path, tier):
     assert found["reviewed"] == datetime.date.today().isoformat()
 
 
+@pytest.mark.needs("flask")
 def test_what_it_writes_is_proved(new, capsys):
-    pytest.importorskip("flask")
     new(*NAMED)
     status = main.main(["prove", "ACME-AUTH-001", "--patterns", "."])
     line = capsys.readouterr().out.splitlines()[0]

@@ -353,7 +353,7 @@ def summary(message):  # noqa: PLR0911
     return "result", message["id"], result["content"][0]["text"] if "content" in result else ""
 
 
-OPTIONS = settings(max_examples=150, stateful_step_count=25, deadline=None, suppress_health_check=[*HealthCheck])
+OPTIONS = settings(stateful_step_count=25, suppress_health_check=[*HealthCheck])
 TestHandshake, TestStateless = Handshake.TestCase, Stateless.TestCase
 TestHandshake.settings = TestStateless.settings = OPTIONS
 

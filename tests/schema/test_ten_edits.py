@@ -13,10 +13,8 @@ import pytest
 
 from tests.support.process import TIMEOUT, HttpServer
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.needs("watchfiles", "uvicorn")]
 
-pytest.importorskip("watchfiles")
-pytest.importorskip("uvicorn")
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 REVISION = "2025-11-25"

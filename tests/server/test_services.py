@@ -289,9 +289,9 @@ def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
     assert "Cannot look into" in found.notes[0][1]["problem"]
 
 
+@pytest.mark.needs("watchfiles")
 @pytest.mark.process
 def test_services_come_and_go(shop, tmp_path):
-    pytest.importorskip("watchfiles")
     folder = tmp_path / "services"
     folder.mkdir()
     file = config(tmp_path, "kind: config\ncapabilities: {tools: {listChanged: true}}\nservices: services\n")

@@ -36,8 +36,8 @@ def test_nothing_runs(trapped, capsys):
     assert not marker.exists()
 
 
+@pytest.mark.needs("flask")
 def test_proving_does_run_it(trapped, capsys):
-    pytest.importorskip("flask")
     folder, marker = trapped
     main.main(["prove", "--patterns", folder, "--no-mutants"])
 

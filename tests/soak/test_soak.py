@@ -4,9 +4,7 @@ import pytest
 
 from tests.soak import clients, run, stamped
 
-pytestmark = pytest.mark.full
-
-pytest.importorskip("watchfiles")
+pytestmark = [pytest.mark.full, pytest.mark.needs("watchfiles")]
 
 
 @pytest.mark.parametrize(("over", "changes"), [("stdio", 25), ("http", 15)])

@@ -174,7 +174,7 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 6), value=values, more=st.integers(0, 6), other=values)
 def test_no_cursor_breaks_anything(provider, place, value, more, other):
     state = unpacked(logs.ask(provider, limit=10)["nextCursor"])

@@ -20,14 +20,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
-
-from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, made, mutant, refusal, sealed
+from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, made, mutant, refusal, sealed
 from tests.sysmcp.operations import run
 from tmkb.sysmcp import faults
 from tmkb.sysmcp.registry import hivex, value
 
-pytestmark = pytest.mark.skipif(not can_write(), reason="needs libhivex")
+pytestmark = pytest.mark.needs("Registry", "libhivex.so.0")
 DWORD = {"valueName": "x", "type": "REG_DWORD"}
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\\/\ufffd"), min_size=1, max_size=40)
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
@@ -89,7 +87,7 @@ def test_the_default_value(place):
     assert place.value("")["data"] == "default"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names, names, typed)
 def test_other_readers_read_what_was_written(shared, key, name, pair):
     libregf = pytest.importorskip("pyregf", reason="needs libregf-python")
