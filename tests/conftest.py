@@ -1,15 +1,63 @@
-"""What many tests start from: the checked spec, a runtime of it, and whoever writes folders of schemas or patterns."""
+"""Fixtures of many tests: the checked spec, runtimes of it, and folders of schemas and patterns.
 
+Three rules hold for every test. One without the marker `process` or `full` starts no process. A module whose optional
+import is missing is skipped with a reason. Hypothesis has no deadline, and tries more in the tier `full`.
+"""
+
+import contextlib
 import functools
 import os
 import shutil
+import sys
 import textwrap
 
 import pytest
 
+from tests.support import optional
 from tmkb.schema import load, paths, problems
 from tmkb.server import log, service, sources
 from tmkb.server.runtime import Runtime
+
+with contextlib.suppress(ImportError):
+    import hypothesis
+
+    hypothesis.settings.register_profile("tmkb", deadline=None, max_examples=20)
+    hypothesis.settings.register_profile("full", deadline=None, max_examples=100)
+    hypothesis.settings.load_profile("tmkb")
+
+STARTS = frozenset(["subprocess.Popen", "os.fork", "os.posix_spawn"])  # audit events
+running = {"may_start": True}  # what the test that runs now may do
+
+
+def refuse_processes(event, _arguments):
+    """Raise when a test of the default tier starts a process."""
+    if event in STARTS and not running["may_start"]:
+        raise AssertionError("This test starts a process: mark it with `process` or `full`")
+
+
+sys.addaudithook(refuse_processes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    running["may_start"] = any(item.iter_markers("process")) or any(item.iter_markers("full"))
+    try:
+        return (yield)
+    finally:
+        running["may_start"] = True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    return optional.skip_instead(collector, report)
+
+
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("needs"):
+        for name in marker.args:
+            if reason := optional.missing(name):
+                pytest.skip(reason)
 
 
 @pytest.fixture(scope="session", autouse=True)

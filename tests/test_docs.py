@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.test_house import ROOT, source
+from tests.support.repository import ROOT, source
 from tmkb.knowledge import library, vocabulary
 from tmkb.schema import configuration, load, problems, reader
 from tmkb.server import sources

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from tests.test_house import ROOT, source
+from tests.support.repository import ROOT, source
+
+pytestmark = pytest.mark.full
 
 MARK = "===== next block"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 import tmkb
+from tests.support.repository import ROOT, source
 from tmkb.errors import ProtocolError
 from tmkb.protocol import dispatch, refusal, validation
 from tmkb.providers import registry
 from tmkb.schema import documents, export, load, metaschema, paths, problems, reader, template
 from tmkb.server import sources
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(tmkb.__file__)))
 MODULES = sorted(glob.glob(os.path.join(ROOT, "tmkb", "**", "*.py"), recursive=True))
 
 
@@ -23,34 +23,27 @@ def name(path):
     return os.path.relpath(path, ROOT)
 
 
-def source(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+def test_every_module_has_a_docstring():
+    assert [name(path) for path in MODULES if not ast.get_docstring(ast.parse(source(path)))] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_every_module_begins_with_its_law(path):
-    assert ast.get_docstring(ast.parse(source(path)))
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_every_public_definition_is_documented(path):
-    undocumented = [
-        node.name
-        for node in ast.walk(ast.parse(source(path)))
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and not node.name.startswith("_")
-        and not ast.get_docstring(node)
-        and node in _public(ast.parse(source(path)), node.name)
-    ]
+def test_every_public_definition_is_documented():
+    undocumented = [f"{name(path)}: {node.name}" for path in MODULES for node in _public(ast.parse(source(path)))]
 
     assert undocumented == []
 
 
-def _public(tree, name):
-    """Definitions of that name at the top of a module, or in a public class of it."""
+def _public(tree):
+    """The public definitions without a docstring at the top of a module, or in a public class of it."""
     owners = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))]
-    return [node for owner in owners for node in owner.body if getattr(node, "name", None) == name]
+    return [
+        node
+        for owner in owners
+        for node in owner.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
 
 
 PROTOCOL = re.compile(
@@ -58,21 +51,20 @@ PROTOCOL = re.compile(
 )
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_no_literal_of_the_protocol_stands_in_python(path):
-    found = [match.group() for match in PROTOCOL.finditer(source(path)) if match.group() != '"initialize"']
+def test_no_literal_of_the_protocol_stands_in_python():
+    literals = [(name(path), match.group()) for path in MODULES for match in PROTOCOL.finditer(source(path))]
 
-    assert found == []
+    assert [each for each in literals if each[1] != '"initialize"'] == []
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if name(p).split(os.sep)[1] in ("protocol", "schema", "transport")], ids=name
-)
-def test_what_is_generic_knows_no_word_of_any_server(path):
+def test_generic_packages_name_no_server_topic():
     of_tmkb = "threat|tmkb_query|knowledge|cwe|owasp|severity"
     of_sysmcp = "sysmcp|evtx|event log|journald|hive|winreg|hklm"
-    code = source(path).lower().replace('"pattern"', "")  # a keyword of JSON Schema
-    words = re.findall(rf"\b({of_tmkb}|{of_sysmcp})s?\b", code)
+    words = []
+    for path in MODULES:
+        if name(path).split(os.sep)[1] in ("protocol", "schema", "transport"):
+            code = source(path).lower().replace('"pattern"', "")  # a keyword of JSON Schema
+            words += [(name(path), word) for word in re.findall(rf"\b({of_tmkb}|{of_sysmcp})s?\b", code)]
 
     assert words == []
 
@@ -160,13 +152,16 @@ YAML = [
 META = paths.meta_schemas()
 
 
-@pytest.mark.parametrize("path", [path for path in YAML if path not in META.values()], ids=name)
-def test_every_file_points_editors_to_the_schema_of_its_kind(path):
-    kind = reader.read(path).mapping()["kind"]
-    first = source(path).partition("\n")[0]
-    target = os.path.normpath(os.path.join(os.path.dirname(path), first.removeprefix(metaschema.POINTER)))
+def test_every_file_points_editors_to_the_schema_of_its_kind():
+    wrong = []
+    for path in (path for path in YAML if path not in META.values()):
+        kind = reader.read(path).mapping()["kind"]
+        first = source(path).partition("\n")[0]
+        target = os.path.normpath(os.path.join(os.path.dirname(path), first.removeprefix(metaschema.POINTER)))
+        if target not in (META[kind], os.path.join(export.EDITOR, f"{kind}.json")):
+            wrong.append(name(path))
 
-    assert target in (META[kind], os.path.join(export.EDITOR, f"{kind}.json"))
+    assert wrong == []
 
 
 @pytest.mark.parametrize("kind", META)

@@ -9,8 +9,10 @@ import zipfile
 
 import pytest
 
-from tests.test_house import ROOT
+from tests.support.repository import ROOT
 from tmkb import __version__
+
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")

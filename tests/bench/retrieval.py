@@ -11,7 +11,7 @@ import random
 import sys
 import time
 
-from tests import packages
+from tests.support import packages
 from tmkb.authoring import measures
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import bm25

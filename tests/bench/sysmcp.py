@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from tests.bench import sysmcp_files, sysmcp_hives
-from tests.process import Server
+from tests.support.process import Server
 from tests.sysmcp import evtxfile
 
 TURNS = 20

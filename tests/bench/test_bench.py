@@ -8,6 +8,8 @@ import pytest
 import report
 import run
 
+pytestmark = pytest.mark.full
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process takes is read as Linux tells it")
 GOOD = {
     "tmkb": dict.fromkeys(report.HEADINGS, 2.0),

@@ -3,6 +3,9 @@
 import statistics
 
 import http_calls
+import pytest
+
+pytestmark = pytest.mark.full
 
 
 def test_a_call_takes_no_longer_than_with_the_python_sdk():

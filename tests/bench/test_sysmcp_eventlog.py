@@ -9,6 +9,8 @@ from tests.bench import sysmcp_eventlog as bench
 from tests.bench.timing import least
 from tests.sysmcp import evtxfile, logs
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -6,6 +6,8 @@ from tests.bench import sysmcp_files
 from tests.bench.timing import least
 from tmkb.sysmcp.files import beneath
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
 def test_a_search_beside_the_barest_walk(tmp_path):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 TRY = """
 source <("$PYTHON" -m tmkb completion bash)
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()

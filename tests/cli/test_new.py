@@ -62,8 +62,8 @@ def test_what_it_writes_is_valid(new, tmp_path, tier):
     assert found["reviewed"] == datetime.date.today().isoformat()
 
 
+@pytest.mark.needs("flask")
 def test_what_it_writes_is_proved(new, capsys):
-    pytest.importorskip("flask")
     new(*NAMED)
     status = main.main(["prove", "ACME-AUTH-001", "--patterns", "."])
     line = capsys.readouterr().out.splitlines()[0]
@@ -242,6 +242,7 @@ def in_terminal(folder, typed, *words):
     return said.decode(), status
 
 
+@pytest.mark.process
 def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
     said, status = in_terminal(tmp_path, "acme\nacme-auth-001\nobject-level\n", "--name", "Mine")
     found = library.load([str(tmp_path)]).patterns[0]
@@ -252,6 +253,7 @@ def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
     assert (found["id"], found["name"], found["category"]) == ("ACME-AUTH-001", "Mine", "object-level")
 
 
+@pytest.mark.process
 def test_whoever_ends_the_questions_gets_nothing(tmp_path):
     said, status = in_terminal(tmp_path, "acme-auth-001\n\x04")
 

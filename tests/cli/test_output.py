@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from rich.console import Group
 from rich.text import Text
 
-from tmkb.cli import main, output, pages
+from tmkb.cli import main, output
 from tmkb.schema import hidden
 
 HOSTILE = "a\x1b]0;x\x07b\r\x9b2Jc\u202ed\U000e0041"
@@ -30,7 +31,7 @@ def terminal(monkeypatch):
         HOSTILE,
         Text(HOSTILE),
         Text.assemble(("bold", "bold"), HOSTILE),
-        pages.Group(Text("x"), pages.Padding(Text(HOSTILE), (0, 0, 0, 2), expand=False)),
+        Group(Text("x"), output.Indented(Text(HOSTILE))),
     ],
     ids=["string", "text", "styled", "nested"],
 )
@@ -78,6 +79,7 @@ def test_problems_are_escaped(capsys, patterns):
     assert "Unknown key '\\u001b[31mred'" in out and hidden.find(out) == ""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize(
     "words", [["schema", "formats"], ["list"], ["list", "--json"], ["validate", "--json"]], ids=" ".join

@@ -11,7 +11,7 @@ import pytest
 from tmkb.authoring.proofs import runner
 from tmkb.cli import main, prove
 
-pytest.importorskip("flask")
+pytestmark = [pytest.mark.full, pytest.mark.needs("flask")]
 
 
 @pytest.fixture

@@ -114,6 +114,7 @@ def test_a_server_that_works_passes(replay, command, transcript):
 # --- Writing
 
 
+@pytest.mark.process
 def test_update_without_a_path_writes_nothing(tmp_path):
     """In a copy, so that a failure of this test spoils nothing."""
     root = os.path.dirname(paths.CONFORMANCE)
@@ -415,8 +416,8 @@ app.run("stdio")
 """
 
 
+@pytest.mark.needs("mcp")
 def test_a_server_of_the_official_sdk_is_recorded_and_replayed(replay, transcript, tmp_path):
-    pytest.importorskip("mcp", reason="needs the MCP SDK, a development tool")
     (tmp_path / "fast.py").write_text(FAST)
     fast = shlex.join([sys.executable, str(tmp_path / "fast.py")])
     call = '{jsonrpc: "2.0", id: %d, method: tools/call, params: {name: slow, arguments: {word: %s}}}'

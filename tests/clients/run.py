@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-from tests import packages
-from tests.process import SERVE, HttpServer
+from tests.support import packages
+from tests.support.process import SERVE, HttpServer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

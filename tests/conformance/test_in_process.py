@@ -1,49 +1,26 @@
-"""Every exchange of every transcript, under each of its revisions: in this process, and over a real one's pipes."""
+"""Every transcript, under each of its revisions, in this process."""
 
-import functools
 import itertools
-import os
 
 import pytest
 
-from tests.emitted import Noted
-from tests.process import SERVE
-from tests.transcripts import TranscriptExtension, path_of, snapshot_name
+from tests.support.emitted import Noted
+from tests.support.transcripts import TranscriptExtension, path_of, snapshot_name
 from tmkb.conformance import replay, transcript
 from tmkb.schema import paths
 
 TRANSCRIPTS = {each.name: each for each in map(transcript.read, transcript.find(paths.CONFORMANCE))}
 CONVERSATIONS = [(name, revision) for name, each in TRANSCRIPTS.items() for revision in each.revisions]
-EXCHANGES = [
-    (name, revision, number)
-    for name, revision in CONVERSATIONS
-    for number in range(1, len(TRANSCRIPTS[name].value["exchanges"]) + 1)
-]
-
-
-@functools.cache
-def replayed(runtimes, name, revision):
-    each = TRANSCRIPTS[name]
-    target = Noted(replay.InProcess(runtimes(each.value["server"], each.config)))
-    results = replay.replay(TRANSCRIPTS[name], revision, target)
-    return {result.number: result.actual for result in results}
-
-
-@pytest.mark.parametrize(("name", "revision", "number"), EXCHANGES, ids=str)
-def test_exchange(runtimes, snapshot, name, revision, number):
-    actual = replayed(runtimes, name, revision)[number]
-
-    assert actual == snapshot(name=snapshot_name(name, number, revision), extension_class=TranscriptExtension)
 
 
 @pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
-def test_the_same_over_stdio(monkeypatch, name, revision):
-    for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
-        monkeypatch.delenv(variable)  # these processes are many, and run nothing that others do not
-    target = Noted(replay.Command([*SERVE, *TRANSCRIPTS[name].arguments]))
-    results = list(replay.replay(TRANSCRIPTS[name], revision, target))
+def test_conversation(runtimes, snapshot, name, revision):
+    each = TRANSCRIPTS[name]
+    target = Noted(replay.InProcess(runtimes(each.value["server"], each.config)))
 
-    assert [(result.number, result.differences) for result in results if result.differences] == []
+    for result in replay.replay(each, revision, target):
+        expected = snapshot(name=snapshot_name(name, result.number, revision), extension_class=TranscriptExtension)
+        assert result.actual == expected, f"exchange {result.number}"
 
 
 def test_titles_are_unique():

@@ -1,12 +1,23 @@
-"""Every exchange of every transcript over HTTP: the same answers as on stdio."""
+"""Every transcript over HTTP and over the pipes of a process: the same answers as in this process.
+
+A sample is in the tier `process`, the rest in the tier `full`.
+"""
+
+import os
 
 import pytest
 
 from tests.conformance.test_in_process import CONVERSATIONS, TRANSCRIPTS
-from tests.emitted import Noted
-from tests.process import HttpServer
+from tests.support.emitted import Noted
+from tests.support.process import SERVE, HttpServer
 from tmkb.conformance import replay
 from tmkb.conformance.http import Http
+
+SAMPLE = 20  # every so many conversations one is in the tier `process`
+TIERS = [
+    pytest.param(*each, id="-".join(each), marks=pytest.mark.full if number % SAMPLE else pytest.mark.process)
+    for number, each in enumerate(CONVERSATIONS)
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +35,18 @@ def servers():
     assert not [line for each in running.values() for line in each.log if "Traceback" in line or "[ERROR] HTTP" in line]
 
 
-@pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
-def test_the_same_over_http(runtimes, servers, name, revision):
+@pytest.mark.parametrize(("name", "revision"), TIERS)
+def test_conversation_over_stdio(monkeypatch, name, revision):
+    for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
+        monkeypatch.delenv(variable)  # these processes are many, and run no code that other tests do not
+    target = Noted(replay.Command([*SERVE, *TRANSCRIPTS[name].arguments]))
+    results = list(replay.replay(TRANSCRIPTS[name], revision, target))
+
+    assert [(result.number, result.differences) for result in results if result.differences] == []
+
+
+@pytest.mark.parametrize(("name", "revision"), TIERS)
+def test_conversation_over_http(runtimes, servers, name, revision):
     each = TRANSCRIPTS[name]
     target = Noted(Http(servers(*each.arguments), runtimes(each.value["server"], each.config).spec))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))

@@ -10,7 +10,7 @@ from mcp import Client, ClientSession, MCPError, StdioServerParameters, UrlElici
 from mcp.client.stdio import stdio_client
 
 # Subscriptions, log levels and roots, which the client calls deprecated since its newest revision is without them.
-pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")]
 
 SERVE = ["-m", "tmkb", "serve"]
 TIMEOUT = 60  # generous: it bounds a failure, not a measurement

@@ -9,8 +9,8 @@ import os
 import re
 import sys
 
-from tests import packages
 from tests.editor.lsp import Editor
+from tests.support import packages
 from tmkb.schema import metaschema, reader
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -22,8 +22,8 @@ EVERYDAY = (
     " mktemp mv nproc printf pwd readlink realpath rm rmdir sed sh sleep sort stat tail tar tee test timeout touch tr"
     " true uname uniq wc xargs"
 )
-# What pip and its connections are configured by, and how many tests run at a time.
-KEPT = r"PIP_\w+|(https?|no|all)_proxy|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|PYTEST_XDIST_AUTO_NUM_WORKERS"
+# What configures pip and its connections, and where tests write what servers send.
+KEPT = r"PIP_\w+|(https?|no|all)_proxy|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|EMITTED"
 PIP = ".config/pip/pip.conf", ".pip/pip.conf", "Library/Application Support/pip/pip.conf"
 
 

@@ -6,6 +6,8 @@ whoever comes next is lent what the one before has left.
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 psycopg = pytest.importorskip("psycopg", reason="needs psycopg, a development tool")
 sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy, of the extra proofs")
 

@@ -45,6 +45,7 @@ def spoilt(folder):
     return write
 
 
+@pytest.mark.process
 def test_every_packaged_pattern_gives_tests_that_fail(tmp_path):
     expected = set()
     for found in WITH_CODE:
@@ -116,6 +117,7 @@ def test_what_the_attempts_refer_to_stands_at_the_end(folder):
     assert "# The code that it attacks:" in end and "# The same, mended:" in end
 
 
+@pytest.mark.process
 def test_a_filled_in_test_passes_or_fails_by_its_assertion(folder, tmp_path):
     text = made(folder)
     for what in ("tenants", "users"):

@@ -21,7 +21,7 @@ import jsonschema
 from jsonschema.exceptions import best_match
 from jsonschema.validators import validator_for
 
-from tests import packages
+from tests.support import packages
 from tmkb.schema import paths, reader
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -18,6 +18,8 @@ from tmkb.protocol.handlers import resources
 from tmkb.schema import jsonschemas, reader
 from tmkb.sysmcp.files import content, matching
 
+pytestmark = pytest.mark.full
+
 FACTOR = 4
 MOST = 8.5  # between 4 and 16, and nearer to 4 where growth is told on a logarithmic scale
 RUNS, ATTEMPTS = 2, 3

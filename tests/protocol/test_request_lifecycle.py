@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tmkb.protocol.tasks
 import tmkb.server.job
 import tmkb.server.runtime
-from tests import connection_model as model
+from tests.protocol import connection_model as model
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
 from tmkb.providers.operation import Ask, Pause, Question
@@ -353,7 +353,7 @@ def summary(message):  # noqa: PLR0911
     return "result", message["id"], result["content"][0]["text"] if "content" in result else ""
 
 
-OPTIONS = settings(max_examples=150, stateful_step_count=25, deadline=None, suppress_health_check=[*HealthCheck])
+OPTIONS = settings(stateful_step_count=25, suppress_health_check=[*HealthCheck])
 TestHandshake, TestStateless = Handshake.TestCase, Stateless.TestCase
 TestHandshake.settings = TestStateless.settings = OPTIONS
 

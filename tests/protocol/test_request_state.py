@@ -16,12 +16,12 @@ def test_what_was_sealed_is_read_with_the_same_key():
     assert request_state.unseal(KEY, SEALED, ABOUT, now=999) == {"user": {"action": "accept"}}
 
 
-@pytest.mark.parametrize("bit", range(len(SEALED) * 8))
-def test_no_bit_can_be_changed(bit):
-    changed = bytearray(SEALED.encode())
-    changed[bit // 8] ^= 1 << bit % 8
-    with pytest.raises(ProtocolError):
-        request_state.unseal(KEY, changed.decode("latin-1"), ABOUT, now=999)
+def test_no_bit_can_be_changed():
+    for bit in range(len(SEALED) * 8):
+        changed = bytearray(SEALED.encode())
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ProtocolError):
+            request_state.unseal(KEY, changed.decode("latin-1"), ABOUT, now=999)
 
 
 @given(st.text())

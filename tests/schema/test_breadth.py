@@ -2,7 +2,7 @@
 
 import jsonschema
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tmkb.schema import widening
@@ -120,7 +120,6 @@ def impacts(side, old, new):
     return {_SIDES[side].get(found.direction, "breaking") for found in widening.differences(old, new)}
 
 
-@settings(max_examples=600, deadline=None)
 @given(edited())
 @example(({}, {"properties": {"a": {"type": "string"}}}))
 @example(({"required": ["a"]}, {"required": ["a"], "properties": {"a": {"type": "string"}}}))

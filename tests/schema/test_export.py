@@ -39,9 +39,10 @@ def said(exported, value):
     return [error.message for error in exported[value["kind"]].iter_errors(value)]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.relpath(file, paths.ROOT))
-def test_every_file_is_right_by_it(exported, file):
-    assert said(exported, reader.read(file).mapping()) == []
+def test_every_file_is_valid(exported):
+    errors = {os.path.relpath(file, paths.ROOT): said(exported, reader.read(file).mapping()) for file in FILES}
+
+    assert {file: messages for file, messages in errors.items() if messages} == {}
 
 
 def test_those_in_the_tree_are_what_is_exported():

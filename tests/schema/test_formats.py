@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.test_house import ROOT, source
+from tests.support.repository import ROOT, source
 from tmkb.cli import main
 from tmkb.schema import formats, paths, reader
 

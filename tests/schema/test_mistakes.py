@@ -13,10 +13,6 @@ FILES = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "..", "data", "
 TOLD = re.compile(r"# (\d+):(\d+) (\w+): (.+)")
 
 
-def test_there_are_many():
-    assert len(FILES) >= 25
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: os.path.basename(file)[:-5])
 def test_a_mistake_is_told_at_its_place_with_its_remedy(file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.process import TIMEOUT, HttpServer
+from tests.support.process import TIMEOUT, HttpServer
 
-pytest.importorskip("watchfiles")
-pytest.importorskip("uvicorn")
+pytestmark = [pytest.mark.process, pytest.mark.needs("watchfiles", "uvicorn")]
+
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 REVISION = "2025-11-25"

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE
+from tests.support.process import SERVE
 from tmkb.errors import DocumentError
 from tmkb.schema import problems, reader, textfile
 
@@ -98,6 +98,7 @@ def test_deep_json_is_reported_not_raised():
     assert [p.rule for p in caught.value.problems] == ["too_deep"]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="no FIFO, no /dev/zero")
 @pytest.mark.parametrize("place", ["secure.py", "pattern.yaml", "schema", "config", "record"])
 def test_a_start_with_an_odd_file_ends_or_serves_the_rest(tmp_path, patterns, place):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process import SERVE, Server
+from tests.support.process import SERVE, Server
 from tmkb.cli import main
 from tmkb.server import cache, service
 
@@ -288,6 +288,7 @@ def answers(*arguments, env=None):
         return said, server.log
 
 
+@pytest.mark.process
 def test_answers_are_the_same_with_and_without(home):
     cold, kept, warm, without = answers(), cache.files(), answers(), answers("--no-cache")
 
@@ -317,6 +318,7 @@ def test_the_current_folder_matters_only_where_problems_name_files(home, tmp_pat
     assert lines[0] == lines[3] and len(set(lines)) == 3
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("words", [["--patterns", "packaged"], ["--patterns", "relative"], []])
 @pytest.mark.skipif(sys.platform == "win32", reason="the current folder cannot be deleted")
 def test_a_deleted_current_folder_is_no_reason_to_fail(home, tmp_path, words):
@@ -331,6 +333,7 @@ def test_a_deleted_current_folder_is_no_reason_to_fail(home, tmp_path, words):
     assert (b"relative" in done.stderr) == ("relative" in words)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="paths are UTF-8 there")
 def test_a_path_may_be_not_utf8(home, tmp_path, patterns):
     folder = os.fsencode(tmp_path) + b"/\xff"
@@ -341,6 +344,7 @@ def test_a_path_may_be_not_utf8(home, tmp_path, patterns):
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
 
 
+@pytest.mark.process
 def test_a_change_takes_effect_at_the_next_start(home, patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     age(folder)
@@ -355,6 +359,7 @@ def test_a_change_takes_effect_at_the_next_start(home, patterns):
     assert "1 patterns loaded" in answers("--patterns", str(folder))[1][0]
 
 
+@pytest.mark.process
 def test_warnings_are_told_at_every_start(home, patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     (folder / "acme_auth_024" / "secure.py").unlink()
@@ -365,6 +370,7 @@ def test_warnings_are_told_at_every_start(home, patterns):
     assert "There is no .py file secure.py in this folder" in second[1][1]
 
 
+@pytest.mark.process
 def test_a_mistake_in_the_schemas_is_never_kept(home, overlay):
     folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
     for _ in range(2):
@@ -373,12 +379,14 @@ def test_a_mistake_in_the_schemas_is_never_kept(home, overlay):
     assert cache.files() == []
 
 
+@pytest.mark.process
 def test_an_unwritable_cache_only_makes_the_start_slower(home, tmp_path):
     (tmp_path / "cache").write_text("no folder")
 
     assert answers()[1][-1] == "[INFO] MCP server shutdown"
 
 
+@pytest.mark.process
 def test_a_broken_cache_is_made_anew(home):
     expected = answers()
     (path,) = cache.files()
@@ -389,6 +397,7 @@ def test_a_broken_cache_is_made_anew(home):
     assert answers() == expected
 
 
+@pytest.mark.process
 def test_many_that_start_at_once_do_not_disturb_each_other(home):
     servers = [Server() for _ in range(6)]
     for server in servers:
@@ -403,6 +412,7 @@ def test_many_that_start_at_once_do_not_disturb_each_other(home):
     assert cache.read(json.loads(Path(cache.files()[0]).read_bytes().split(b"\n")[1])["request"])
 
 
+@pytest.mark.process
 def test_being_killed_while_it_is_written_leaves_no_broken_one(home, source):
     code = (
         "import sys; from tmkb.server import cache\n"
@@ -425,6 +435,7 @@ def test_being_killed_while_it_is_written_leaves_no_broken_one(home, source):
 # The command
 
 
+@pytest.mark.process
 def test_the_command_shows_and_clears(home, capsys):
     answers()
     (file,) = cache.files()

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.process import Server
 from tests.server.test_stateless import meta
+from tests.support.process import Server
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
 from tmkb.providers.operation import Ask, Log, Notify, Pause, Progress, Question
@@ -337,6 +337,7 @@ def script(overlay, steps):
     )
 
 
+@pytest.mark.process
 def test_what_runs_when_the_input_ends_is_answered(overlay):
     with Server("--schemas", script(overlay, "[{pause: 0.3}, {return: done}]")) as server:
         server.handshake()
@@ -346,6 +347,7 @@ def test_what_runs_when_the_input_ends_is_answered(overlay):
     assert (texts(rest), status) == (["done"], 0)
 
 
+@pytest.mark.process
 def test_what_runs_for_too_long_after_the_end_is_stopped(overlay):
     with Server("--schemas", script(overlay, "[{pause: 3600}, {return: done}]")) as server:
         server.handshake()
@@ -357,6 +359,7 @@ def test_what_runs_for_too_long_after_the_end_is_stopped(overlay):
     assert 4 < time.monotonic() - started < 60  # five seconds, and a machine may be busy
 
 
+@pytest.mark.process
 def test_a_signal_lets_what_runs_end(overlay):
     with Server("--schemas", script(overlay, "[{pause: 0.5}, {return: done}]")) as server:
         server.handshake()

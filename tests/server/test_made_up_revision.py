@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
+
+pytestmark = pytest.mark.process
 
 REVISION = """
 kind: revision

@@ -6,8 +6,10 @@ import subprocess
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, Server
+from tests.support.process import SERVE, TIMEOUT, Server
 from tmkb.schema import paths
+
+pytestmark = pytest.mark.process
 
 
 def serving(folder, *more):

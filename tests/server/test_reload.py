@@ -12,11 +12,12 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, HttpServer, Server
+from tests.support.process import SERVE, TIMEOUT, HttpServer, Server
 from tests.transport.test_asgi import alone, ask
 from tmkb.server import reload
 
-pytest.importorskip("watchfiles")
+pytestmark = [pytest.mark.process, pytest.mark.needs("watchfiles")]
+
 
 MOTTO = """
 kind: tool
@@ -299,8 +300,8 @@ def test_an_operation_that_runs_ends_with_what_it_began_with(folder):
         until(server, "[req_id=patient] Old was said")
 
 
+@pytest.mark.needs("uvicorn")
 def test_over_http_streams_hear_of_it(folder):
-    pytest.importorskip("uvicorn")
     folder.write("servers/tmkb/server", PROMISING)
     with watched(folder, HttpServer) as server:
         body, headers = alone("subscriptions/listen", notifications={"toolsListChanged": True})

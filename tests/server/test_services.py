@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
-from tests.process import Server
 from tests.server.test_reload import CHANGED, taken, until
+from tests.support.process import Server
 from tmkb.errors import SpecError
 from tmkb.schema import load
 from tmkb.server import service, sources
@@ -289,8 +289,9 @@ def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
     assert "Cannot look into" in found.notes[0][1]["problem"]
 
 
+@pytest.mark.needs("watchfiles")
+@pytest.mark.process
 def test_services_come_and_go(shop, tmp_path):
-    pytest.importorskip("watchfiles")
     folder = tmp_path / "services"
     folder.mkdir()
     file = config(tmp_path, "kind: config\ncapabilities: {tools: {listChanged: true}}\nservices: services\n")

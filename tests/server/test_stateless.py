@@ -5,7 +5,9 @@ import os
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
+
+pytestmark = pytest.mark.process
 
 VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 KEY = "0123456789abcdef0123456789abcdef"

@@ -5,8 +5,10 @@ import time
 
 import pytest
 
-from tests.process import TIMEOUT
 from tests.server.test_stateless import ACCEPT, Client, meta
+from tests.support.process import TIMEOUT
+
+pytestmark = pytest.mark.process
 
 TASKS = "io.modelcontextprotocol/tasks"
 FOLLOWING = {"elicitation": {}, "extensions": {TASKS: {}}}

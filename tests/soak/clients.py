@@ -9,8 +9,8 @@ import threading
 import time
 from typing import NamedTuple
 
-from tests.process import TIMEOUT
 from tests.soak import stamped
+from tests.support.process import TIMEOUT
 
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

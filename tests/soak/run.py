@@ -16,8 +16,8 @@ import tempfile
 import threading
 import time
 
-from tests.process import TIMEOUT, HttpServer, Server
 from tests.soak import clients, stamped
+from tests.support.process import TIMEOUT, HttpServer, Server
 
 NEW = "is served from now on"
 BAD = "is not served"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.soak import clients, run, stamped
 
-pytest.importorskip("watchfiles")
+pytestmark = [pytest.mark.full, pytest.mark.needs("watchfiles")]
 
 
 @pytest.mark.parametrize(("over", "changes"), [("stdio", 25), ("http", 15)])

@@ -15,8 +15,8 @@ import shutil
 import subprocess
 import sys
 
-from tests import packages
-from tests.process import HttpServer
+from tests.support import packages
+from tests.support.process import HttpServer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = os.path.join(packages.CACHE, "suite")

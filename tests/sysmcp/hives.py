@@ -8,7 +8,6 @@ import struct
 from tests.sysmcp.operations import run
 from tmkb.errors import ToolError
 from tmkb.schema import paths
-from tmkb.sysmcp import faults
 from tmkb.sysmcp.registry import hivex
 from tmkb.sysmcp.registry.provider import Hives
 
@@ -28,15 +27,6 @@ SETTINGS = {
     "seconds": 30,
     "lock_seconds": 20,
 }
-
-
-def can_write():
-    """Whether libhivex is installed."""
-    try:
-        hivex.require()
-    except faults.NoWriter:
-        return False
-    return True
 
 
 class Place:

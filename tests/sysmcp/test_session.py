@@ -11,7 +11,7 @@ import textwrap
 
 import pytest
 
-from tests.process import TIMEOUT, Server
+from tests.support.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems, template
@@ -70,6 +70,7 @@ def machine(tmp_path):
     )
 
 
+@pytest.mark.process
 def test_a_page_of_many(machine):
     with session("--config", machine) as server:
         result = call(server, "eventlog_query", logName="System", limit=100)
@@ -89,6 +90,7 @@ def test_a_page_of_many(machine):
     assert [entry["id"] for entry in seen] == [*range(2000, 0, -1)]
 
 
+@pytest.mark.process
 def test_nothing_of_the_machine_is_told(machine, tmp_path):
     with session("--config", machine) as server:
         (tmp_path / "gone.hive").unlink()
@@ -117,6 +119,7 @@ def test_nothing_of_the_machine_is_told(machine, tmp_path):
     assert codes.count("ToolExecutionError") >= 8 and "InternalError" not in codes
 
 
+@pytest.mark.process
 def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
     with session("--config", machine) as server:
         for tool in ("eventlog_query", "eventlog_list_logs", "fs_search", "fs_stat", "reg_read", "reg_write"):
@@ -124,6 +127,7 @@ def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
             assert result["error"]["code"] == "InvalidParams", tool
 
 
+@pytest.mark.process
 def test_the_static_profile_sends_nothing_unasked(machine):
     with session("--config", machine) as server:
         for number in range(3):
@@ -132,12 +136,14 @@ def test_the_static_profile_sends_nothing_unasked(machine):
         assert server.end() == ([], 0)
 
 
+@pytest.mark.process
 def test_no_services_no_tools(tmp_path):
     with session("--config", config(tmp_path, "kind: config\nwithout: [eventlog, fs, reg]\n")) as server:
         assert server.ask("tools/list")["result"] == {"tools": []}
         assert call(server, "fs_stat", path="x")["error"]["code"] == "ToolNotFound"
 
 
+@pytest.mark.process
 def test_without_a_configuration_it_serves_event_logs_alone():
     with session() as server:
         assert isinstance(data(server, "eventlog_list_logs")["logs"], list)
@@ -150,6 +156,7 @@ def test_without_a_configuration_it_serves_event_logs_alone():
     assert any("no files" in line for line in said) and any("no registry" in line for line in said)
 
 
+@pytest.mark.process
 def test_the_debug_log_has_every_kind_of_line(machine):
     with session("--config", machine, env={"LOG_LEVEL": "debug"}) as server:
         server.ask("tools/list")
@@ -175,6 +182,7 @@ sys.exit(main(["serve", "--server", "sysmcp", *sys.argv[1:]]))
 """
 
 
+@pytest.mark.process
 def test_no_process_is_started_and_no_socket_opened(machine):
     with session("--config", machine) as server:  # now there is a cache: making one is a process of its own
         server.end()
@@ -194,6 +202,7 @@ def test_no_process_is_started_and_no_socket_opened(machine):
     assert not [link for link in links if link.startswith("socket:")] and not inodes & set(links)
 
 
+@pytest.mark.process
 def test_the_watch_would_notice():
     done = subprocess.run(
         [sys.executable, "-c", WATCHED.replace("sys.exit(main", "import subprocess; subprocess.run(['true'])\nsys.exit(main")],
@@ -240,6 +249,7 @@ def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
     assert line.startswith(f"{paths.shown(file)}:2:{f'providers: {{{settings}'.index(at) + 1}: ") and said in line
 
 
+@pytest.mark.process
 def test_it_listens_on_this_machine_alone():
     command = [sys.executable, "-m", "tmkb", "serve", "--server", "sysmcp", "--http", "0.0.0.0:0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)

@@ -14,7 +14,9 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, HttpServer
+from tests.support.process import SERVE, TIMEOUT, HttpServer
+
+pytestmark = pytest.mark.process
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 META = {

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, HttpServer
+from tests.support.process import SERVE, TIMEOUT, HttpServer
 from tests.transport.test_asgi import HEAD, alone, ask, raw, received, refused, stream
 from tmkb.cli import listen
 from tmkb.errors import SpecError
@@ -74,6 +74,7 @@ def until(peer, end):
 # --- Latency
 
 
+@pytest.mark.process
 def test_a_call_on_a_kept_connection_is_not_slower_than_on_a_new_one(everything):
     body, headers = alone("tools/list")
     kept, fresh = [], []
@@ -91,6 +92,7 @@ def test_a_call_on_a_kept_connection_is_not_slower_than_on_a_new_one(everything)
     assert statistics.median(kept) < 2 * statistics.median(fresh)
 
 
+@pytest.mark.process
 def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
     attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 10_000 + b"0\r\n\r\n"
     answers = []
@@ -110,6 +112,7 @@ def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
 # --- Memory
 
 
+@pytest.mark.process
 @linux
 def test_requests_of_closed_connections_are_forgotten(guarded):
     count, request = 600, b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 60_000 + b"\r\n\r\n"
@@ -121,6 +124,7 @@ def test_requests_of_closed_connections_are_forgotten(guarded):
     assert settled(guarded, before + count * HEAD_BYTES / 4) - before < count * HEAD_BYTES / 4
 
 
+@pytest.mark.process
 @linux
 @pytest.mark.parametrize(
     "begun", [b"GET /x HTTP/1.1\r\nX: ", b"GET /x HTTP/1.1\r\n" + b"a:\r\n" * 10], ids=["long", "many"]
@@ -136,6 +140,7 @@ def test_a_connection_without_permission_holds_no_more_than_a_head(guarded, begu
     healthy(guarded)
 
 
+@pytest.mark.process
 @linux
 def test_a_waiting_connection_does_not_keep_its_last_request(guarded):
     count, before = 30, guarded.memory()
@@ -148,6 +153,7 @@ def test_a_waiting_connection_does_not_keep_its_last_request(guarded):
         assert settled(guarded, before + 8 * count * HEAD_BYTES) - before < 8 * count * HEAD_BYTES
 
 
+@pytest.mark.process
 @linux
 def test_the_body_of_a_request_without_permission_is_not_read(guarded):
     count, size, before = 40, 2_000_000, guarded.memory()
@@ -162,6 +168,7 @@ def test_the_body_of_a_request_without_permission_is_not_read(guarded):
         assert {peer.recv(12) for peer in peers} == {b"HTTP/1.1 401"}
 
 
+@pytest.mark.process
 @linux
 def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
     (tmp_path / "limits.yaml").write_text("kind: limits\nextends: packaged\nlimits: {request_seconds: 0.3}\n")
@@ -185,6 +192,7 @@ def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
 # --- What is answered before a body is read
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("more", [b"", b"Expect: 100-continue\r\n"], ids=["plain", "expect"])
 @pytest.mark.parametrize(("head", "status"), [(HEAD, b"401"), (FOREIGN, b"403")], ids=["token", "host"])
 def test_a_refusal_does_not_wait_for_the_body(guarded, head, status, more):
@@ -194,12 +202,14 @@ def test_a_refusal_does_not_wait_for_the_body(guarded, head, status, more):
     assert b"connection: close" in answer.lower()
 
 
+@pytest.mark.process
 def test_a_client_that_sends_all_of_its_body_first_can_read_the_refusal(guarded):
     for _ in range(10):
         answer = raw(guarded, HEAD + b"Content-Length: 3000000\r\n\r\n" + b" " * 3_000_000)
         assert answer.startswith(b"HTTP/1.1 401") and answer.endswith(b"}")
 
 
+@pytest.mark.process
 def test_a_client_with_permission_is_told_to_send_the_body(guarded):
     body, headers = alone("tools/list")
     lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Authorization": f"Bearer {TOKEN}"}.items())
@@ -212,6 +222,7 @@ def test_a_client_with_permission_is_told_to_send_the_body(guarded):
         assert peer.recv(12) == b"HTTP/1.1 200"
 
 
+@pytest.mark.process
 def test_a_refusal_without_a_body_keeps_the_connection(guarded):
     with connect(guarded) as peer:
         for _ in range(3):
@@ -219,6 +230,7 @@ def test_a_refusal_without_a_body_keeps_the_connection(guarded):
             assert until(peer, b"}").startswith(b"HTTP/1.1 401")
 
 
+@pytest.mark.process
 def test_requests_that_are_sent_together_are_answered_in_order(everything):
     body, headers = alone("tools/list")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -234,6 +246,7 @@ def test_requests_that_are_sent_together_are_answered_in_order(everything):
 # --- Half-closed connections
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("tool", ["test_simple_text", "test_slow"])
 def test_a_client_that_closes_its_sending_side_gets_its_answer(everything, tool):
     with stream(everything, "tools/call", id=7, name=tool) as peer:
@@ -244,6 +257,7 @@ def test_a_client_that_closes_its_sending_side_gets_its_answer(everything, tool)
     assert b'"id":7,"result"' in answer
 
 
+@pytest.mark.process
 def test_requests_sent_together_are_answered_after_the_sending_side_is_closed(everything):
     with connect(everything) as peer:
         peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5)
@@ -259,6 +273,7 @@ def test_requests_sent_together_are_answered_after_the_sending_side_is_closed(ev
 LIMITED = ["sh", "-c", 'ulimit -n "$0"; exec "$@"', "64"]
 
 
+@pytest.mark.process
 @linux
 def test_idle_connections_make_room_and_that_is_logged_once():
     with HttpServer("--server", "everything", wrapper=LIMITED) as server, contextlib.ExitStack() as stack:
@@ -273,6 +288,7 @@ def test_idle_connections_make_room_and_that_is_logged_once():
     ]
 
 
+@pytest.mark.process
 @linux
 def test_running_out_of_descriptors_is_logged_once_and_overcome():
     with HttpServer() as server, contextlib.ExitStack() as stack:
@@ -290,6 +306,7 @@ def test_running_out_of_descriptors_is_logged_once_and_overcome():
 # --- The log
 
 
+@pytest.mark.process
 @linux
 @pytest.mark.parametrize("level", ["info", "debug"])
 def test_a_log_that_nobody_reads_stops_nothing(level):
@@ -310,6 +327,7 @@ def test_a_log_that_nobody_reads_stops_nothing(level):
 # --- Unix domain sockets
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["file", "link", "dangling", "fifo", "folder"])
 def test_what_is_no_socket_is_not_replaced(tmp_path, kind):
     path, other = tmp_path / "s", tmp_path / "other"
@@ -354,6 +372,7 @@ ASKED = {
 }
 
 
+@pytest.mark.process
 def test_a_preflight_permits_what_a_page_needs(guarded):
     status, headers, body = exchange(guarded, "OPTIONS", {"Origin": "https://app.example", **ASKED})
 
@@ -366,6 +385,7 @@ def test_a_preflight_permits_what_a_page_needs(guarded):
     assert "content-length" not in headers
 
 
+@pytest.mark.process
 def test_a_page_can_read_answers_and_refusals(guarded):
     body, headers = alone("tools/list")
     origin = {**headers, "Origin": "https://app.example"}
@@ -375,6 +395,7 @@ def test_a_page_can_read_answers_and_refusals(guarded):
         assert {"mcp-session-id", "www-authenticate"} <= set(got["access-control-expose-headers"].split(", "))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("more", "status"),
     [

@@ -14,10 +14,10 @@ import tty
 
 import pytest
 
-from tests.forks import TIMEOUT, Forks
+from tests.support.forks import TIMEOUT, Forks
 from tmkb.transport import stdio
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks servers and reads /proc")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="forks servers and reads /proc")]
 
 LIVE = ("pipe", "socket", "terminal")
 KINDS = (*LIVE, "file")

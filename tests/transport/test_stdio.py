@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.process import SERVE, TIMEOUT, Server
+from tests.support.process import SERVE, TIMEOUT, Server
 from tmkb.transport import stdio
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -32,6 +32,7 @@ def call(id, context):
     }
 
 
+@pytest.mark.process
 def test_input_as_editors_write_it_is_read(server):
     server.send(b"\xef\xbb\xbf", PING, b"\r\n", b"\n  \n", b'{"jsonrpc":"2.0","id":2,"method":"ping"}\r\n')
     server.send(b'{"jsonrpc":"2.0","id":3,"method":"ping"}')
@@ -41,6 +42,7 @@ def test_input_as_editors_write_it_is_read(server):
     assert status == 0
 
 
+@pytest.mark.process
 def test_nothing_but_messages_reaches_stdout(server):
     server.handshake()
     server.send(
@@ -52,11 +54,13 @@ def test_nothing_but_messages_reaches_stdout(server):
     assert len(rest) == 5
 
 
+@pytest.mark.process
 def test_an_answer_is_flushed_before_more_is_awaited(server):
     for number in range(5):
         assert server.ask("ping", number) == {"jsonrpc": "2.0", "id": number, "result": {}}
 
 
+@pytest.mark.process
 def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(server):
     head, tail = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"', b'"}}'
     longest = head + b"x" * (LIMIT - len(head) - len(tail)) + tail
@@ -73,6 +77,7 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(server):
     assert (rest[2]["id"], status) == (3, 0)
 
 
+@pytest.mark.process
 def test_a_line_of_60_mb_is_refused_in_bounded_memory(server):
     server.handshake()
     before = server.peak_memory()
@@ -85,6 +90,7 @@ def test_a_line_of_60_mb_is_refused_in_bounded_memory(server):
     assert server.peak_memory() - before < 40 * MEGABYTE
 
 
+@pytest.mark.process
 def test_a_context_of_9_mb_is_answered(server):
     server.handshake()
     result = server.query(context="background job processing " * 350_000)
@@ -93,6 +99,7 @@ def test_a_context_of_9_mb_is_answered(server):
     assert json.loads(result["content"][0]["text"])["patterns"][0]["id"] == "TMKB-AUTH-001"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("line", [b"[" * 200_000, b'{"a":' * 200_000, b'[{"jsonrpc":' + b"[" * 200_000])
 def test_deep_nesting_is_a_parse_error(server, line):
     server.handshake("2025-03-26")
@@ -102,6 +109,7 @@ def test_deep_nesting_is_a_parse_error(server, line):
     assert server.ask("ping") == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
+@pytest.mark.process
 def test_lone_surrogates_survive(server):
     server.send(b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}\n', b'{"jsonrpc":"2.0","id":2,"method":"\\udfff"}\n')
 
@@ -111,6 +119,7 @@ def test_lone_surrogates_survive(server):
     assert server.log[-2] == "[ERROR] [req_id=2] Method not found: \\udfff"
 
 
+@pytest.mark.process
 def test_20_000_requests_are_answered_to_a_client_that_writes_first(tmp_path):
     with Server(read_stdout=False) as server:
         server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
@@ -124,6 +133,7 @@ def test_20_000_requests_are_answered_to_a_client_that_writes_first(tmp_path):
     assert status == 0
 
 
+@pytest.mark.process
 def test_reading_pauses_when_too_many_answers_wait(overlay):
     folder = overlay(servers__tmkb__server="kind: server\nextends: packaged\nlimits: {backlog_bytes: 100000}\n")
     count = 30_000
@@ -148,6 +158,7 @@ def test_reading_pauses_when_too_many_answers_wait(overlay):
     assert [answer["id"] for answer in rest] == list(range(count))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_when_all_is_answered(server, number):
     server.handshake()
@@ -158,6 +169,7 @@ def test_a_signal_ends_the_server_when_all_is_answered(server, number):
     assert not any("Traceback" in line for line in server.log)
 
 
+@pytest.mark.process
 def test_an_interrupt_during_the_start_ends_quietly():
     command = [*SERVE, "--no-cache"]
     pipe = subprocess.PIPE
@@ -188,6 +200,7 @@ def test_answers_to_one_chunk_do_not_exceed_the_room_for_them(runtime):
     assert not conversation.unfinished
 
 
+@pytest.mark.process
 def test_a_signal_does_not_wait_for_a_client_that_does_not_read():
     with Server(read_stdout=False) as server:
         server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
@@ -199,6 +212,7 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read():
         assert server.wait() == 0
 
 
+@pytest.mark.process
 def test_a_signal_keeps_what_was_read(server):
     server.handshake()
     server.send(*[{**PING, "id": number} for number in range(200)])
@@ -210,6 +224,7 @@ def test_a_signal_keeps_what_was_read(server):
     assert [answer["id"] for answer in rest] == list(range(1, len(rest) + 1))
 
 
+@pytest.mark.process
 def test_a_closed_stdout_ends_the_server_quietly():
     with Server(read_stdout=False) as server:
         server.send(PING)
@@ -219,6 +234,7 @@ def test_a_closed_stdout_ends_the_server_quietly():
         assert not any("Traceback" in line or "Error" in line for line in server.log)
 
 
+@pytest.mark.process
 def test_a_closed_stdout_ends_the_server_also_amid_answers():
     with Server(read_stdout=False) as server:
         server.send(*[{**PING, "id": number} for number in range(5000)])
@@ -227,6 +243,7 @@ def test_a_closed_stdout_ends_the_server_also_amid_answers():
         assert server.wait() == 0
 
 
+@pytest.mark.process
 def test_descriptors_that_are_closed_from_the_start():
     for redirection in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         command = ["sh", "-c", " ".join(SERVE) + " " + redirection]
@@ -235,6 +252,7 @@ def test_descriptors_that_are_closed_from_the_start():
         assert done.returncode == 0, (redirection, done.stderr)
 
 
+@pytest.mark.process
 def test_a_file_as_input_and_output(tmp_path):
     (tmp_path / "in").write_text(json.dumps(PING) + "\n" + json.dumps({**PING, "id": 2}))
     with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as target:
@@ -243,6 +261,7 @@ def test_a_file_as_input_and_output(tmp_path):
     assert [json.loads(line)["id"] for line in (tmp_path / "out").read_text().splitlines()] == [1, 2]
 
 
+@pytest.mark.process
 def test_a_client_that_never_reads_stderr_is_served():
     with Server("--log-level", "debug", read_stderr=False) as server:
         server.handshake()
@@ -253,6 +272,7 @@ def test_a_client_that_never_reads_stderr_is_served():
 # Log
 
 
+@pytest.mark.process
 def test_the_log_says_what_the_client_was_told(server, ids):
     server.handshake()
     server.query(3, context="x", language="java")
@@ -271,6 +291,7 @@ def test_the_log_says_what_the_client_was_told(server, ids):
     ]
 
 
+@pytest.mark.process
 def test_a_client_cannot_forge_a_log_line(server):
     server.ask("a\n[INFO] forged\r\x1b[31m\x85\u2028\u202e", "7\n[ERROR] forged")
     server.end()
@@ -281,6 +302,7 @@ def test_a_client_cannot_forge_a_log_line(server):
     ]
 
 
+@pytest.mark.process
 def test_a_long_id_is_cut_in_the_log(server):
     server.ask("nope", "x" * 500)
     server.end()
@@ -288,6 +310,7 @@ def test_a_long_id_is_cut_in_the_log(server):
     assert server.log[2] == f"[ERROR] [req_id={'x' * 80}…] Method not found: nope"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("environment", "flags", "lines"),
     [
@@ -315,6 +338,7 @@ def test_the_level_decides_what_is_logged(ids, environment, flags, lines):
         assert server.log == [line.format(patterns=len(ids)) for line in lines]
 
 
+@pytest.mark.process
 def test_debug_shows_each_step():
     with Server("--log-level=debug") as server:
         server.handshake()
@@ -340,6 +364,7 @@ def test_debug_shows_each_step():
     assert bodies[9] == ["Invalid language 'java'. Supported languages: python"]
 
 
+@pytest.mark.process
 def test_an_unknown_log_level_flag_is_wrong_usage():
     done = subprocess.run([*SERVE, "--log-level", "loud"], input=b"", capture_output=True, timeout=TIMEOUT, check=False)
 
@@ -350,6 +375,7 @@ def test_an_unknown_log_level_flag_is_wrong_usage():
 # Where patterns come from
 
 
+@pytest.mark.process
 def test_patterns_of_a_folder(patterns):
     folder = patterns("acme_auth_024")
     with Server("--patterns", str(folder)) as server:
@@ -359,6 +385,7 @@ def test_patterns_of_a_folder(patterns):
     assert [pattern["id"] for pattern in answer["patterns"]] == ["ACME-AUTH-024"]
 
 
+@pytest.mark.process
 def test_patterns_of_the_environment(patterns, ids):
     folder = patterns("acme_auth_026")
     with Server(env={"TMKB_PATTERNS": f"{folder}{os.pathsep}packaged"}) as server:
@@ -376,6 +403,7 @@ def test_patterns_of_the_environment(patterns, ids):
         assert server.log[0] == f"[INFO] Starting MCP server with {len(ids)} patterns loaded"
 
 
+@pytest.mark.process
 def test_a_broken_pattern_is_told_and_the_rest_is_served(patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     file = folder / "acme_auth_024" / "pattern.yaml"
@@ -392,6 +420,7 @@ def test_a_broken_pattern_is_told_and_the_rest_is_served(patterns):
     )
 
 
+@pytest.mark.process
 def test_without_patterns_the_server_still_answers(tmp_path):
     with Server("--patterns", str(tmp_path), "--patterns", str(tmp_path / "missing")) as server:
         server.handshake()

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
 from tmkb.transport import stdio
 from tmkb.transport.threads import Writer
 
-UNPOLLED = [sys.executable, "-m", "tests.unpolled", "serve"]
+UNPOLLED = [sys.executable, "-m", "tests.support.unpolled", "serve"]
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
@@ -20,6 +20,7 @@ def server(*arguments, **options):
     return Server(*arguments, argv=UNPOLLED, **options)
 
 
+@pytest.mark.process
 def test_answers_come_in_order():
     with server() as started:
         started.send(*[{**PING, "id": number} for number in range(5000)])
@@ -30,6 +31,7 @@ def test_answers_come_in_order():
         assert started.log[-1] == "[INFO] MCP server shutdown"
 
 
+@pytest.mark.process
 def test_a_client_that_writes_first_is_served():
     with server(read_stdout=False) as started:
         started.send(*[{**PING, "id": number} for number in range(20_000)])
@@ -40,6 +42,7 @@ def test_a_client_that_writes_first_is_served():
         assert status == 0
 
 
+@pytest.mark.process
 def test_reading_pauses_when_too_many_answers_wait(overlay):
     folder = overlay(servers__tmkb__server="kind: server\nextends: packaged\nlimits: {backlog_bytes: 1000}\n")
     with server("--schemas", folder) as started:
@@ -50,6 +53,7 @@ def test_reading_pauses_when_too_many_answers_wait(overlay):
         assert status == 0
 
 
+@pytest.mark.process
 def test_a_client_that_never_reads_stderr_is_served():
     with server("--log-level", "debug", read_stderr=False) as started:
         started.handshake()
@@ -60,6 +64,7 @@ def test_a_client_that_never_reads_stderr_is_served():
         assert started.process.wait(60) == 0
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_an_idle_server(number):
     with server() as started:
@@ -70,6 +75,7 @@ def test_a_signal_ends_an_idle_server(number):
         assert started.log[-1] == "[INFO] MCP server shutdown"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_signal_does_not_wait_for_a_client_that_does_not_read(ended):
     with server(read_stdout=False) as started:
@@ -83,6 +89,7 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read(ended):
         assert not any("Traceback" in line for line in started.log)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("asked", [0, 5000])
 def test_a_reader_that_goes_away_ends_the_server(asked):
     """With no request, it is idle and has nothing to write."""

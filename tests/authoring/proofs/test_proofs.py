@@ -6,6 +6,8 @@ import pytest
 
 from tmkb.schema import paths
 
+pytestmark = pytest.mark.full
+
 PATTERNS = sorted(name for name in os.listdir(paths.PATTERNS) if not name.startswith("_"))
 
 

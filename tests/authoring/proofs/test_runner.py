@@ -8,6 +8,8 @@ import pytest
 from tmkb.authoring.proofs import runner
 from tmkb.knowledge import pattern
 
+pytestmark = pytest.mark.full
+
 NAME = "acme_auth_026"
 USE = '    """An administrator\'s token works, a member\'s does not, and a new one after a promotion does."""\n'
 

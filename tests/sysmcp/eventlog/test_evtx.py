@@ -17,12 +17,14 @@ from tmkb.errors import ToolError
 from tmkb.schema import paths
 from tmkb.sysmcp.eventlog import chunks as chunks_of
 
+pytestmark = pytest.mark.needs("evtx")
+
 FIXTURE = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures", "System.evtx")
 EVENTS = evtxfile.events(2000)
 RANKS = ["VERBOSE", "INFORMATION", "WARNING", "ERROR", "CRITICAL"]
 LEVELS = {1: "CRITICAL", 2: "ERROR", 3: "WARNING", 5: "VERBOSE"}
 BEGIN, STEP = EVENTS[0].time, EVENTS[1].time - EVENTS[0].time
-quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def put(folder, found, name="System"):
@@ -125,7 +127,7 @@ def expected(arguments, start, end):
     return found if arguments.get("order") == "oldest" else found[::-1]
 
 
-@settings(quick, max_examples=20)
+@quick
 @given(arguments=filters, start=times, end=times, limit=st.integers(1, 400), by=st.sampled_from(["cursor", "offset"]))
 def test_pages_of_any_query_join_to_what_a_plain_loop_finds(provider, folder, arguments, start, end, limit, by):
     if start is not None and end is not None and start > end:

@@ -1,14 +1,13 @@
 """The journal of systemd, read from a file of 300 entries that needs no systemd to run."""
 
 import base64
-import ctypes
 import json
 import lzma
 import os
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sysmcp import logs
@@ -21,15 +20,7 @@ RANKS = ["VERBOSE", "INFORMATION", "WARNING", "ERROR", "CRITICAL"]
 LOGS = {"System": {}, "Kernel": {"only": [0, 3]}, "Rest": {"except": [0, 3]}}
 
 
-def has_library():
-    try:
-        ctypes.CDLL("libsystemd.so.0")
-    except OSError:
-        return False
-    return True
-
-
-needs_library = pytest.mark.skipif(not has_library(), reason="there is no libsystemd.so.0 here")
+needs_library = pytest.mark.needs("libsystemd.so.0")
 
 
 def served(path, **limits):
@@ -101,7 +92,6 @@ places = st.one_of(st.none(), st.integers(0, 299))
 
 
 @needs_library
-@settings(deadline=None, max_examples=25)
 @given(arguments=filters, start=places, end=places, limit=st.integers(1, 60), by=st.sampled_from(["cursor", "offset"]))
 def test_pages_of_any_query_join_to_what_a_plain_loop_finds(provider, whole, arguments, start, end, limit, by):
     if start is not None:

@@ -13,7 +13,7 @@ from tmkb.errors import ToolError
 from tmkb.sysmcp.eventlog import textlog
 from tmkb.sysmcp.eventlog.logquery import LogPage, LogQuery
 
-quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

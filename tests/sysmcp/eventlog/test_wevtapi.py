@@ -13,6 +13,8 @@ from tmkb.errors import ToolError
 from tmkb.sysmcp.eventlog import wevtapi
 from tmkb.sysmcp.eventlog.logquery import LogQuery, StalePlace
 
+pytestmark = pytest.mark.needs("evtx")
+
 EVENTS = evtxfile.events(200)
 
 

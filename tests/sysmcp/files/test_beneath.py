@@ -148,6 +148,7 @@ def leaks(opening, tries, enough=TRIES):
     return seen
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("names", [("folder", "link"), ("folder/file", "folder/link")])
 def test_an_exchange_of_names_lets_nothing_out(way, held, root, names):
     with swapping(*[root / name for name in names]):
@@ -157,6 +158,7 @@ def test_an_exchange_of_names_lets_nothing_out(way, held, root, names):
     assert seen[b"inside\n"] > 0 and seen[None] > 0  # the names were exchanged meanwhile
 
 
+@pytest.mark.process
 def test_the_exchange_of_names_finds_who_looks_first_and_opens_then(root):
     def naive():
         path = root / "folder" / "file"

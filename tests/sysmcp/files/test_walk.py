@@ -7,7 +7,7 @@ import socket
 import tempfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sysmcp.trees import plant
@@ -47,7 +47,6 @@ def grow(folder, tree):
             continue
 
 
-@settings(deadline=None, max_examples=60)
 @given(TREES)
 def test_a_walk_finds_all_in_the_order_of_bytes(tree):
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +55,6 @@ def test_a_walk_finds_all_in_the_order_of_bytes(tree):
         assert walked(folder) == listed(folder)
 
 
-@settings(deadline=None, max_examples=60)
 @given(TREES, st.randoms(use_true_random=False))
 def test_a_walk_goes_on_after_any_path_whatever_has_gone_since(tree, chance):
     with tempfile.TemporaryDirectory() as folder:

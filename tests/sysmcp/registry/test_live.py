@@ -7,11 +7,12 @@ import types
 
 import pytest
 
-pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
-
 from tests.sysmcp.hives import Place, refusal
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has the real one")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has the real one"),
+    pytest.mark.needs("Registry"),
+]
 DEMO = "HKLM\\Software\\Demo"
 
 

@@ -174,7 +174,7 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 6), value=values, more=st.integers(0, 6), other=values)
 def test_no_cursor_breaks_anything(provider, place, value, more, other):
     state = unpacked(logs.ask(provider, limit=10)["nextCursor"])
@@ -345,6 +345,7 @@ def as_nobody(source, results):
     results.put(([(log["name"], log.get("reason")) for log in listed], refused(provider)))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("kind", ["textlog", "evtx", "journal"])
 def test_what_may_not_be_read_is_told(folder, kind):

@@ -11,7 +11,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sysmcp.trees import found, pages, plant, refused, run, search, served, swapping
@@ -126,9 +126,8 @@ def test_bounds_of_times_are_those_of_a_range(files, root):
     assert found(files, "a.txt", modifiedBefore=moment) == []
 
 
+@pytest.mark.needs("re2")
 def test_expressions_find_names(files):
-    pytest.importorskip("re2")
-
     assert found(files, r"^[ab]\.", mode="regex") == ["a.txt", "docs/b.txt"]
     assert found(files, r"^docs/.*\.md$", mode="regex") == ["docs/deep/c.md"]
 
@@ -186,7 +185,6 @@ def test_the_path_on_this_machine_is_told_only_if_it_may_be(root):
 NAMES = st.sampled_from([b"a", b"a.b", b"b", b".c", "é".encode(), b"\xff", b"\\", b"\n"])
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(NAMES, min_size=1, max_size=3).map(b"/".join), max_size=10), st.integers(1, 4), st.data())
 def test_pages_join_to_the_whole(tree, limit, data):
     with tempfile.TemporaryDirectory() as folder:
@@ -324,9 +322,8 @@ def test_what_cannot_be_looked_for_is_told(files, query, error, fields):
     assert refused(files.search(**{"pattern": "*", **query})) == (error, fields)
 
 
+@pytest.mark.needs("re2")
 def test_an_expression_that_is_none(files):
-    pytest.importorskip("re2")
-
     assert refused(files.search(pattern="(", mode="regex")) == ("bad_pattern", {"mode": "regex", "received": "("})
 
 
@@ -361,7 +358,6 @@ def test_made_up_cursors_lead_nowhere(files):
         assert refused(files.search(pattern="*", cursor=cursor))[0] == "bad_cursor"
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ABab01_-=+/ ", max_size=40))
 def test_any_text_as_a_cursor_is_refused(text):
     with tempfile.TemporaryDirectory() as folder:
@@ -512,6 +508,7 @@ def test_what_the_server_may_not_read(files, root):
 # --- Others, at the same time
 
 
+@pytest.mark.process
 def test_an_exchange_of_names_lets_nothing_out(root):
     plant(root, "place/file")
     plant(root.parent, "outside/file", text="secret, and longer than what is inside\n")

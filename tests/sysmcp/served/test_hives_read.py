@@ -8,12 +8,11 @@ import sys
 
 import pytest
 
-pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
-
 from tests.sysmcp.hives import WRITABLE, Place, made, mutant, refusal, sealed
-from tests.sysmcp.hives import can_write as writer_is_there
 
-needs_writer = pytest.mark.skipif(not writer_is_there(), reason="needs libhivex to make a hive")
+pytestmark = pytest.mark.needs("Registry")
+
+needs_writer = pytest.mark.needs("libhivex.so.0")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of POSIX")
 DEMO = "HKLM\\SYSTEM\\ControlSet001\\Services\\Demo"
 BROKEN = {"hive_corrupt", "hive_too_large", "key_not_found", "value_not_found"}

@@ -20,14 +20,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("Registry", reason="needs python-registry, of the extra sysmcp")
-
-from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, can_write, made, mutant, refusal, sealed
+from tests.sysmcp.hives import SETTINGS, WRITABLE, Place, made, mutant, refusal, sealed
 from tests.sysmcp.operations import run
 from tmkb.sysmcp import faults
 from tmkb.sysmcp.registry import hivex, value
 
-pytestmark = pytest.mark.skipif(not can_write(), reason="needs libhivex")
+pytestmark = pytest.mark.needs("Registry", "libhivex.so.0")
 DWORD = {"valueName": "x", "type": "REG_DWORD"}
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\\/\ufffd"), min_size=1, max_size=40)
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
@@ -89,7 +87,7 @@ def test_the_default_value(place):
     assert place.value("")["data"] == "default"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names, names, typed)
 def test_other_readers_read_what_was_written(shared, key, name, pair):
     libregf = pytest.importorskip("pyregf", reason="needs libregf-python")
@@ -263,6 +261,7 @@ def test_a_dirty_hive_is_not_written(place):
     assert place.bytes() == whole
 
 
+@pytest.mark.process
 def test_broken_hives_stay_as_they_are_or_become_readable_ones(place):
     """In a process of its own: the library could end it."""
     code = "import sys; from tests.sysmcp.served import test_hives_write as here; here.write_mutants(sys.argv[1])"
@@ -512,6 +511,7 @@ for _ in sys.stdin:
 """
 
 
+@pytest.mark.process
 def test_two_processes_write_in_turn(place):
     folder = os.path.dirname(place.hive)
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, folder, name]) for name in ("a", "b")]
@@ -521,6 +521,7 @@ def test_two_processes_write_in_turn(place):
     assert [line["outcome"] for line in place.lines()].count("intent") == 60
 
 
+@pytest.mark.process
 def test_a_writer_that_is_killed_leaves_the_state_before_or_after(place):
     folder, chance = os.path.dirname(place.hive), random.Random(3)
     command = [sys.executable, "-c", NURSERY, folder]

@@ -1,4 +1,4 @@
-"""Run ``tmkb`` as on a system that cannot poll (Windows): ``python -m tests.unpolled serve``.
+"""Run ``tmkb`` as on a system that cannot poll (Windows): ``python -m tests.support.unpolled serve``.
 
 Nothing of `select` is left but what Windows has for sockets. Only the question whether a pipe's reader has gone, which
 Windows answers by a function of its own, is answered by the poll that was taken away.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-from tests import emitted
+from tests.support import emitted
 
 SERVE = [sys.executable, "-m", "tmkb", "serve"]
 TIMEOUT = 60.0  # generous: it bounds a failure, not a measurement

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
 from tmkb.cli import main
 
 
@@ -19,6 +19,7 @@ def trapped(patterns, tmp_path):
     return str(folder), marker
 
 
+@pytest.mark.process
 def test_nothing_runs(trapped, capsys):
     folder, marker = trapped
     with Server("--patterns", folder) as server:
@@ -35,8 +36,8 @@ def test_nothing_runs(trapped, capsys):
     assert not marker.exists()
 
 
+@pytest.mark.needs("flask")
 def test_proving_does_run_it(trapped, capsys):
-    pytest.importorskip("flask")
     folder, marker = trapped
     main.main(["prove", "--patterns", folder, "--no-mutants"])
 
@@ -44,6 +45,7 @@ def test_proving_does_run_it(trapped, capsys):
     assert not marker.exists()
 
 
+@pytest.mark.process
 def test_the_command_serve_never_loads_the_prover():
     code = "import sys, tmkb.cli.serve, tmkb.cli.main; print([m for m in sys.modules if m.startswith('tmkb.authoring.proofs')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -22,7 +22,7 @@ class Forks:
     def __init__(self, **options):
         """``options``: of `tmkb.transport.stdio.serve`; ``xnu`` polls as XNU (macOS) does."""
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "tests.forks", str(theirs.fileno()), json.dumps(options)]
+        command = [sys.executable, "-m", "tests.support.forks", str(theirs.fileno()), json.dumps(options)]
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
         theirs.close()
         self.socket = ours

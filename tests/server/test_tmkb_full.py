@@ -6,9 +6,11 @@ import sys
 
 import pytest
 
-from tests.process import Server
+from tests.support.process import Server
 from tmkb.knowledge import tokens
 from tmkb.server import service
+
+pytestmark = pytest.mark.process
 
 BUDGET = 1000  # tokens of all descriptions; the lists as a whole may have twice that
 

