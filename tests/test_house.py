@@ -11,7 +11,7 @@ import pytest
 import tmkb
 from tests.support.repository import ROOT, source
 from tmkb.errors import ProtocolError
-from tmkb.protocol import dispatch, refusal, validation
+from tmkb.protocol import arguments, outbound, requests
 from tmkb.providers import registry
 from tmkb.schema import documents, export, load, metaschema, paths, problems, reader, template
 from tmkb.server import sources
@@ -115,7 +115,7 @@ def test_every_problem_that_is_found_has_its_sentence_and_every_sentence_is_used
 def test_the_code_supplies_the_fields_that_violations_ask_for(spec):
     for error in spec["revisions"]["2025-11-25"]["errors"].values():
         if "keyword" in error:
-            assert set(error.get("fields", [])) <= set(validation.FIELDS)
+            assert set(error.get("fields", [])) <= set(arguments.FIELDS)
 
 
 def test_every_sentence_can_be_filled_from_its_fields(spec):
@@ -123,7 +123,7 @@ def test_every_sentence_can_be_filled_from_its_fields(spec):
         for id_, error in revision["errors"].items():
             fields = {field: f"<{field}>" for field in error.get("fields", [])}
             if error["surface"] == "protocol":
-                assert refusal.failure(ProtocolError(id_, **fields), revision["errors"]).sentence
+                assert outbound.failure(ProtocolError(id_, **fields), revision["errors"]).sentence
             assert template.fill(error["message"], fields)
 
 
@@ -140,7 +140,7 @@ def test_a_revision_loses_no_method_unless_it_says_so():
 def test_what_schemas_may_name_is_what_the_code_has():
     names = sources.names()
 
-    assert set(names["handler"]) == set(dispatch.HANDLERS)
+    assert set(names["handler"]) == set(requests.HANDLERS)
     assert set(names["provider"]) == set(registry.MODULES)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tmkb import errors
 from tmkb.knowledge.retrieval import words
-from tmkb.protocol import coercion, headers, validation
+from tmkb.protocol import arguments, headers
 from tmkb.protocol.handlers import resources
 from tmkb.schema import jsonschemas, reader
 from tmkb.sysmcp.files import content, matching
@@ -280,7 +280,7 @@ SCHEMAS = {
 def test_validation_costs_the_value(spec, case):
     schema, value, size = SCHEMAS[case]
     table = spec["revisions"]["2025-11-25"]["errors"]
-    hold(lambda given: validation.failures(validation.violations(schema, given, spec), "tool", {}, table), value, size)
+    hold(lambda given: arguments.failures(arguments.violations(schema, given, spec), "tool", {}, table), value, size)
 
 
 def differs(given):
@@ -294,7 +294,7 @@ PARTS = {
     "a number as a header": (differs, lambda n: ({"x": "1" * n}, "X", 1), 30_000),
     "many headers": (differs, lambda n: (keys(n, "x"), "X", "b"), 5000),
     "an address": (lambda uri: resources.match("x://{a}/{b}", uri), lambda n: "x://" + "a" * n, 30_000),
-    "arguments to read": (lambda given: coercion.read(given, {"key1": "strip"}), lambda n: keys(n, " x "), 5000),
+    "arguments to read": (lambda given: arguments.coerce(given, {"key1": "strip"}), lambda n: keys(n, " x "), 5000),
     "keys of a YAML file": (
         lambda text: reader.parse(text, "f.yaml"),
         lambda n: "".join(f"key{i}: text\n" for i in range(n)),

@@ -3,7 +3,7 @@
 import pytest
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol import lifecycle
+from tmkb.protocol import inbound
 
 TABLE = {
     "start": "a",
@@ -16,13 +16,13 @@ TABLE = {
 
 def refusal(state, method):
     with pytest.raises(ProtocolError) as caught:
-        lifecycle.after(TABLE, state, method)
+        inbound.next_state(TABLE, state, method)
     return caught.value.error
 
 
 def test_what_is_accepted_leads_on():
-    assert lifecycle.after(TABLE, "a", "x") == "b"
-    assert lifecycle.after(TABLE, "b", "anything") == "b"
+    assert inbound.next_state(TABLE, "a", "x") == "b"
+    assert inbound.next_state(TABLE, "b", "anything") == "b"
 
 
 def test_what_is_refused_by_name_gets_its_error():
@@ -38,7 +38,7 @@ def test_every_state_of_the_packaged_table_is_what_the_contract_says(spec):
     table = spec["lifecycles"]["handshake"]
 
     assert table["events"] == {"end_of_input": "shutdown"}
-    assert lifecycle.after(table, "not_initialized", "initialize") == "initializing"
-    assert lifecycle.after(table, "initializing", "notifications/initialized") == "initialized"
+    assert inbound.next_state(table, "not_initialized", "initialize") == "initializing"
+    assert inbound.next_state(table, "initializing", "notifications/initialized") == "initialized"
     with pytest.raises(ProtocolError, match="shut_down"):
-        lifecycle.after(table, "shutdown", "ping")
+        inbound.next_state(table, "shutdown", "ping")

@@ -2,14 +2,17 @@
 
 import json
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkb.errors import ToolError
-from tmkb.protocol import dispatch, inbound, messages
-from tmkb.protocol.effects import Batch, Fault, Invoke, Send
+from tmkb.protocol import inbound, messages
+from tmkb.protocol import requests as lives
+from tmkb.protocol.effects import Invoke, LogException, Send
+from tmkb.protocol.requests import Batch
 from tmkb.providers.operation import Result
 from tmkb.server.runtime import Runtime
 
@@ -83,35 +86,26 @@ def test_a_batch_waits_for_all_its_operations(runtime):
         for n in (1, 2)
     ]
     effects = inbound.receive(connection, json.dumps([*calls, {"jsonrpc": "2.0", "id": 3, "method": "ping"}]).encode())
-    first, second = [effect for effect in effects if isinstance(effect, Invoke)]
+    first, second = [effect.exchange for effect in effects if isinstance(effect, Invoke)]
     for invoke in (first, second):
         invoke.definition = {**invoke.definition, "log": {"level": "info", "message": "Done"}}
 
     assert not any(isinstance(effect, Send) for effect in effects)
-    assert not any(isinstance(effect, Send) for effect in inbound.complete(connection, second, "two"))
-    (sent,) = [json.loads(e.message) for e in inbound.complete(connection, first, "one") if isinstance(e, Send)]
+    assert not any(isinstance(effect, Send) for effect in lives.complete(second, "two"))
+    (sent,) = [json.loads(e.message) for e in lives.complete(first, "one") if isinstance(e, Send)]
     assert [response["id"] for response in sent] == [1, 2, 3]
     assert sent[0]["result"]["content"] == [{"type": "text", "text": "one"}]
 
 
 def test_outcomes_become_results(runtime):
     connection = opened(runtime)
-    (invoke,) = [
-        e
-        for e in inbound.receive(
-            connection,
-            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tmkb_query","arguments":{"context":"an outcome"}}}',
-        )
-        if isinstance(e, Invoke)
-    ]
-    invoke.definition = {**invoke.definition, "log": {"level": "info", "message": "{tool}", "fields": ["tool"]}}
+    line = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tmkb_query","arguments":{"context":"an outcome"}}}'
 
     def result(outcome):
-        return next(
-            json.loads(e.message)["result"]
-            for e in inbound.complete(connection, invoke, outcome)
-            if isinstance(e, Send)
-        )
+        (exchange,) = [e.exchange for e in inbound.receive(connection, line) if isinstance(e, Invoke)]
+        exchange.cache_key = None
+        exchange.definition = {**exchange.definition, "log": {"level": "info", "message": "{tool}", "fields": ["tool"]}}
+        return next(json.loads(e.message)["result"] for e in lives.complete(exchange, outcome) if isinstance(e, Send))
 
     assert result({"a": "é"}) == {"content": [{"type": "text", "text": '{"a":"é"}'}], "isError": False}
     assert result(Result([], is_error=True)) == {"content": [], "isError": True}
@@ -199,7 +193,7 @@ def test_a_place_in_a_batch_is_kept():
     batch = Batch(limit=100)
     batch.add(b"first")
 
-    assert (batch.responses, batch.running) == ([b"first"], set())
+    assert (batch.responses, batch.pending) == ([b"first"], set())
 
 
 ids = (
@@ -299,11 +293,11 @@ def test_a_fault_of_ours_is_no_answer_to_what_is_no_request(runtime, monkeypatch
         raise RuntimeError("broken")
 
     connection = opened(runtime)
-    monkeypatch.setitem(dispatch._FOUND, "cancel", broken)
-    monkeypatch.setattr(inbound, "_answered", broken)
+    monkeypatch.setitem(lives._handlers, "cancel", SimpleNamespace(begin=broken))
+    monkeypatch.setattr(inbound, "_response", broken)
     effects = inbound.receive(connection, line)
 
-    assert [type(effect) for effect in effects] == [Fault]
+    assert [type(effect) for effect in effects] == [LogException]
     assert runtime.handle(connection, line) == []
 
 
@@ -312,7 +306,7 @@ def test_whatever_breaks_requests_are_answered_and_nothing_else(runtime, monkeyp
         raise RuntimeError("broken")
 
     connection = opened(runtime)
-    monkeypatch.setattr(inbound, "_one", broken)
+    monkeypatch.setattr(inbound, "_message", broken)
     ping = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
 
     def answers(value):

@@ -14,8 +14,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import tmkb.protocol.tasks
-import tmkb.server.job
 import tmkb.server.runtime
 from tests.protocol import connection_model as model
 from tmkb.errors import ToolError
@@ -105,8 +103,7 @@ class Connection(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.clock, self.patch = Clock(), pytest.MonkeyPatch()
-        for module in (tmkb.server.job, tmkb.server.runtime, tmkb.protocol.tasks):
-            self.patch.setattr(module, "time", self.clock)
+        self.patch.setattr(tmkb.server.runtime, "time", self.clock)
         self.sink = os.open(os.devnull, os.O_WRONLY)
         self.spec = served()
         self.runtime = Runtime(self.spec, lambda name: Provider(1), log.Log(self.spec["server"]["log"], fd=self.sink))
@@ -210,7 +207,7 @@ class Connection(RuleBasedStateMachine):
     @invariant()
     def runs_no_more_than_the_model(self):
         assert len(self.runtime.jobs) == len(self.model.calls)
-        assert sum(job.invoke.task is None for job in self.runtime.jobs) <= model.RUNNING
+        assert sum(job.exchange.task is None for job in self.runtime.jobs) <= model.RUNNING
         due = min((call.due for call in self.model.calls), default=None)
         assert self.runtime.due() == (None if due is None else max(0, due - self.model.now))
 

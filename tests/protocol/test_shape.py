@@ -2,7 +2,7 @@
 
 import pytest
 
-from tmkb.protocol import shape
+from tmkb.protocol import outbound
 
 LINK = {
     "type": "resource_link",
@@ -26,13 +26,13 @@ LINK = {
     ],
 )
 def test_content_is_replaced_where_its_type_is_unknown(spec, revision, expected):
-    fitted = shape.fit(spec["revisions"][revision], "call_result", {"content": [LINK], "isError": False})
+    fitted = outbound.fit(spec["revisions"][revision], "call_result", {"content": [LINK], "isError": False})
 
     assert fitted == {"content": [expected], "isError": False}
 
 
 def test_content_of_a_type_that_nobody_knows(spec):
-    (block,) = shape.fit(spec["revisions"]["2025-11-25"], "call_result", {"content": [{"type": "smell"}]})["content"]
+    (block,) = outbound.fit(spec["revisions"]["2025-11-25"], "call_result", {"content": [{"type": "smell"}]})["content"]
 
     assert block["type"] == "text"
     assert "smell" in block["text"]
@@ -51,10 +51,10 @@ FORM = {
 
 
 def test_a_form_keeps_what_the_revision_has(spec):
-    older = shape.fit(
+    older = outbound.fit(
         spec["revisions"]["2025-06-18"], "elicit", {"message": "?", "requestedSchema": FORM, "mode": "form"}
     )
-    newer = shape.fit(
+    newer = outbound.fit(
         spec["revisions"]["2025-11-25"], "elicit", {"message": "?", "requestedSchema": FORM, "mode": "form"}
     )
 
@@ -77,8 +77,8 @@ def test_one_message_of_several_blocks_becomes_several(spec):
     blocks = [{"type": "text", "text": "a"}, {"type": "audio", "data": "", "mimeType": "audio/wav"}]
     asked = {"messages": [{"role": "user", "content": blocks}], "maxTokens": 1}
 
-    older = shape.fit(spec["revisions"]["2024-11-05"], "create_message", asked)
-    newer = shape.fit(spec["revisions"]["2025-11-25"], "create_message", asked)
+    older = outbound.fit(spec["revisions"]["2024-11-05"], "create_message", asked)
+    newer = outbound.fit(spec["revisions"]["2025-11-25"], "create_message", asked)
 
     assert newer == asked
     assert [message["content"]["type"] for message in older["messages"]] == ["text", "text"]

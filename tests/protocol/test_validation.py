@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.protocol import validation
-from tmkb.protocol.handlers.tools import judge
+from tmkb.protocol import arguments
 from tmkb.schema import keywords
 
 SCHEMA = {
@@ -23,7 +22,7 @@ SCHEMA = {
 
 
 def found(spec, value, schema=SCHEMA):
-    return [(v.path, v.keyword) for v in validation.violations(schema, value, spec)]
+    return [(v.path, v.keyword) for v in arguments.violations(schema, value, spec)]
 
 
 def test_what_is_valid_has_no_violations(spec):
@@ -54,7 +53,7 @@ def test_a_wrong_type_hides_what_else_is_wrong_there(spec):
 
 
 def test_fields_say_what_was_wanted_and_what_came(spec):
-    (violation,) = validation.violations(SCHEMA, {"b": "xx", "c": {"d": "3"}}, spec)
+    (violation,) = arguments.violations(SCHEMA, {"b": "xx", "c": {"d": "3"}}, spec)
 
     assert violation.fields["field"] == "c.d"
     assert violation.fields["an_expected"] == "an integer"
@@ -62,7 +61,7 @@ def test_fields_say_what_was_wanted_and_what_came(spec):
 
 
 def test_several_types_are_listed(spec):
-    (violation,) = validation.violations({"type": ["integer", "null"]}, "x", spec)
+    (violation,) = arguments.violations({"type": ["integer", "null"]}, "x", spec)
 
     assert violation.fields["expected"] == "integer, null"
 
@@ -70,15 +69,15 @@ def test_several_types_are_listed(spec):
 def test_keywords_without_a_sentence_of_their_own_are_told_by_the_general_one(spec):
     errors = spec["revisions"]["2025-11-25"]["errors"]
     schema = {"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 5}}}
-    violations = validation.violations(schema, {"n": 7}, spec)
+    violations = arguments.violations(schema, {"n": 7}, spec)
 
-    (told,) = validation.failures(violations, "tool", {}, errors)
+    (told,) = arguments.failures(violations, "tool", {}, errors)
     assert told.sentence == "Invalid n: 7 is not a multiple of 5"
 
 
 def test_a_reference_to_the_network_is_not_followed(spec):
     with pytest.raises(Exception, match="Unresolvable"):
-        validation.violations({"$ref": "http://127.0.0.1:9/schema.json"}, {}, spec)
+        arguments.violations({"$ref": "http://127.0.0.1:9/schema.json"}, {}, spec)
 
 
 values = st.recursive(
@@ -118,7 +117,7 @@ schemas = st.recursive(
 
 @given(schemas, values)
 def test_the_quick_look_accepts_only_what_is_valid(schema, value):
-    if validation.plainly_valid(schema, value):
+    if arguments.plainly_valid(schema, value):
         jsonschema.Draft202012Validator(schema).validate(value)
 
 
@@ -126,17 +125,17 @@ def test_the_quick_look_accepts_only_what_is_valid(schema, value):
 def test_violations_are_those_of_the_reference(spec, value):
     expected = jsonschema.Draft202012Validator(SCHEMA).is_valid(value)
 
-    assert (validation.violations(SCHEMA, value, spec) == []) is expected
+    assert (arguments.violations(SCHEMA, value, spec) == []) is expected
 
 
 def test_what_is_required_need_not_be_described(spec):
-    found = validation.violations({"type": "object", "required": ["b", "a"], "properties": {"a": {}}}, {}, spec)
+    found = arguments.violations({"type": "object", "required": ["b", "a"], "properties": {"a": {}}}, {}, spec)
 
     assert [violation.path for violation in found] == [("a",), ("b",)]
 
 
 def test_the_value_itself_has_a_name(spec):
-    (found,) = validation.violations({"minProperties": 1}, {}, spec, "arguments")
+    (found,) = arguments.violations({"minProperties": 1}, {}, spec, "arguments")
 
     assert found.fields["field"] == "arguments"
 
@@ -146,7 +145,7 @@ def test_twenty_are_described_and_the_rest_is_counted(spec):
     errors = spec["revisions"]["2025-11-25"]["errors"]
     given = {"b": "xx", "c": {"d": 3}, **{f"k{n}": 1 for n in range(23)}}
 
-    sentences = [failure.sentence for failure in judge(tool, given, spec, errors)[1]]
+    sentences = [failure.sentence for failure in arguments.check(tool, given, spec, errors)[1]]
 
     assert sentences[:20] == [f"Unknown parameter 'k{n}'. Supported parameters: a, b, c, e" for n in range(20)]
     assert sentences[20:] == ["and 3 more"]
@@ -156,14 +155,14 @@ def test_twenty_are_all_described(spec):
     tool = {"name": "t", "input": SCHEMA}
     given = {"b": "xx", "c": {"d": 3}, "e": [1] * 20}
 
-    assert len(judge(tool, given, spec, spec["revisions"]["2025-11-25"]["errors"])[1]) == 20
+    assert len(arguments.check(tool, given, spec, spec["revisions"]["2025-11-25"]["errors"])[1]) == 20
 
 
 def test_counting_stops(spec):
     tool = {"name": "t", "input": SCHEMA}
     given = {"b": "xx", "c": {"d": 3}, "e": [1] * 5000}
 
-    *_, last = judge(tool, given, spec, spec["revisions"]["2025-11-25"]["errors"])[1]
+    *_, last = arguments.check(tool, given, spec, spec["revisions"]["2025-11-25"]["errors"])[1]
 
     assert last.sentence == "and at least 980 more"
 

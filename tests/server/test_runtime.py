@@ -139,7 +139,7 @@ def test_answers_are_kept_by_their_arguments(spec, quiet):
     for _ in range(2):
         ask("x" * 2000)
     assert len(calls) == 6  # long questions are not kept
-    assert len(runtime.edition.kept["tmkb_query"]) == 2
+    assert len(runtime.snapshot.result_cache["tmkb_query"]) == 2
 
 
 def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet):

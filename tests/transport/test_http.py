@@ -177,7 +177,7 @@ def test_a_slow_call_is_a_stream_that_can_be_gone_on_with(client):
     assert (answer.headers["content-type"], answer.ended) == ("text/event-stream", True)
     assert first.startswith("id: 2-1\ndata: \n\n")
     assert "retry: 200" in first
-    client.endpoint.runtime.jobs[0].due = 0
+    client.endpoint.runtime.jobs[0].steps.due = 0
     client.work()
     again = client.listen(**{"last-event-id": "2-1"})
 

@@ -112,7 +112,7 @@ def waiting(tool, **arguments):
 def resumable(peer):
     name = session(peer)
     peer.send("tools/call", 7, name="test_reconnection")
-    peer.endpoint.runtime.jobs[0].due = 0
+    peer.endpoint.runtime.jobs[0].steps.due = 0
     peer.work()
     return name
 
@@ -163,7 +163,7 @@ NAMED = [
         waiting("test_elicitation", message="Who?"),
         within(lambda peer: peer.send(more={"id": 1, "result": {"action": "decline"}})),
         alright,
-        holds=("asked", "next_id", "capabilities"),
+        holds=("client_requests", "next_id", "capabilities"),
     ),
     Named(
         "roots",
@@ -298,8 +298,7 @@ def test_a_subscriber_hears_only_of_what_it_has_subscribed_to(two):
 
 
 SHARED = {  # what connections share, or only points at what is served
-    "edition": "what is served", "kept": "results of the edition", "once": "lists of the edition",
-    "references": "numbers for faults", "spec": "what is served", "traced": "a setting of the log",
+    "snapshot": "what is served", "references": "numbers for errors", "traced": "a setting of the log",
     "principal": "whose it is", "most": "a limit", "budget": "see test_budgets",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tmkb.cli import output, pages
-from tmkb.protocol.handlers import tools
+from tmkb.protocol import arguments as validation
 from tmkb.schema import template
 from tmkb.server import service, sources
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name) is not None
     }
     errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
-    arguments, failures = tools.judge(spec["tools"][TOOL], given, spec, errors)
+    arguments, failures = validation.check(spec["tools"][TOOL], given, spec, errors)
     if failures:
         output.fail("\n".join(failure.sentence for failure in failures))
         return 2

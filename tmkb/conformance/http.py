@@ -51,7 +51,7 @@ class Http:
         if self._hangs_up(sent):
             return self._until(expected, awaited, None)
         response = _Response(self, getattr(sent, "id", line), line, self._headers(sent))
-        if isinstance(sent, Request) and negotiation.asks_by(self.spec, sent) is not None:
+        if isinstance(sent, Request) and negotiation.version_param(self.spec, sent) is not None:
             response.thread.join(self.timeout)
             self._begin(response)
         return self._until(expected, awaited, response)
@@ -86,7 +86,7 @@ class Http:
 
     def _headers(self, sent: Any) -> dict[str, str]:
         meta: Any = sent.params.get("_meta") if isinstance(sent, Request) else None
-        if (revision := negotiation.speaker(self.spec, meta)) is None:
+        if (revision := negotiation.describing(self.spec, meta)) is None:
             return _ACCEPTED | self.session
         named = meta.get(revision["sender"]["revision"])
         said = headers.written(self.spec, revision, sent)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tmkb.protocol import messages
-from tmkb.protocol.validation import json_type
+from tmkb.protocol.arguments import json_type
 from tmkb.schema.values import JsonObject, JsonValue
 
 

@@ -1,230 +1,233 @@
-"""What comes in: one line of a peer, or the outcome of an operation that it asked for. Effects follow."""
+"""What comes in: one line of a peer, and the checks that a message passes before its handler begins.
+
+The order of the checks is behaviour. Before them: bytes → JSON → message (`messages.py`), and the revision that governs
+(`negotiation.py`). Each check raises the error that its docstring begins with. The new state of the connection is set
+only after the handler has begun, so a refused message changes nothing.
+"""
 
 from __future__ import annotations
 
-from tmkb.errors import ProtocolError, ToolError
-from tmkb.protocol import dispatch, messages, negotiation, refusal
-from tmkb.protocol.effects import Batch, Drop, Fault, InputRequired, Invoke, Send
+from tmkb.errors import ProtocolError
+from tmkb.protocol import arguments, messages, negotiation, outbound, requests
+from tmkb.protocol.effects import Invoke, LogException, Send
 from tmkb.protocol.messages import Notification, Request, Response
+from tmkb.protocol.requests import Batch, Exchange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmkb.protocol.connection import Connection
-    from tmkb.protocol.effects import Effect, Outcome
-    from tmkb.schema.values import JsonValue
+    from tmkb.protocol.effects import Effect
+    from tmkb.schema.model import Lifecycle, Method
+    from tmkb.schema.values import JsonObject, JsonValue
 
 
 def receive(connection: Connection, line: bytes) -> list[Effect]:
-    """What follows from one line. Never raises: what is wrong with the line is in the effects."""
+    """Decode one line and return its effects. Errors of the line become error responses."""
     try:
         value = messages.decode(line)
     except ProtocolError as error:
-        return connection.refuse(None, error)
-    return take(connection, value)
+        return outbound.send_error(connection, error)
+    return receive_value(connection, value)
 
 
-def take(connection: Connection, value: JsonValue) -> list[Effect]:
-    """What follows from a message, or a batch of them. Never raises, likewise."""
-    traced = connection.trace("message_in", messages.readable_id(value), value)
-    return [*traced, *(_batch(connection, value) if isinstance(value, list) else _one(connection, value))]
+def receive_value(connection: Connection, value: JsonValue) -> list[Effect]:
+    """Return the effects of a decoded message, or of a batch of them."""
+    effects = outbound.trace(connection, "message_in", messages.readable_id(value), value) if connection.traced else []
+    return [*effects, *(_batch(connection, value) if isinstance(value, list) else _message(connection, value))]
 
 
 def receive_too_large(connection: Connection) -> list[Effect]:
-    """What follows from a line that is longer than the server reads."""
+    """Return the effects of a line that is longer than the server reads."""
     limit = connection.spec["server"]["limits"]["message_bytes"]
-    return connection.refuse(None, ProtocolError("message_too_large", limit=limit))
+    return outbound.send_error(connection, ProtocolError("message_too_large", limit=limit))
 
 
-def complete(connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
-    """What follows from an operation that has ended: with a value, or with an error that the caller is told."""
-    connection.release(invoke)
-    errors = invoke.revision["errors"]
-    if isinstance(outcome, InputRequired):
-        effects = _asked(connection, invoke, outcome)
-    elif isinstance(outcome, ProtocolError | ToolError) and outcome.error not in errors:  # newer than the client
-        unknown = refusal.failure(ToolError("error_unknown", cause=outcome.error), errors)
-        effects = invoke.refuse(connection, invoke, [unknown])
-    elif isinstance(outcome, ProtocolError):
-        effects = connection.refuse(invoke.request_id, outcome, invoke.revision)
-    elif isinstance(outcome, ToolError) and errors[outcome.error]["surface"] == "protocol":
-        effects = connection.refuse(invoke.request_id, ProtocolError(outcome.error, **outcome.fields), invoke.revision)
-    elif isinstance(outcome, ToolError):
-        effects = invoke.refuse(connection, invoke, [refusal.failure(outcome, errors)])
-    else:
-        effects = invoke.finish(connection, invoke, outcome)
-    if invoke.task is not None:
-        return _settled(connection, invoke, effects)
-    return _placed(connection, invoke, effects)
+def fail(connection: Connection, message: JsonValue | bytes, error: Exception) -> list[Effect]:
+    """Return the effects of a message that could not be handled because of ``error``, an unexpected exception.
 
-
-def detach(connection: Connection, invoke: Invoke) -> list[Effect]:
-    """The response that the call goes on as a task. Raises ProtocolError where there are too many."""
-    invoke.task = connection.tasks.begin(connection, invoke)
-    connection.release(invoke)
-    given = connection.give(invoke.request_id, invoke.revision, "task_begun", invoke.task.view())
-    placed, invoke.batch = _placed(connection, invoke, given), None
-    return placed
-
-
-def _settled(connection: Connection, invoke: Invoke, effects: list[Effect]) -> list[Effect]:
-    """``effects`` without the response, which is what has become of the task."""
-    kept: list[Effect] = []
-    for effect in effects:
-        if isinstance(effect, Send):
-            connection.tasks.settle(invoke.task, messages.decode(effect.message))
-        else:
-            kept.append(effect)
-    return kept
-
-
-def _asked(connection: Connection, invoke: Invoke, outcome: InputRequired) -> list[Effect]:
-    """The result in which the client is asked."""
-    questions = {
-        key: {"method": question.method, "params": question.params or {}} for key, question in outcome.questions.items()
-    }
-    values = {"inputRequests": questions, "requestState": outcome.state}
-    return connection.give(invoke.request_id, invoke.revision, "input_required_result", values)
-
-
-def fail(connection: Connection, invoke: Invoke, error: Exception) -> list[Effect]:
-    """Return the effects of an operation that ends because of ``error``, an exception of ours."""
-    connection.release(invoke)
-    ref = connection.reference()
-    refused = connection.refuse(invoke.request_id, ProtocolError("internal_error", ref=ref), invoke.revision)
-    effects = _settled(connection, invoke, refused) if invoke.task is not None else _placed(connection, invoke, refused)
-    return [Fault(error, invoke.request_id, ref), *effects]
-
-
-def cancel(connection: Connection, invoke: Invoke) -> list[Effect]:
-    """What follows from an operation that was stopped: no response, and a batch does not wait for one."""
-    connection.release(invoke)
-    if invoke.task is not None:
-        invoke.task.cancel()
-        return []
-    if (batch := invoke.batch) is None:
-        return [Drop(invoke.request_id)]
-    batch.fill(invoke, None)
-    about = batch.about
-    return _sent(connection, batch) or ([] if batch.running else [Drop(about)])
-
-
-def refuse_for_full_batch(connection: Connection, invoke: Invoke) -> list[Effect]:
-    """Refuse an operation that was not started because the answer to its batch is full."""
-    return complete(connection, invoke, _batch_full(invoke.batch))
-
-
-def _batch_full(batch: Batch | None) -> ProtocolError:
-    assert batch is not None
-    return ProtocolError("batch_answer_too_large", limit=batch.limit)
-
-
-def broken(connection: Connection, given: JsonValue | bytes, error: Exception) -> list[Effect]:
-    """Return the effects of a message that could not be handled because of ``error``, an exception of ours.
-
-    Each request is answered with an internal error, a notification or a response is not answered.
+    Each request is answered with an internal error; a notification or a response is not answered.
     """
     ref = connection.reference()
     try:
-        value = messages.decode(given) if isinstance(given, bytes) else given
+        value = messages.decode(message) if isinstance(message, bytes) else message
     except ProtocolError:
         value = None
-    told = ProtocolError("internal_error", ref=ref)
+    internal = ProtocolError("internal_error", ref=ref)
     ids = [id_ for id_ in map(messages.request_id, value if isinstance(value, list) else [value]) if id_ is not None]
-    responses = [sent.message for id_ in ids for sent in connection.refuse(id_, told) if isinstance(sent, Send)]
-    fault = Fault(error, ids[0] if ids else None, ref)
+    effects = [effect for id_ in ids for effect in outbound.send_error(connection, internal, id_)]
+    responses = [effect.message for effect in effects if isinstance(effect, Send)]
+    logged = LogException(error, ids[0] if ids else None, ref)
     if not responses:
-        return [fault]
-    return [fault, Send(messages.batch(responses) if isinstance(value, list) else responses[0], answers=True)]
+        return [logged]
+    response = messages.batch(responses) if isinstance(value, list) else responses[0]
+    return [logged, Send(connection, response, answers=True)]
 
 
-def _one(connection: Connection, value: JsonValue, batch: Batch | None = None) -> list[Effect]:
+def next_state(lifecycle: Lifecycle, state: str, method: str) -> str:
+    """Return the state that ``method`` leads to in ``state``. Raises ProtocolError where it is refused."""
+    row = lifecycle["states"][state]
+    accepts, refuses = row.get("accepts", {}), row.get("refuses", {})
+    if method in accepts:
+        return accepts[method]
+    if method in refuses:
+        raise ProtocolError(refuses[method])
+    if "*" in accepts:
+        return accepts["*"]
+    raise ProtocolError(row["otherwise"])
+
+
+def _message(connection: Connection, value: JsonValue, batch: Batch | None = None) -> list[Effect]:
     id_ = messages.readable_id(value)
-    revision, accepted, answered = None, False, True
+    revision, accepted, wants_response = None, False, True
     try:
-        received = messages.read(value)
-        answered = isinstance(received, Request)  # JSON-RPC 2.0: nothing else is, not even with an error
-        if isinstance(received, Response):
-            return _answered(connection, received)
-        if batch is not None and isinstance(received, Request) and negotiation.asks_by(connection.spec, received):
-            raise ProtocolError("invalid_request")  # 2025-03-26, Basic / Lifecycle: never part of a batch
-        if batch is not None and batch.full and isinstance(received, Request):
-            raise _batch_full(batch)
-        if isinstance(received, Notification):
-            return _noted(connection, received)
-        revision = negotiation.governing(connection.spec, connection.negotiated, received, connection.headers)
-        connection.accept(received.id, batch)
+        message = messages.read(value)
+        wants_response = isinstance(message, Request)
+        if isinstance(message, Response):
+            return _response(connection, message)
+        if isinstance(message, Notification):
+            return _notification(connection, message)
+        if batch is not None:
+            _check_batch(connection, message, batch)
+        revision = negotiation.governing(connection.snapshot.spec, connection.negotiated, message, connection.headers)
+        requests.admit(connection, message.id, batch)
         accepted = True
-        effects = dispatch.request(connection, revision, received)
-        for effect in effects:
-            if isinstance(effect, Invoke):
-                connection.in_flight[received.id] = effect
-        return effects
+        return _request(Exchange(connection, revision, message, message.id))
     except ProtocolError as error:
-        return connection.refuse(id_, error, revision, accepted) if answered else []
+        return outbound.send_error(connection, error, id_, revision, accepted) if wants_response else []
     except Exception as error:
         ref = connection.reference()
-        told = ProtocolError("internal_error", ref=ref)
-        return [Fault(error, id_, ref), *(connection.refuse(id_, told, revision, accepted) if answered else [])]
+        internal = ProtocolError("internal_error", ref=ref)
+        sent = outbound.send_error(connection, internal, id_, revision, accepted) if wants_response else []
+        return [LogException(error, id_, ref), *sent]
 
 
-def _noted(connection: Connection, received: Notification) -> list[Effect]:
-    """What follows from a notification. JSON-RPC 2.0: it is never answered, not even with an error."""
+def _check_batch(connection: Connection, message: Request, batch: Batch) -> None:
+    """invalid_request, batch_answer_too_large. 2025-03-26, Basic / Lifecycle: initialize is never part of a batch."""
+    if negotiation.version_param(connection.spec, message):
+        raise ProtocolError("invalid_request")
+    if batch.full:
+        raise requests.batch_full(batch)
+
+
+def _request(exchange: Exchange) -> list[Effect]:
+    """Pass ``exchange`` through the checks, and let its handler begin."""
+    connection, revision = exchange.connection, exchange.revision
+    if "sender" in revision:
+        _check_meta(exchange)
+    if connection.headers is not None:
+        _check_headers(exchange)
+    method = _check_method(exchange, "request")
+    state = _check_state(exchange)
+    _check_params(exchange, method)
+    if "sender" not in revision:
+        _check_meta(exchange)
+    if "extension" in method:
+        negotiation.require_extension(exchange.capabilities, method["extension"])
+    effects: list[Effect] = requests.handler(method["handler"]).begin(exchange)
+    _commit(exchange, state)
+    for effect in effects:
+        if isinstance(effect, Invoke):
+            connection.in_flight[exchange.id] = exchange
+    if not connection.traced:
+        return effects
+    handled: JsonObject = {"method": exchange.method, "name": method["handler"]}
+    return [*outbound.trace(connection, "handler", exchange.id, handled), *effects]
+
+
+def _notification(connection: Connection, message: Notification) -> list[Effect]:
+    """Return the effects of a notification. JSON-RPC 2.0: it is never answered, not even with an error."""
     try:
-        revision = negotiation.governing(connection.spec, connection.negotiated, received)
-        return dispatch.notification(connection, revision, received)
+        revision = negotiation.governing(connection.spec, connection.negotiated, message)
+        exchange = Exchange(connection, revision, message)
+        method = _check_method(exchange, "notification")
+        state = _check_state(exchange)
+        effects: list[Effect] = requests.handler(method["handler"]).begin(exchange) if "handler" in method else []
     except ProtocolError:
         return []
+    _commit(exchange, state)
+    return effects
 
 
-def _answered(connection: Connection, received: Response) -> list[Effect]:
-    """What follows from the answer to a request of ours, if it is one."""
-    if received.id not in connection.asked:
-        return [connection.note("response_dropped", received.id)]
-    from tmkb.protocol import outbound
+def _response(connection: Connection, response: Response) -> list[Effect]:
+    if response.id not in connection.client_requests:
+        return [outbound.log_line(connection.spec, "response_dropped", response.id)]
+    from tmkb.protocol import client_requests
 
-    return outbound.answered(connection, received)
+    return client_requests.receive(connection, response)
+
+
+def _check_method(exchange: Exchange, kind: str) -> Method:
+    """method_not_found: the revision has no such method, or the server does not declare what it needs."""
+    method = exchange.revision["methods"].get(exchange.method)
+    declared = exchange.spec["server"]["capabilities"]
+    if (
+        method is None
+        or method["kind"] != kind
+        or method["from"] == "server"
+        or ("capability" in method and not negotiation.declares(declared, method["capability"]))
+        or ("extension" in method and not negotiation.declares_extension(declared, method["extension"]))
+    ):
+        raise ProtocolError("method_not_found", method=exchange.method)
+    return method
+
+
+def _check_state(exchange: Exchange) -> str:
+    """server_not_initialized, already_initialized, …: the lifecycle refuses the method. Return the state after it."""
+    table = exchange.spec["lifecycles"][exchange.revision["lifecycle"]]
+    state = table["start"] if "sender" in exchange.revision else exchange.connection.state
+    return next_state(table, state, exchange.method)
+
+
+def _check_params(exchange: Exchange, method: Method) -> None:
+    """invalid_params, or the error that the method names: the params break its schema."""
+    if invalid := arguments.violations(method.get("params", {}), exchange.params, exchange.spec):
+        error = method.get("invalid", "invalid_params")
+        raise arguments.error_for(invalid, exchange.revision["errors"], error, method.get("violations"))
+
+
+def _check_meta(exchange: Exchange) -> None:
+    """invalid_params: ``params._meta`` breaks the schema of the revision."""
+    if "_meta" in exchange.params or "sender" in exchange.revision:
+        schema: JsonObject = {
+            "type": "object",
+            "required": ["_meta"],
+            "properties": {"_meta": exchange.revision["meta"]},
+        }
+        if invalid := arguments.violations(schema, exchange.params, exchange.spec):
+            raise arguments.error_for(invalid, exchange.revision["errors"])
+
+
+def _check_headers(exchange: Exchange) -> None:
+    """header_mismatch: HTTP headers differ from the body that they repeat."""
+    from tmkb.protocol import headers
+
+    assert exchange.connection.headers is not None
+    request = Request(exchange.id, exchange.method, exchange.params)
+    headers.check(exchange.spec, exchange.revision, exchange.connection.headers, request)
+
+
+def _commit(exchange: Exchange, state: str) -> None:
+    """Set the new state of the connection. A request that describes itself changes none."""
+    if "sender" not in exchange.revision:
+        exchange.connection.state = state
 
 
 def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
     limits = connection.spec["server"]["limits"]
     limit = limits["batch_messages"]
     if not connection.revision["message"]["batch"] or not values:
-        return connection.refuse(None, ProtocolError("invalid_request"))
+        return outbound.send_error(connection, ProtocolError("invalid_request"))
     if len(values) > limit:
-        return connection.refuse(None, ProtocolError("batch_too_large", limit=limit))
+        return outbound.send_error(connection, ProtocolError("batch_too_large", limit=limit))
     batch = Batch(limits["batch_answer_bytes"])
     effects: list[Effect] = []
-    for effect in (effect for value in values for effect in _one(connection, value, batch)):
+    for effect in (effect for value in values for effect in _message(connection, value, batch)):
         if isinstance(effect, Send):
             batch.add(effect.message)
             continue
         if isinstance(effect, Invoke):
-            batch.reserve(effect)
+            batch.reserve(effect.exchange)
         effects.append(effect)
-    for id_ in batch.ids if batch.running else ():
+    for id_ in batch.ids if batch.pending else ():
         connection.in_flight.setdefault(id_, None)
-    return [*effects, *_sent(connection, batch)]
-
-
-def _placed(connection: Connection, invoke: Invoke, effects: list[Effect]) -> list[Effect]:
-    """``effects`` with the response put into the batch that waits for it, which is sent when it is complete."""
-    if (batch := invoke.batch) is None:
-        return effects
-    kept: list[Effect] = []
-    for effect in effects:
-        if isinstance(effect, Send):
-            batch.fill(invoke, effect.message)
-        else:
-            kept.append(effect)
-    return [*kept, *_sent(connection, batch)]
-
-
-def _sent(connection: Connection, batch: Batch) -> list[Effect]:
-    """Return the batch when no response is missing, which frees the ids of its requests."""
-    if batch.running:
-        return []
-    about, responses = batch.about, batch.complete()
-    for id_ in batch.ids:
-        connection.in_flight.pop(id_, None)
-    batch.ids = []
-    return [Send(messages.batch(responses), about, answers=True)] if responses else []
+    return [*effects, *requests.flush(connection, batch)]

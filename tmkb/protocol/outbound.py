@@ -1,206 +1,347 @@
-"""What an operation says and asks on its way, as messages; and what the client answers. Nothing is sent that it did not
-want to hear: no progress without a token, no log below its level, no request that it has not declared.
+"""What is sent to a peer: results, errors and notifications, in the shape of the revision that it speaks.
 
-Specification: Basic / Utilities / Progress; Server Features / Utilities / Logging; Client Features.
+What an object may have is listed in the revision's ``objects``; other fields are not sent. Content of a type that the
+revision does not know is replaced by a text. The sentences of errors are those of the spec.
 """
 
 from __future__ import annotations
 
-from tmkb.errors import ProtocolError, ToolError
-from tmkb.protocol import budget, messages, shape, validation
-from tmkb.protocol.effects import Resume, Send
-from tmkb.providers.operation import Question
+from tmkb.errors import ProtocolError
+from tmkb.protocol import messages, negotiation
+from tmkb.protocol.effects import Log, Send, Trace
+from tmkb.providers.operation import Result
+from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from tmkb.errors import ToolError
     from tmkb.protocol.connection import Connection
-    from tmkb.protocol.effects import Effect, Invoke
-    from tmkb.protocol.messages import Id, Response
-    from tmkb.protocol.validation import Violations
-    from tmkb.providers.operation import Ask, Log, Notify, Progress
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.effects import Effect
+    from tmkb.protocol.messages import Id
+    from tmkb.protocol.requests import Exchange
+    from tmkb.providers import operation
+    from tmkb.schema.model import ErrorTemplate, Revision, Server, Shape, Spec
     from tmkb.schema.values import JsonObject, JsonValue
 
+    Success = Callable[[Any, Result | JsonValue], JsonObject]  # tool, outcome
+    Failed = Callable[[list["Failure"]], JsonObject]
 
-def start(connection: Connection, invoke: Invoke) -> None:
-    """Count ``invoke`` among the running operations.
+_ENVELOPE_ERRORS = 10  # failures that an envelope contains in full
 
-    Raises:
-        ProtocolError: if too many run already, or their params take too much memory.
+
+# --- Responses
+
+
+def send_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> list[Effect]:
+    """Return the response with the result ``kind``."""
+    return send_encoded(exchange, encode_result(exchange, kind, values))
+
+
+def send_encoded(exchange: Exchange, result: bytes) -> list[Effect]:
+    """Return the response with a result that is encoded already."""
+    return [Send(exchange.connection, messages.response(exchange.id, result), exchange.id, answers=True)]
+
+
+def encode_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> bytes:
+    """Encode the result ``kind`` in the shape of the revision."""
+    return messages.encode(_result(exchange.revision, kind, values, exchange.spec["server"]))
+
+
+def send_error(
+    connection: Connection,
+    error: ProtocolError,
+    request_id: Id | None = None,
+    revision: Revision | None = None,
+    accepted: bool = True,
+) -> list[Effect]:
+    """Return the error response to a request; without an id if none could be read.
+
+    ``accepted``: False if another request may be using the id, so that this response must not end that one.
     """
-    limit = connection.spec["server"]["limits"]["running"]
-    if len(connection.running) >= limit:
-        raise ProtocolError("too_many_running", limit=limit)
-    size = budget.footprint([invoke.request_id, invoke.params])
-    connection.budget.hold(size)
-    invoke.held = size
-    connection.running.add(invoke)
+    errors = (revision or connection.revision)["errors"]
+    failed = failure(error, errors)
+    omit_id = connection.revision["message"]["unread_id"] == "absent"
+    return [
+        log_line(connection.spec, "refused", request_id, sentence=failed.sentence),
+        Send(
+            connection,
+            messages.error_response(request_id, wire_error(failed), omit_id),
+            request_id if accepted else None,
+            answers=True,
+            status=errors[error.error].get("status", 200),
+        ),
+    ]
 
 
-def progress(connection: Connection, invoke: Invoke, said: Progress) -> list[Effect]:
-    """A notification to a client that gave a token; each has to say more than the last."""
-    if invoke.progress_token is None or said.progress <= invoke.progress:
+def send_tool_failures(exchange: Exchange, failures: list[Failure]) -> list[Effect]:
+    """Return the result of a tool call that failed."""
+    sentences: list[JsonValue] = [failed.sentence for failed in failures]
+    logged = [log_line(exchange.spec, "refused", exchange.id, sentence=failed.sentence) for failed in failures]
+    values = STYLES[exchange.spec["server"].get("results", "plain")][1](failures)
+    return [
+        *trace(exchange.connection, "validation_error", exchange.id, sentences),
+        *logged,
+        *send_result(exchange, "call_result", values),
+    ]
+
+
+def send_tool_error(exchange: Exchange, error: ToolError) -> list[Effect]:
+    """Return the response for ``error``: a result or, where the table of errors says so, an error of the protocol."""
+    errors = exchange.revision["errors"]
+    if errors[error.error]["surface"] == "protocol":
+        refused = ProtocolError(error.error, **error.fields)
+        return send_error(exchange.connection, refused, exchange.id, exchange.revision)
+    return send_tool_failures(exchange, [failure(error, errors)])
+
+
+# --- Notifications
+
+
+def send_progress(exchange: Exchange, item: operation.Progress) -> list[Effect]:
+    """Return the notification, for a client that sent a token. Progress that does not grow is not sent."""
+    meta: Any = exchange.params.get("_meta", {})
+    token = meta.get("progressToken")
+    if token is None or item.progress <= exchange.progress:
         return []
-    invoke.progress = said.progress
-    values = {"progress": said.progress, "total": said.total, "message": said.message}
-    given: Any = {name: value for name, value in values.items() if value is not None}
-    params: JsonObject = {"progressToken": invoke.progress_token} | given
-    return _notification(connection, invoke.revision, _role(invoke.revision, "progress"), params, invoke.request_id)
+    exchange.progress = item.progress
+    values = {"progress": item.progress, "total": item.total, "message": item.message}
+    present: Any = {name: value for name, value in values.items() if value is not None}
+    return notify_client(exchange, "progress", {"progressToken": token} | present)
 
 
-def log(connection: Connection, invoke: Invoke, said: Log) -> list[Effect]:
-    """A notification to a client that wants messages of this level."""
-    levels = invoke.revision["logging"]["levels"]
-    if invoke.log_level is None or levels.index(said.level) < levels.index(invoke.log_level):
+def send_log(exchange: Exchange, item: operation.Log) -> list[Effect]:
+    """Return the notification, for a client that wants messages of this level."""
+    levels = exchange.revision["logging"]["levels"]
+    if exchange.log_level is None or levels.index(item.level) < levels.index(exchange.log_level):
         return []
-    params: JsonObject = {"level": said.level, "data": said.data}
-    params |= {} if said.logger is None else {"logger": said.logger}
-    return _notification(connection, invoke.revision, _role(invoke.revision, "log"), params, invoke.request_id)
+    params: JsonObject = {"level": item.level, "data": item.data}
+    return notify_client(exchange, "log", params | ({} if item.logger is None else {"logger": item.logger}))
 
 
-def notify(connection: Connection, said: Notify) -> list[Effect]:
-    """A notification to whom it may concern: a client that has shaken hands, and every stream that listens for it."""
+def notify_client(exchange: Exchange, role: str, params: JsonObject) -> list[Effect]:
+    """Return the notification that has this role in the revision, as a part of ``exchange``."""
+    name = method_of(exchange.revision, role)
+    return _notification(exchange.connection, exchange.spec, exchange.revision, name, params, exchange.id)
+
+
+def broadcast(connection: Connection, item: operation.Notify) -> list[Effect]:
+    """Return the notification for a client that has shaken hands, and for each of its streams that subscribes to it."""
     effects: list[Effect] = []
     if connection.negotiated is not None:
-        effects += _notification(connection, connection.negotiated, said.method, said.params)
-    for listener, (revision, wanted) in connection.listening.items():
-        method: Any = revision["methods"].get(said.method, {})
-        heard = wanted.get(method.get("listened"))
-        about = (said.params or {}).get(method.get("subscribed"))
-        if heard is True or (isinstance(heard, list) and about in heard):
-            whose: JsonObject = {"_meta": {revision["subscription"]: listener}}
-            effects.append(Send(messages.notification(said.method, {**(said.params or {}), **whose}), listener))
+        effects += _notification(connection, connection.spec, connection.negotiated, item.method, item.params)
+    for stream, (revision, subscribed) in connection.listening.items():
+        method: Any = revision["methods"].get(item.method, {})
+        wanted = subscribed.get(method.get("listened"))
+        subject = (item.params or {}).get(method.get("subscribed"))
+        if wanted is True or (isinstance(wanted, list) and subject in wanted):
+            meta: JsonObject = {"_meta": {revision["subscription"]: stream}}
+            message = messages.notification(item.method, {**(item.params or {}), **meta})
+            effects.append(Send(connection, message, stream))
     return effects
 
 
-def need(invoke: Invoke, capability: str) -> None:
-    """Raises ToolError where the client does not declare ``capability``."""
-    if not _declared(invoke, capability):
-        required: JsonObject = {}
-        for part in reversed(capability.split(".")):
-            required = {part: required}
-        raise ToolError("client_lacks_capability", capability=capability, requiredCapabilities=required)
-
-
-def askable(connection: Connection, invoke: Invoke, said: Ask) -> dict[str, Question]:
-    """The questions that the client can be asked. Raises ToolError where it cannot be asked all that it has to be."""
-    questions: dict[str, Question] = {}
-    for key, question in said.questions.items():
-        method = invoke.revision["methods"].get(question.method)
-        if method is None:
-            raise ToolError("client_cannot_be_asked", method=question.method, revision=invoke.revision["revision"])
-        try:
-            for capability, wherefore in method.get("needs", {}).items():
-                if _needed(question.params or {}, wherefore):
-                    need(invoke, capability)
-        except ToolError:
-            if said.declared_only:
-                continue
-            raise
-        questions[key] = fitted = _fitted(invoke.revision, question)
-        if validation.violations(method.get("params", {}), fitted.params or {}, connection.spec):
-            raise ToolError("client_cannot_be_asked", method=question.method, revision=invoke.revision["revision"])
-    return questions
-
-
-def _fitted(revision: Revision, question: Question) -> Question:
-    """The question as it is sent."""
-    kind = revision["methods"][question.method].get("sends")
-    if kind is None or question.params is None:
-        return question
-    return Question(question.method, shape.fit(revision, kind, question.params))
-
-
-def ask(connection: Connection, invoke: Invoke, key: str, question: Question) -> list[Effect]:
-    """A request to the client, whose answer belongs to ``key``."""
-    request_id, connection.next_id = connection.next_id, connection.next_id + 1
-    connection.asked[request_id] = (invoke, key, question)
-    return [Send(messages.request(request_id, question.method, question.params), invoke.request_id)]
-
-
-def answered(connection: Connection, response: Response) -> list[Effect]:
-    """What follows from the answer to a request of ours."""
-    assert response.id is not None
-    invoke, key, question = connection.asked.pop(response.id)
-    if "error" in response.value:
-        error: Any = response.value["error"]
-        reason = error.get("message") if isinstance(error, dict) else None
-        refused = ToolError("client_refused", reason=reason if isinstance(reason, str) else "")
-        return [Resume(invoke, key, question, refused)]
-    result: Any = response.value["result"]
-    if found := _violations(connection, invoke, question, result):
-        told = validation.sentence(found, invoke.revision["errors"])
-        return [Resume(invoke, key, question, ToolError("client_answer_invalid", violation=told))]
-    return [Resume(invoke, key, question, result)]
-
-
-def judge(connection: Connection, invoke: Invoke, question: Question, answer: JsonValue) -> None:
-    """Raises ProtocolError where an answer that came with a request is none to ``question``."""
-    if found := _violations(connection, invoke, question, answer):
-        raise validation.refusal(found, invoke.revision["errors"])
-
-
-def _violations(connection: Connection, invoke: Invoke, question: Question, result: Any) -> Violations:
-    """What is wrong with an answer; nothing, if it obeys its method and, where the question has a schema, that."""
-    method, params = invoke.revision["methods"][question.method], question.params or {}
-    schema: Any = {"type": "object", **method.get("result", {})}
-    found = validation.violations(schema, result, connection.spec, "result")
-    for key, rule in method.get("obeys", {}).items():
-        if not found and rule["schema"] in params and rule["when"].items() <= result.items():
-            schema = {"required": [key], "properties": {key: params[rule["schema"]]}}
-            found = validation.violations(schema, result, connection.spec)
-    return found
-
-
-def forget(connection: Connection, invoke: Invoke) -> list[Effect]:
-    """Nobody waits any more for what ``invoke`` has asked: tell the client not to bother."""
-    waiting = [request_id for request_id, (asker, _, _) in connection.asked.items() if asker is invoke]
-    effects: list[Effect] = []
-    for request_id in waiting:
-        del connection.asked[request_id]
-        cancelled = _role(invoke.revision, "cancelled")
-        effects += _notification(connection, invoke.revision, cancelled, {"requestId": request_id}, invoke.request_id)
-    return effects
+def method_of(revision: Revision, role: str) -> str:
+    """Return the name of the notification with this role."""
+    return next(name for name, method in revision["methods"].items() if method.get("says") == role)
 
 
 def _notification(
-    connection: Connection, revision: Revision, name: str, params: JsonObject | None, about: Id | None = None
+    connection: Connection,
+    spec: Spec,
+    revision: Revision,
+    name: str,
+    params: JsonObject | None,
+    about: Id | None = None,
 ) -> list[Effect]:
     method = revision["methods"].get(name)
-    if method is None or ("capability" in method and not connection.promises(method["capability"])):
+    declared = spec["server"]["capabilities"] if connection.promised is None else connection.promised
+    if method is None or ("capability" in method and not negotiation.declares(declared, method["capability"])):
         return []
     if "subscribed" in method and (params is None or params.get(method["subscribed"]) not in connection.subscribed):
         return []
     if "sends" in method and params is not None:
-        params = shape.fit(revision, method["sends"], params)
-    return [Send(messages.notification(name, params), about)]
+        params = fit(revision, method["sends"], params)
+    return [Send(connection, messages.notification(name, params), about)]
 
 
-def _role(revision: Revision, role: str) -> str:
-    """The method by which the engine says this."""
-    return next(name for name, method in revision["methods"].items() if method.get("says") == role)
+# --- Lines of the log
 
 
-def _needed(params: JsonObject, wherefore: Any) -> bool:
-    """Whether these params make a capability needed; see the meta-schema of revisions."""
-    return not wherefore or any(
-        (name in params) if values == "present" else (params.get(name) in values) for name, values in wherefore.items()
-    )
+def log_line(spec: Spec, line: str, request_id: Id | None, **fields: object) -> Log:
+    """Return the effect that writes the line ``line`` of the server's log."""
+    return Log(spec["server"]["log"][line], request_id, fields)
 
 
-def _declared(invoke: Invoke, capability: str) -> bool:
-    """Whether the client declares ``capability``, or the one inside that an empty one stands for."""
-    declared: Any = invoke.capabilities
-    path = capability.split(".")
-    for depth, part in enumerate(path):
-        if not isinstance(declared, dict):
-            return False
-        stands_for = invoke.revision.get("client", {}).get(path[0], {}).get("when_empty")
-        if depth == 1 and not declared and part == stands_for:
-            return True
-        if part not in declared or declared[part] is False:
-            return False
-        declared = declared[part]
-    return True
+def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonValue) -> list[Effect]:
+    """Return the effect that writes a line of the debug log, if there is one."""
+    return [Trace(kind, request_id, value)] if connection.traced else []
+
+
+# --- Errors
+
+
+class Failure:
+    """One error as a peer sees it: a sentence, a code, and data, if any."""
+
+    __slots__ = ("code", "data", "sentence")
+
+    def __init__(self, entry: ErrorTemplate, shown: Mapping[str, JsonValue], fields: Mapping[str, JsonValue]) -> None:
+        """``shown``: the fields as the sentence shows them; ``fields``: as they are."""
+        self.sentence = template.fill(entry["message"], shown)
+        self.code: int | str | None = entry.get("code")
+        self.data: JsonValue = None
+        if "data" in entry:
+            data = entry["data"]
+            named: JsonValue = {name: {"$value": name} for name in data} if isinstance(data, list) else data
+            self.data = template.build(named, fields)
+
+
+def failure(error: ProtocolError | ToolError, errors: Mapping[str, ErrorTemplate]) -> Failure:
+    """Render ``error``. Strings, which may come from the peer, are cut in the sentence."""
+    return Failure(errors[error.error], template.shortened(error.fields), error.fields)
+
+
+def wire_error(failed: Failure) -> JsonObject:
+    """Return the ``error`` member of a response: code, message, and data where there is any."""
+    return {"code": failed.code, "message": failed.sentence} | ({} if failed.data is None else {"data": failed.data})
+
+
+# --- Results of tools/call, in the style that the server names
+#
+# plain: as the protocol has it. envelope: also `success`, and `data` or `error` with its code, message and details; the
+# same as a text in `content`, and in `structuredContent`. The revision lists which of these fields are sent.
+
+
+def tool_result(server: Server, tool: Any, outcome: Result | JsonValue) -> JsonObject:
+    """Return the result of a call from what the operation of ``tool`` returned."""
+    return STYLES[server.get("results", "plain")][0](tool, outcome)
+
+
+def _plain(tool: Any, outcome: Result | JsonValue) -> JsonObject:
+    """Return the fields of a result; a value becomes a text, and structured content if the tool has an output schema."""
+    if not isinstance(outcome, Result):
+        text = outcome if isinstance(outcome, str) else messages.compact(outcome)
+        structured = outcome if "output" in tool and isinstance(outcome, dict) else None
+        outcome = Result([{"type": "text", "text": text}], structured=structured)
+    values: Any = {"content": outcome.content, "isError": outcome.is_error}
+    if outcome.structured is not None:
+        values["structuredContent"] = outcome.structured
+    return values if outcome.meta is None else {**values, "_meta": outcome.meta}
+
+
+def _plain_failure(failures: list[Failure]) -> JsonObject:
+    return {"content": _text("\n".join(failure.sentence for failure in failures)), "isError": True}
+
+
+def _enveloped(tool: Any, outcome: Result | JsonValue) -> JsonObject:
+    """Put a value, or the structured content of a result, else its content, into `data`."""
+    if not isinstance(outcome, Result):
+        return _envelope({"success": True, "data": outcome})
+    data: Any = outcome.content if outcome.structured is None else outcome.structured
+    values = _envelope({"success": not outcome.is_error, "error" if outcome.is_error else "data": data})
+    return values if outcome.meta is None else {**values, "_meta": outcome.meta}
+
+
+def _enveloped_failure(failures: list[Failure]) -> JsonObject:
+    """Return the first failure as the error; where there are more, all of them in its details."""
+    errors = [_error(failure) for failure in failures[:_ENVELOPE_ERRORS]]
+    if len(errors) > 1:
+        details = errors[0].get("details")
+        errors[0] = {**errors[0], "details": {**(details if isinstance(details, dict) else {}), "errors": [*errors]}}
+    return _envelope({"success": False, "error": errors[0]})
+
+
+def _error(failure: Failure) -> JsonObject:
+    error: JsonObject = {"code": failure.code, "message": failure.sentence}
+    return error if failure.data is None else {**error, "details": failure.data}
+
+
+def _envelope(envelope: JsonObject) -> JsonObject:
+    text: Any = _text(messages.compact(envelope))
+    return {**envelope, "content": text, "isError": not envelope["success"], "structuredContent": envelope}
+
+
+def _text(text: str) -> JsonValue:
+    return [{"type": "text", "text": text}]
+
+
+# --- Shapes
+
+
+def fit(revision: Revision, kind: str, values: Mapping[str, Any]) -> JsonObject:
+    """Return the object ``kind``: those of ``values`` that the revision knows, in its order."""
+    fitted: JsonObject = _object(revision["objects"], revision["objects"][kind], values)
+    return fitted
+
+
+def _result(revision: Revision, kind: str, values: Mapping[str, Any], server: Server) -> JsonObject:
+    fitted = fit(revision, kind, values)
+    if "identity" in revision:
+        meta: Any = fitted.get("_meta", {})
+        fitted["_meta"] = {**meta, revision["identity"]: fit(revision, "implementation", server)}
+    return fitted
+
+
+def _object(objects: Mapping[str, Shape], shape: Shape, values: Mapping[str, Any]) -> Any:
+    if "types" in shape:
+        return _block(objects, shape, values)
+    if "primitives" in shape:
+        return _form(shape, values)
+    known = {
+        name: values[name] if inner is True else _inside(objects, objects[inner], values[name])
+        for name, inner in shape["fields"].items()
+        if name in values
+    }
+    return {**shape["always"], **known} if "always" in shape else known
+
+
+def _inside(objects: Mapping[str, Shape], shape: Shape, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_object(objects, shape, one) for each in value for one in _single(shape, each)]
+    return _object(objects, shape, value) if isinstance(value, dict) else value
+
+
+def _single(shape: Shape, value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield ``value``, or a copy for each entry of the field that may hold only one."""
+    several = value.get(shape["each"]) if "each" in shape else None
+    if isinstance(several, list):
+        yield from ({**value, shape["each"]: one} for one in several)
+    else:
+        yield value
+
+
+def _block(objects: Mapping[str, Shape], shape: Shape, block: Mapping[str, Any]) -> Any:
+    types: Any = shape["types"]
+    if block["type"] in types:
+        return _object(objects, types[block["type"]], block)
+    text = shape["otherwise"].get(block["type"], shape["otherwise"]["*"])
+    replacement = template.fill(text, {name: block.get(name, "") for name in template.holes(text)})
+    return _object(objects, types["text"], {**block, "type": "text", "text": replacement})
+
+
+def _form(shape: Shape, schema: Mapping[str, Any]) -> Any:
+    """Return the schema of a form without the fields that the revision's forms cannot have."""
+    fields: Mapping[str, Any] = schema.get("properties", {})
+    known = {name: _field(shape, field) for name, field in fields.items() if field.get("type") in shape["primitives"]}
+    required = [name for name in schema.get("required", []) if name in known]
+    return {**schema, "properties": known, **({"required": required} if "required" in schema else {})}
+
+
+def _field(shape: Shape, field: Mapping[str, Any]) -> Any:
+    fitted = dict(field)
+    if field["type"] not in shape["defaults"]:
+        fitted.pop("default", None)
+    if shape["titles"] not in field and "oneOf" in field:
+        choices = fitted.pop("oneOf")
+        fitted["enum"] = [choice["const"] for choice in choices]
+        fitted["enumNames"] = [choice.get("title", choice["const"]) for choice in choices]
+    return fitted
+
+
+STYLES: dict[str, tuple[Success, Failed]] = {
+    "envelope": (_enveloped, _enveloped_failure),
+    "plain": (_plain, _plain_failure),
+}

@@ -53,7 +53,7 @@ class Log:
         self.lines = lines
         self.level = level
         self.least = LEVELS.index(level)
-        self.waiting: list[bytes] = []
+        self.waiting: list[tuple[Line, str | int | None, Mapping[str, object]]] = []
         self.dropped = 0
         self.torn = False  # the end of the last line found no room
         self.output: Output = _Polled(fd) if hasattr(select, "poll") else _Threaded(fd)
@@ -61,26 +61,19 @@ class Log:
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Add one line, given as itself or by its id, if its level is wanted."""
         found = self.lines[line] if isinstance(line, str) else line
-        level = found["level"]
-        if _RANKS[level] < self.least:
+        if _RANKS[found["level"]] < self.least:
             return
-        id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
-        head = _HEADS[level] if id_ is None else f"{_HEADS[level]}[req_id={id_}] "
-        text = head + template.fill(found["message"], fields)
-        if not text.isprintable():
-            text = text.translate(_CONTROLS)
-        self.waiting.append(text.encode("utf-8", "backslashreplace") + b"\n")
+        self.waiting.append((found, request_id, fields))
         if len(self.waiting) >= _MANY:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits; a line that finds no room is dropped."""
-        lines, self.waiting = self.waiting, []
-        for line in _joined(lines):
+        """Format and write the lines that wait; one that finds no room is dropped."""
+        waiting, self.waiting = self.waiting, []
+        for line in _joined([_formatted(*each) for each in waiting]):
             if self.dropped and self.output.has_room():
                 count, self.dropped = self.dropped, 0
-                self.write("lines_dropped", count=count)
-                self._put(self.waiting.pop())
+                self._put(_formatted(self.lines["lines_dropped"], None, {"count": count}))
             self._put(line)
 
     def _put(self, data: bytes) -> None:
@@ -144,6 +137,15 @@ class _Threaded:
         """Wait until the last pieces are read, for `_GRACE` at most."""
         with self.pieces.all_tasks_done:
             self.pieces.all_tasks_done.wait_for(lambda: not self.pieces.unfinished_tasks, _GRACE)
+
+
+def _formatted(line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> bytes:
+    id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
+    head = _HEADS[line["level"]] if id_ is None else f"{_HEADS[line['level']]}[req_id={id_}] "
+    text = head + template.fill(line["message"], fields)
+    if not text.isprintable():
+        text = text.translate(_CONTROLS)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

@@ -1,9 +1,9 @@
-"""Connects the engine and the providers: carries out effects until there are only bytes left to send.
+"""Connects the protocol engine and the providers: carries out effects until there are only bytes left to send.
 
 An operation that is a generator runs one step at a time, between messages: `handle` starts it, `work` goes on with what
 is due, and `due` says when that is.
 
-`replace` is how something else is served from one message to the next; what runs ends with the edition it began with.
+`replace` serves another snapshot from one message to the next. A request that runs keeps the one it began with.
 """
 
 from __future__ import annotations
@@ -14,41 +14,42 @@ from itertools import count
 from types import GeneratorType
 
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.protocol import inbound, messages
+from tmkb.protocol import inbound, messages, outbound, requests
 from tmkb.protocol.budget import Budget
 from tmkb.protocol.connection import Connection
 from tmkb.protocol.effects import (
-    Announce,
+    Broadcast,
     Cancel,
-    Counted,
     Drop,
-    Fault,
-    InputRequired,
     Invoke,
     Log,
-    Release,
+    LogException,
+    RecordUsage,
+    ReleaseStream,
     Resume,
     Send,
     Trace,
 )
+from tmkb.protocol.requests import InputRequired
 from tmkb.providers import registry
 from tmkb.schema import template
 from tmkb.server import log
-from tmkb.server.snapshot import Edition
+from tmkb.server.snapshot import Snapshot, can_serve, changed_lists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tmkb.protocol.effects import Effect, Outcome
+    from tmkb.protocol.effects import Effect
     from tmkb.protocol.messages import Id
+    from tmkb.protocol.requests import Exchange, Outcome
     from tmkb.protocol.tasks import Tasks
     from tmkb.schema.model import Spec
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.server.job import Job
 
-Sent = Send | Release | Drop
+Sent = Send | ReleaseStream | Drop
 
 
 class Runtime:
@@ -57,10 +58,17 @@ class Runtime:
     def __init__(
         self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, key: bytes | None = None
     ) -> None:
-        """``provider`` opens the provider of a name; ``key`` seals what clients keep for us."""
-        self.edition = Edition(spec, provider)
+        """Make the server.
+
+        Args:
+            spec: what it serves.
+            provider: opens the provider of a name.
+            output: the log.
+            key: signs the state of requests that clients keep; None to make one.
+        """
+        self.snapshot = Snapshot(spec, provider)
         self.log = output
-        self.given_key = key
+        self.configured_key = key
         self.tasks: Tasks | None = None
         seed = os.urandom(3).hex()
         self.references = (f"{seed}-{number}" for number in count(1))
@@ -68,46 +76,44 @@ class Runtime:
         self.connections: set[Connection] = set()
         self.budgets: dict[str, Budget] = {}  # by principal
         self.usage: Any = None
-        self.begun: dict[Invoke, float] = {}  # when, where usage is counted
-        self._take_stock()
+        self.begun: dict[Exchange, float] = {}  # when requests began, where usage is counted
+        self._apply_settings()
 
     @property
     def spec(self) -> Spec:
-        """What is served now."""
-        return self.edition.spec
+        """The spec that is served now."""
+        return self.snapshot.spec
 
     @property
     def provider(self) -> Callable[[str], registry.Provider]:
-        """What opens the provider of a name now."""
-        return self.edition.provider
+        """The function that opens the provider of a name."""
+        return self.snapshot.provider
 
     def replace(self, spec: Spec, provider: Callable[[str], registry.Provider]) -> list[Sent]:
-        """From now on serve this; what is sent to clients that were promised to hear of it. Operations that run end
-        with what they began with, and so does a client whose revision or state is no longer there."""
-        from tmkb.protocol import outbound
-        from tmkb.server import renewal
+        """Serve another spec from the next message on; return notifications about lists that have changed.
 
-        self.edition = Edition(spec, provider)
-        self._take_stock()
+        A request that runs keeps the snapshot it began with; so does a connection whose revision or state is gone.
+        """
+        self.snapshot = Snapshot(spec, provider)
+        self._apply_settings()
         self.log.lines = spec["server"]["log"]
         sent: list[Sent] = []
         for connection in [*self.connections]:
-            if not renewal.fits(connection, spec):
+            if not can_serve(self.snapshot, connection):
                 self.log.write("left_behind")
                 continue
-            for said in renewal.news(connection, spec):
-                sent += self._perform(connection, outbound.notify(connection, said))
-            connection.adopt(self.edition)
-            connection.tasks = self.tasks
+            for item in changed_lists(connection, self.snapshot):
+                sent += self._perform(outbound.broadcast(connection, item))
+            connection.reload(self.snapshot, self.tasks)
         return sent
 
-    def _take_stock(self) -> None:
-        """What outlives an edition: the tasks, and the figures of usage."""
+    def _apply_settings(self) -> None:
+        """Apply the settings of a snapshot to what outlives it: tasks, usage figures and memory budgets."""
         server = self.spec["server"]
         if registry.USAGE in server.get("providers", {}):
             if self.usage is not None:
-                self.edition.opened[registry.USAGE] = self.usage
-            self.usage = self.edition.open(registry.USAGE)
+                self.snapshot.opened[registry.USAGE] = self.usage
+            self.usage = self.snapshot.open(registry.USAGE)
         for budget in self.budgets.values():
             budget.limit = server["limits"]["principal_bytes"]
         if self.tasks is not None:
@@ -115,18 +121,16 @@ class Runtime:
         elif "extensions" in server["capabilities"]:
             from tmkb.protocol.tasks import Tasks
 
-            self.tasks = Tasks(server["limits"])
+            self.tasks = Tasks(server["limits"], _unix_time, _random_id)
 
     def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Connection:
         """Make a connection for a new peer.
 
         Args:
             headers: those of the one HTTP request that the connection is for, by names in lower case.
-            principal: whose requests these are; empty for anonymous ones and for stdio.
+            principal: who sends the requests; empty for anonymous ones and for stdio.
         """
-        connection = Connection(self.spec, self.edition.once, self.tasks, traced=self.log.level == "debug")
-        connection.adopt(self.edition)
-        connection.principal = principal
+        connection = Connection(self.snapshot, self.tasks, self.log.level == "debug", principal)
         connection.budget.parent = self.budget(principal)
         connection.headers = headers
         connection.references = self.references
@@ -140,77 +144,83 @@ class Runtime:
         return self.budgets[principal]
 
     def prepare(self) -> None:
-        """Open what the first call will need, at a moment when nobody waits."""
+        """Open what the first call will need, while no client waits."""
         for tool in self.spec["tools"].values():
             try:
-                self.edition.operation(tool)
+                self._operation(self.snapshot, tool)
             except Exception as error:  # the call will fail as well, and log the traceback
                 named = f"{type(error).__name__}: {error}"
                 self.log.write("not_prepared", tool=tool["name"], error=template.cut(named))
 
     def handle(self, connection: Connection, line: bytes) -> list[Sent]:
-        """What is sent because of one line (without its newline), in order; nothing for a notification."""
-        return self._received(connection, inbound.receive, line)
+        """Handle one line without its newline; return what is sent, in order."""
+        return self._receive(connection, inbound.receive, line)
 
     def handle_value(self, connection: Connection, value: JsonValue) -> list[Sent]:
-        """The same for a message, or a batch of them, that has been decoded."""
-        return self._received(connection, inbound.take, value)
+        """Handle a decoded message, or a batch of them; return what is sent, in order."""
+        return self._receive(connection, inbound.receive_value, value)
 
     def handle_too_large(self, connection: Connection) -> list[Sent]:
-        """What is sent because of a line that is longer than the server reads."""
-        return self._perform(connection, inbound.receive_too_large(connection))
+        """Handle a line that is longer than the server reads; return what is sent."""
+        return self._perform(inbound.receive_too_large(connection))
 
     def due(self) -> float | None:
-        """In how many seconds there is something to do for operations that run; None where none does."""
-        return max(0.0, min(job.due for job in self.jobs) - time.monotonic()) if self.jobs else None
+        """Return in how many seconds an operation goes on; None if none runs."""
+        return max(0.0, min(job.steps.due for job in self.jobs) - time.monotonic()) if self.jobs else None
 
     def work(self) -> list[Sent]:
-        """Go on with every operation whose time has come, by one step each; what is sent, to whomever."""
+        """Run one step of every operation that is due; return what is sent, to any connection."""
         now = time.monotonic()
         sent: list[Sent] = []
-        for job in [job for job in self.jobs if job.due <= now]:
+        for job in [job for job in self.jobs if job.steps.due <= now]:
             try:
                 effects = self._step(job)
             except Exception as error:
-                sent += self._failed(job.connection, job.invoke, error)
+                sent += self._fail(job.exchange, error)
             else:
-                sent += self._perform(job.connection, effects)
+                sent += self._perform(effects)
         return sent
 
     def end(self, connection: Connection) -> list[Sent]:
-        """The peer has closed its side: stop what waits for its answer; return what is sent last."""
+        """End a connection whose peer has closed its side; return what is sent last.
+
+        Operations that wait for the peer's answers are stopped.
+        """
         connection.end()
-        sent = self._stopped([job for job in self.jobs if job.connection is connection and job.waiting])
+        sent = self._stop_all([job for job in self._jobs_of(connection) if job.steps.questions])
         if connection.listening:
             from tmkb.protocol.handlers import subscriptions
 
-            sent += self._perform(connection, subscriptions.conclude(connection))
+            sent += self._perform(subscriptions.end(connection))
         return sent
 
     def abandon(self, connection: Connection) -> None:
-        """The peer has gone: stop whatever still runs for it and is no task."""
-        self._stopped([job for job in self.jobs if job.connection is connection and job.invoke.task is None])
+        """Forget a connection whose peer is gone: stop whatever still runs for it and is no task."""
+        self._stop_all([job for job in self._jobs_of(connection) if job.exchange.task is None])
         self.connections.discard(connection)
         connection.budget.close()
 
     def stop(self) -> list[Sent]:
         """Stop all operations; return what is sent because of that, such as the rest of a batch."""
-        return self._stopped([*self.jobs])
+        return self._stop_all([*self.jobs])
 
-    def _stopped(self, jobs: list[Job]) -> list[Sent]:
-        return [sent for job in jobs for sent in self._perform(job.connection, self._stop(job))]
+    def _jobs_of(self, connection: Connection) -> list[Job]:
+        return [job for job in self.jobs if job.exchange.connection is connection]
 
-    def _received(
-        self, connection: Connection, receive: Callable[[Connection, Any], list[Effect]], given: bytes | JsonValue
+    def _stop_all(self, jobs: list[Job]) -> list[Sent]:
+        return [sent for job in jobs for sent in self._perform(self._stop(job))]
+
+    def _receive(
+        self, connection: Connection, receive: Callable[[Connection, Any], list[Effect]], message: bytes | JsonValue
     ) -> list[Sent]:
-        """Return what is sent because of what ``receive`` reads. No exception passes here: see `_perform`."""
+        """Return what is sent because of a message. No exception passes here: see `_perform`."""
         try:
-            effects = receive(connection, given)
+            effects = receive(connection, message)
         except Exception as error:
-            effects = inbound.broken(connection, given, error)
-        return self._perform(connection, effects)
+            effects = inbound.fail(connection, message, error)
+        return self._perform(effects)
 
-    def _perform(self, connection: Connection, effects: Iterable[Effect]) -> list[Sent]:
+    def _perform(self, effects: Iterable[Effect]) -> list[Sent]:
         """Carry out ``effects`` and return what is sent.
 
         An exception ends one effect, neither the others nor the process: it is logged, and the request whose operation
@@ -220,218 +230,204 @@ class Runtime:
         for effect in effects:
             try:
                 if isinstance(effect, Send):
-                    effect.connection = connection
                     sent.append(effect)
                     self._trace_out(effect.message)
                 elif isinstance(effect, Log):
                     self.log.write(effect.line, effect.request_id, **effect.fields)
                 elif isinstance(effect, Invoke):
-                    sent += self._perform(connection, self._begin(connection, effect))
+                    sent += self._perform(self._begin(effect.exchange))
                 elif isinstance(effect, Trace):
                     self._trace(effect.kind, effect.request_id, _shortened(effect.value))
-                elif isinstance(effect, Fault):
-                    self._fault(effect)
+                elif isinstance(effect, LogException):
+                    self._log_exception(effect)
                 else:
-                    sent += self._moved(connection, effect)
+                    sent += self._control(effect)
             except Exception as error:
-                invoke = effect if isinstance(effect, Invoke) else getattr(effect, "invoke", None)
-                sent += self._failed(connection, invoke, error)
+                sent += self._fail(getattr(effect, "exchange", None), error)
         return sent
 
-    def _failed(self, connection: Connection, invoke: Invoke | None, error: Exception) -> list[Sent]:
-        """Log an exception of ours, and end the operation of ``invoke``, where there is one, with an internal error."""
-        if invoke is None:
-            self._fault(Fault(error, None, next(self.references)))
+    def _fail(self, exchange: Exchange | None, error: Exception) -> list[Sent]:
+        """Log an unexpected exception, and end the operation of ``exchange``, if any, with an internal error."""
+        if exchange is None:
+            self._log_exception(LogException(error, None, next(self.references)))
             return []
-        for job in [job for job in self.jobs if job.invoke is invoke]:
-            self.jobs.remove(job)
-            connection = job.connection
-        self.begun.pop(invoke, None)
-        return self._perform(connection, inbound.fail(connection, invoke, error))
+        self.jobs = [job for job in self.jobs if job.exchange is not exchange]
+        self.begun.pop(exchange, None)
+        return self._perform(requests.fail(exchange, error))
 
-    def _moved(
-        self, connection: Connection, effect: Release | Drop | Announce | Cancel | Resume | Counted
-    ) -> list[Sent]:
-        """What concerns a response, other clients, or an operation that runs."""
-        if isinstance(effect, Counted):  # the commonest: each question that was asked before
+    def _control(self, effect: ReleaseStream | Drop | Broadcast | Cancel | Resume | RecordUsage) -> list[Sent]:
+        """Carry out an effect that concerns a response, other clients, or an operation that runs."""
+        if isinstance(effect, RecordUsage):  # the commonest: a result was cached
             if self.usage is not None:
                 self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
             return []
-        if isinstance(effect, (Release, Drop)):
-            effect.connection = connection
+        if isinstance(effect, (ReleaseStream, Drop)):
             return [effect]
-        if isinstance(effect, Announce):
-            from tmkb.protocol import outbound
-
-            return [s for each in [*self.connections] for s in self._perform(each, outbound.notify(each, effect.said))]
-        job = next((job for job in self.jobs if job.invoke is effect.invoke), None)
+        if isinstance(effect, Broadcast):
+            item = effect.notification
+            return [s for each in [*self.connections] for s in self._perform(outbound.broadcast(each, item))]
+        job = next((job for job in self.jobs if job.exchange is effect.exchange), None)
         if job is None:  # it has ended meanwhile
             return []
-        return self._perform(job.connection, self._turn(job, effect))
+        if isinstance(effect, Cancel):
+            return self._perform(self._stop(job))
+        return self._perform(self._step(job) if job.steps.deliver(effect.key, effect.question, effect.answer) else [])
 
-    def _begin(self, connection: Connection, invoke: Invoke) -> list[Effect]:
-        """Run an operation to its end, or, where it is a generator, to the first thing it says."""
-        if invoke.batch is not None and invoke.batch.full:
-            return inbound.refuse_for_full_batch(connection, invoke)
-        if registry.USAGE in connection.edition.opened:
-            self.begun[invoke] = time.perf_counter()
+    def _begin(self, exchange: Exchange) -> list[Effect]:
+        """Run an operation to its end or, if it is a generator, to its first yield with effects."""
+        if exchange.batch is not None and exchange.batch.full:
+            return requests.refuse_for_full_batch(exchange)
+        if registry.USAGE in exchange.snapshot.opened:
+            self.begun[exchange] = time.perf_counter()
         begun: list[Effect] = []
-        if invoke.detaches == "at_start":
+        if exchange.detaches == "at_start":
             try:
-                begun = inbound.detach(connection, invoke)
+                begun = requests.detach(exchange)
             except ProtocolError as error:
-                return self._completed(connection, invoke, error)
-        return begun + self._run(connection, invoke)
+                return self._complete(exchange, error)
+        else:
+            exchange.lifecycle.move("begin")
+        return begun + self._run(exchange)
 
-    def _run(self, connection: Connection, invoke: Invoke) -> list[Effect]:
-        outcome: Any = self._outcome(connection, invoke)
+    def _run(self, exchange: Exchange) -> list[Effect]:
+        outcome: Any = self._outcome(exchange)
         if isinstance(outcome, GeneratorType):
             from tmkb.server.job import Job
 
             try:
-                job = Job(connection, invoke, outcome, self._answered(connection, invoke))
+                job = Job(exchange, outcome, self._earlier_answers(exchange), _monotonic_time)
             except ProtocolError as error:
                 outcome = error
             else:
                 self.jobs.append(job)
                 return self._step(job)
-        return self._completed(connection, invoke, outcome)
-
-    def _turn(self, job: Job, effect: Cancel | Resume) -> list[Effect]:
-        """Stop an operation, or go on with one that has waited for an answer."""
-        if isinstance(effect, Cancel):
-            return self._stop(job)
-        return self._step(job) if job.take(effect.key, effect.question, effect.answer) else []
+        return self._complete(exchange, outcome)
 
     def _step(self, job: Job) -> list[Effect]:
-        """What an operation says next, or its outcome at its end."""
-        return self._as_begun(job, self._next)
-
-    def _as_begun(self, job: Job, act: Callable[[Job], list[Effect]]) -> list[Effect]:
-        """What follows from ``act`` by the edition that the operation began with."""
-        connection = job.connection
-        now = connection.edition
-        if job.edition is now:
-            return act(job)
-        connection.adopt(job.edition)
-        try:
-            return act(job)
-        finally:
-            connection.adopt(now)
-
-    def _next(self, job: Job) -> list[Effect]:
+        """Run an operation to its next yield with effects, or complete its request."""
         effects = job.step()
         if not job.ended:
             return effects
         self.jobs.remove(job)
-        outcome = job.outcome if job.error is None else self._told(job.invoke, job.error)
+        outcome = job.outcome if job.error is None else self._outcome_of(job.exchange, job.error)
         if isinstance(outcome, InputRequired):
-            outcome.state = self._sealed(job, outcome.answers)
-        return [*effects, *self._completed(job.connection, job.invoke, outcome)]
+            outcome.state = self._seal(job.exchange, outcome.answers)
+        return [*effects, *self._complete(job.exchange, outcome)]
 
-    def _answered(self, connection: Connection, invoke: Invoke) -> JsonObject:
-        """What the client says it was asked and answered before. Raises ProtocolError where we did not say so."""
-        sealed = invoke.params.get("requestState") if invoke.revision["asks"] == "in_result" else None
+    def _earlier_answers(self, exchange: Exchange) -> JsonObject:
+        """Return the answers of earlier rounds that the client kept. Raises ProtocolError if it changed them."""
+        sealed = exchange.params.get("requestState") if exchange.revision["asks"] == "in_result" else None
         if sealed is None:
             return {}
         from tmkb.protocol import request_state
 
-        return request_state.unseal(self.key, str(sealed), _about(connection, invoke), time.time())
+        return request_state.unseal(self.key, str(sealed), _subject(exchange), time.time())
 
-    def _sealed(self, job: Job, answers: JsonObject) -> str:
+    def _seal(self, exchange: Exchange, answers: JsonObject) -> str:
         from tmkb.protocol import request_state
 
-        until = time.time() + job.connection.spec["server"]["limits"]["answer_seconds"]
-        return request_state.seal(self.key, answers, _about(job.connection, job.invoke), until)
+        until = time.time() + exchange.spec["server"]["limits"]["answer_seconds"]
+        return request_state.seal(self.key, answers, _subject(exchange), until)
 
     @property
     def key(self) -> bytes:
-        """What is sealed with: given, so that others can read it too, or made when it is first needed."""
-        if self.given_key is None:
-            self.given_key = os.urandom(32)
-        return self.given_key
+        """The key that signs request states: the configured one, or one made when it is first needed."""
+        if self.configured_key is None:
+            self.configured_key = os.urandom(32)
+        return self.configured_key
 
     def _stop(self, job: Job) -> list[Effect]:
-        return self._as_begun(job, self._closed)
-
-    def _closed(self, job: Job) -> list[Effect]:
         self.jobs.remove(job)
-        self.begun.pop(job.invoke, None)
+        self.begun.pop(job.exchange, None)
         effects = job.stop()
         if job.error is not None:  # a generator that goes on when it is closed
-            effects.append(Fault(job.error, job.invoke.request_id, next(self.references)))
-        return [*effects, *inbound.cancel(job.connection, job.invoke)]
+            effects.append(LogException(job.error, job.exchange.id, next(self.references)))
+        return [*effects, *requests.cancel(job.exchange)]
 
-    def _completed(self, connection: Connection, invoke: Invoke, outcome: Outcome) -> list[Effect]:
+    def _complete(self, exchange: Exchange, outcome: Outcome) -> list[Effect]:
         try:
-            effects = inbound.complete(connection, invoke, outcome)
-        except Exception as error:  # what the operation gave cannot be sent
-            effects = inbound.fail(connection, invoke, error)
-        if invoke in self.begun:
-            self._count(connection, invoke, outcome, effects)
+            effects = requests.complete(exchange, outcome)
+        except Exception as error:  # the outcome cannot be sent
+            effects = requests.fail(exchange, error)
+        if exchange in self.begun:
+            self._count(exchange, outcome, effects)
         return effects
 
-    def _count(self, connection: Connection, invoke: Invoke, outcome: Outcome, effects: list[Effect]) -> None:
-        """Tell the provider that counts of a call that has ended, well or not."""
-        seconds = time.perf_counter() - self.begun.pop(invoke)
-        refused = connection.spec["server"]["log"]["refused"]
+    def _count(self, exchange: Exchange, outcome: Outcome, effects: list[Effect]) -> None:
+        """Pass a call that has ended to the usage provider."""
+        seconds = time.perf_counter() - self.begun.pop(exchange)
+        refused = exchange.spec["server"]["log"]["refused"]
         failed = any(isinstance(effect, Log) and effect.line is refused for effect in effects)
-        if invoke.definition["kind"] == "tool":
+        if exchange.definition["kind"] == "tool":
             failed = failed or getattr(outcome, "is_error", False)
-            self.usage.record(invoke.definition["name"], failed, seconds)
+            self.usage.record(exchange.definition["name"], failed, seconds)
 
-    def _outcome(self, connection: Connection, invoke: Invoke) -> Any:
-        """What the operation gave. One that breaks down is logged, and told."""
+    def _operation(self, snapshot: Snapshot, definition: Any) -> Callable[..., Any]:
+        operation = snapshot.operations.get((definition["kind"], definition["name"]))
+        return snapshot.operation(definition) if operation is None else operation
+
+    def _outcome(self, exchange: Exchange) -> Any:
+        """Call the operation and return its outcome; an exception becomes an error, and is logged."""
         started = time.perf_counter()
-        definition = invoke.definition
         try:
-            outcome: Any = connection.edition.operation(definition)(**invoke.arguments)
+            outcome: Any = self._operation(exchange.snapshot, exchange.definition)(**exchange.arguments)
         except Exception as error:
-            return self._told(invoke, error)
+            return self._outcome_of(exchange, error)
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
-            self._trace("timing", invoke.request_id, {"operation": definition["provider"], "ms": took})
+            self._trace("timing", exchange.id, {"operation": exchange.definition["provider"], "ms": took})
         return outcome
 
-    def _told(self, invoke: Invoke, error: Exception) -> ToolError | ProtocolError:
-        """What is answered instead of an outcome; what is nobody's fault but ours is logged."""
+    def _outcome_of(self, exchange: Exchange, error: Exception) -> ToolError | ProtocolError:
+        """Return the outcome of an operation that raised ``error``, which is logged if it is unexpected."""
         if isinstance(error, ToolError | ProtocolError):
             return error
         ref = next(self.references)
-        self._fault(Fault(error, invoke.request_id, ref))
-        if invoke.definition["kind"] != "tool":
+        self._log_exception(LogException(error, exchange.id, ref))
+        if exchange.definition["kind"] != "tool":
             return ProtocolError("internal_error", ref=ref)
-        return ToolError(invoke.definition.get("failure", "tool_failed"), ref=ref)
+        return ToolError(exchange.definition.get("failure", "tool_failed"), ref=ref)
 
     def _trace(self, kind: str, request_id: Id | None, value: JsonValue) -> None:
         if self.log.level == "debug":
             self.log.write("trace", request_id, kind=kind, value=messages.compact(value))
 
     def _trace_out(self, sent: bytes) -> None:
-        if self.log.level == "debug":
-            decoded = messages.decode(sent)
-            for response in decoded if isinstance(decoded, list) else [decoded]:
-                if isinstance(response, dict):
-                    ours = {key: _shortened(part) if key == "id" else part for key, part in response.items()}
-                    self._trace("message_out", messages.readable_id(response), ours)
+        decoded = messages.decode(sent) if self.log.level == "debug" else []
+        for response in decoded if isinstance(decoded, list) else [decoded]:
+            if isinstance(response, dict):
+                traced = {key: _shortened(part) if key == "id" else part for key, part in response.items()}
+                self._trace("message_out", messages.readable_id(response), traced)
 
-    def _fault(self, fault: Fault) -> None:
-        import traceback  # only a fault pays for it
+    def _log_exception(self, effect: LogException) -> None:
+        import traceback  # only an exception pays for it
 
-        for line in "".join(traceback.format_exception(fault.error)).splitlines():
-            self.log.write("failed", fault.request_id, line=line, ref=fault.ref)
+        for line in "".join(traceback.format_exception(effect.error)).splitlines():
+            self.log.write("failed", effect.request_id, line=line, ref=effect.ref)
         self.log.flush()
 
 
-def _about(connection: Connection, invoke: Invoke) -> JsonObject:
-    """Return what a sealed state is bound to: the principal, and the request without what a retry adds to it."""
+def _unix_time() -> float:
+    return time.time()
+
+
+def _monotonic_time() -> float:
+    return time.monotonic()
+
+
+def _random_id() -> str:
+    return os.urandom(16).hex()
+
+
+def _subject(exchange: Exchange) -> JsonObject:
+    """Return what a request state is bound to: the principal, and the request without what a retry adds to it."""
     carried = ("_meta", "inputResponses", "requestState")
-    params: JsonObject = {name: value for name, value in invoke.params.items() if name not in carried}
-    return {"principal": connection.principal, "kind": invoke.definition["kind"], "params": params}
+    params: JsonObject = {name: value for name, value in exchange.params.items() if name not in carried}
+    return {"principal": exchange.connection.principal, "kind": exchange.definition["kind"], "params": params}
 
 
 def _shortened(value: JsonValue, depth: int = 8) -> JsonValue:
-    """``value`` of a peer for the debug log: long strings cut, deep nesting left out."""
+    """Cut long strings and deep nesting of a peer's ``value`` for the debug log."""
     if isinstance(value, str):
         return template.cut(value)
     if not isinstance(value, dict | list):

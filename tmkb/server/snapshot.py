@@ -1,43 +1,90 @@
-"""What is served from one change to the next: a spec, and all that has been made of it."""
+"""What is served at one moment, with its opened providers. A reload makes a new snapshot; none is changed."""
 
 from __future__ import annotations
 
+from tmkb.protocol import messages, requests
+from tmkb.protocol.connection import Connection
+from tmkb.protocol.connection import Snapshot as Served
+from tmkb.protocol.effects import Send
+from tmkb.protocol.messages import Request
+from tmkb.providers.operation import Notify
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-    from tmkb.protocol.connection import Kept, Once
     from tmkb.providers.operation import Operation
     from tmkb.providers.registry import Provider
     from tmkb.schema.model import Definition, Spec
+    from tmkb.schema.values import JsonObject
 
 
-class Edition:
-    """A spec with its opened providers, kept answers and encoded lists, none of which outlives it."""
-
-    __slots__ = ("kept", "once", "opened", "operations", "provider", "spec")
+class Snapshot(Served):
+    """A spec with its providers and operations, which are opened when they are first needed."""
 
     def __init__(self, spec: Spec, provider: Callable[[str], Provider]) -> None:
         """``provider`` opens the provider of a name."""
-        self.spec = spec
+        super().__init__(spec)
         self.provider = provider
         self.opened: dict[str, Provider] = {}
-        self.operations: dict[tuple[str, str], Operation] = {}
-        self.kept: Kept = {}
-        self.once: Once = {}
+        self.operations: dict[tuple[str, str], Operation] = {}  # by kind and name of the definition
 
     def operation(self, definition: Definition) -> Operation:
-        """The operation of ``definition``, from a provider that is opened when it is first needed."""
-        called = definition["kind"], definition["name"]
-        operation = self.operations.get(called)
-        if operation is None:
-            provider, _, name = definition["provider"].partition(".")
-            operation = self.open(provider).operation(name, definition)
-            self.operations[called] = operation
+        """Open the operation of ``definition``."""
+        provider, _, name = definition["provider"].partition(".")
+        operation = self.open(provider).operation(name, definition)
+        self.operations[definition["kind"], definition["name"]] = operation
         return operation
 
     def open(self, provider: str) -> Provider:
-        """The opened provider of that name."""
+        """Return the opened provider of that name."""
         if provider not in self.opened:
             self.opened[provider] = self.provider(provider)
         return self.opened[provider]
+
+
+def can_serve(snapshot: Snapshot, connection: Connection) -> bool:
+    """Return whether ``snapshot`` has the revision that ``connection`` negotiated, and the state that it is in."""
+    if connection.negotiated is None:
+        return True
+    revision = snapshot.spec["revisions"].get(connection.negotiated["revision"])
+    return revision is not None and connection.state in snapshot.spec["lifecycles"][revision["lifecycle"]]["states"]
+
+
+def changed_lists(connection: Connection, snapshot: Snapshot) -> list[Notify]:
+    """Return a notification for each list that the client would see changed under ``snapshot``."""
+    revisions = {revision["revision"] for revision, _ in connection.listening.values()}
+    if connection.negotiated is not None:
+        revisions.add(connection.negotiated["revision"])
+    methods = {
+        name: None
+        for revision in sorted(revisions & {*snapshot.spec["revisions"]})
+        for name in _changed(connection.spec, snapshot.spec, revision)
+    }
+    return [Notify(name) for name in methods]
+
+
+def _changed(before: Spec, after: Spec, revision: str) -> Iterator[str]:
+    """Yield the notifications of ``revision`` one of whose lists has changed."""
+    for name, method in after["revisions"][revision]["methods"].items():
+        if any(
+            [*_pages(before, revision, listed)] != [*_pages(after, revision, listed)]
+            for listed in method.get("lists", [])
+        ):
+            yield name
+
+
+def _pages(spec: Spec, revision: str, name: str) -> Iterator[Any]:
+    """Yield every page of a list as its handler returns it, without `_meta`."""
+    rules = spec["revisions"][revision]
+    peer = Connection(Served(spec))
+    params: JsonObject = {}
+    while name in rules["methods"]:
+        exchange = requests.Exchange(peer, rules, Request(0, name, params), 0)
+        effects = requests.handler(rules["methods"][name]["handler"]).begin(exchange)
+        result: Any = next(messages.decode(each.message) for each in effects if isinstance(each, Send))
+        yield {key: value for key, value in result["result"].items() if key != "_meta"}
+        if "nextCursor" not in result["result"]:
+            return
+        params = {"cursor": result["result"]["nextCursor"]}

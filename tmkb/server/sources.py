@@ -8,7 +8,7 @@ from tmkb.errors import Problem
 from tmkb.knowledge import provenance
 from tmkb.knowledge.library import PACKAGED, Library
 from tmkb.knowledge.library import load as load_library
-from tmkb.protocol import coercion, dispatch, results, validation
+from tmkb.protocol import arguments, outbound, requests
 from tmkb.providers import registry
 from tmkb.schema import paths, problems
 
@@ -44,10 +44,10 @@ def configure_patterns(parser: argparse.ArgumentParser) -> None:
 def names() -> Names:
     """What the code offers to the schemas, by kind."""
     return {
-        "handler": list(dispatch.HANDLERS),
-        "reading": list(coercion.READINGS),
-        "result style": list(results.STYLES),
-        "violation field": validation.FIELDS,
+        "handler": list(requests.HANDLERS),
+        "reading": list(arguments.COERCIONS),
+        "result style": list(outbound.STYLES),
+        "violation field": arguments.FIELDS,
         **registry.names(),
     }
 

@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol import messages, negotiation, refusal
+from tmkb.protocol import messages, negotiation, outbound
 from tmkb.protocol.connection import Connection
-from tmkb.protocol.effects import Drop, Release, Send
+from tmkb.protocol.effects import Drop, ReleaseStream, Send
 from tmkb.protocol.messages import Id
 from tmkb.schema.model import Limits
 from tmkb.schema.values import JsonValue
@@ -275,7 +275,7 @@ class Endpoint:
     def _route(self, sent: list[Sent], current: Stream | None = None) -> None:
         for each in sent:
             stream = self.waiting.get((each.connection, each.about)) if each.about is not None else None
-            if isinstance(each, Release):
+            if isinstance(each, ReleaseStream):
                 if stream is not None:
                     stream.release(self.limits["retry_milliseconds"])
             elif isinstance(each, Drop):
@@ -393,7 +393,7 @@ class Endpoint:
             headers["www-authenticate"] = "Bearer"
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
-        body = messages.error_response(None, refusal.wire_error(refusal.failure(error, errors)), omit_id)
+        body = messages.error_response(None, outbound.wire_error(outbound.failure(error, errors)), omit_id)
         answer.complete(errors[error.error].get("status", 400), headers, body)
 
 
@@ -401,7 +401,7 @@ def _stand_in(response: bytes, connection: Connection, keys: list[tuple[Connecti
     """Make the response, or the batch of them, that is kept in place of one that is too large to keep."""
     limits = connection.spec["server"]["limits"]
     error = ProtocolError("response_not_kept", size=len(response), limit=limits["stream_bytes"])
-    wire = refusal.wire_error(refusal.failure(error, connection.revision["errors"]))
+    wire = outbound.wire_error(outbound.failure(error, connection.revision["errors"]))
     responses = [messages.error_response(id_, wire, False) for _, id_ in keys]
     return messages.batch(responses) if response.startswith(b"[") else responses[0]
 

@@ -1,1 +1,1 @@
-"""What serves a method: ``(connection, revision, request) → effects``. One module for each capability."""
+"""Handlers, one module for each capability. `begin` serves a request; `complete` and `refuse` end an operation."""

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from tmkb.protocol import outbound
 from tmkb.protocol.effects import Cancel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Notification
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.requests import Exchange
 
 
-def cancel(connection: Connection, revision: Revision, notification: Notification) -> list[Effect]:
-    """Stop what the client no longer wants. What is unknown, or has been answered, is ignored."""
-    request_id = notification.params.get("requestId")
-    if not isinstance(request_id, str | int) or isinstance(request_id, bool):
-        return []
-    if request_id in connection.listening:
-        from tmkb.protocol.handlers import subscriptions
+class _Cancel:
+    """Stop a request. An id that is unknown, or whose request has been answered, is ignored."""
 
-        subscriptions.forget(connection, request_id)
-        return [connection.note("cancelled", request_id)]
-    invoke = connection.in_flight.get(request_id)
-    return [] if invoke is None else [connection.note("cancelled", request_id), Cancel(invoke)]
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        connection, request_id = exchange.connection, exchange.params.get("requestId")
+        if not isinstance(request_id, str | int) or isinstance(request_id, bool):
+            return []
+        if request_id in connection.listening:
+            from tmkb.protocol.handlers import subscriptions
+
+            subscriptions.remove(connection, request_id)
+            return [outbound.log_line(exchange.spec, "cancelled", request_id)]
+        cancelled = connection.in_flight.get(request_id)
+        if cancelled is None:
+            return []
+        return [outbound.log_line(exchange.spec, "cancelled", request_id), Cancel(cancelled)]
+
+
+cancel = _Cancel()

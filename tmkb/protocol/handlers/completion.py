@@ -3,76 +3,70 @@
 from __future__ import annotations
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol import validation
-from tmkb.protocol.handlers.prompts import refuse
+from tmkb.protocol import arguments, outbound
+from tmkb.protocol.handlers.prompts import Operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tmkb.protocol.connection import Connection
-    from tmkb.protocol.effects import Effect, Invoke
-    from tmkb.protocol.messages import Id, Request
-    from tmkb.schema.model import Definition, Revision
+    from tmkb.protocol.effects import Effect
+    from tmkb.protocol.requests import Exchange
+    from tmkb.schema.model import Definition
     from tmkb.schema.values import JsonObject
 
 
-def complete(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """The values of an argument that begin with what is there already, in any case; none for one that has no list."""
-    params: Any = request.params  # the method's params schema has seen to them
-    method: Any = revision["methods"][request.method]
-    given = params["argument"]
-    listed = _listed(connection, revision, method, params)
-    known = "context" in method["params"]["properties"]  # elsewhere it is a key like any unknown one
-    others = params.get("context", {}).get("arguments", {}) if known else {}
-    if isinstance(listed, str):
-        definition: Definition = {"kind": "completion", "name": listed, "provider": listed}
-        asked: JsonObject = {"value": given["value"], "arguments": others}
-        return connection.invoke(request, revision, definition, asked, (_finish, refuse))
-    if isinstance(listed, dict):
-        listed = listed["values"].get(others.get(listed["by"]), [])
-    return _answer(connection, revision, request.id, method["most"], given["value"], listed)
+class _Complete(Operations):
+    """Return the values of an argument that begin with the text so far, in any case."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        params: Any = exchange.params  # valid by the schema of the method
+        method: Any = exchange.rules
+        known = "context" in method["params"]["properties"]  # else `context` is like any unknown key
+        others = params.get("context", {}).get("arguments", {}) if known else {}
+        values = _values(exchange, method, params)
+        if isinstance(values, str):
+            definition: Definition = {"kind": "completion", "name": values, "provider": values}
+            value: JsonObject = {"value": params["argument"]["value"], "arguments": others}
+            return exchange.invoke(definition, value)
+        if isinstance(values, dict):
+            values = values["values"].get(others.get(values["by"]), [])
+        return self.complete(exchange, values)
+
+    def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
+        params: Any = exchange.params
+        prefix, limit = params["argument"]["value"].lower(), exchange.rules["most"]
+        values = [value for value in outcome if value.lower().startswith(prefix)]
+        completion = {"values": values[:limit], "total": len(values), "hasMore": len(values) > limit}
+        return outbound.send_result(exchange, "completion_result", {"completion": completion})
 
 
-def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
-    """The response with what an operation has listed."""
-    methods: Any = invoke.revision["methods"].values()
-    most = next(method["most"] for method in methods if "completes" in method)
-    given: Any = invoke.arguments["value"]
-    return _answer(connection, invoke.revision, invoke.request_id, most, given, outcome)
+complete = _Complete()
 
 
-def _answer(
-    connection: Connection, revision: Revision, request_id: Id, most: int, begun: str, listed: list[str]
-) -> list[Effect]:
-    found = [value for value in listed if value.lower().startswith(begun.lower())]
-    completion = {"values": found[:most], "total": len(found), "hasMore": len(found) > most}
-    return connection.give(request_id, revision, "completion_result", {"completion": completion})
-
-
-def _listed(connection: Connection, revision: Revision, method: Any, params: Any) -> Any:
-    """What the definition says about the values of the argument. Raises ProtocolError where there is none such."""
-    arguments = _arguments(connection, revision, method, params["ref"])
+def _values(exchange: Exchange, method: Any, params: Any) -> Any:
+    """Return what the definition lists as values of the argument. Raises ProtocolError if it has no such argument."""
+    defined = _arguments(exchange, method, params["ref"])
     name = params["argument"]["name"]
-    if name not in arguments:
+    if name not in defined:
         raise ProtocolError("unknown_argument", argument=name)
-    return arguments[name]
+    return defined[name]
 
 
-def _arguments(connection: Connection, revision: Revision, method: Any, ref: Any) -> dict[str, Any]:
-    """Argument → its values, of the prompt or the template that ``ref`` means. Raises ProtocolError."""
-    reference = method["completes"][ref["type"]]
-    named: JsonObject = {"properties": {"ref": {"required": [reference["named_by"]]}}}
-    if found := validation.violations(named, {"ref": ref}, connection.spec):
-        raise validation.refusal(found, revision["errors"])
-    wanted = ref[reference["named_by"]]
+def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
+    """Return argument → values, of the prompt or template that ``ref`` refers to. Raises ProtocolError."""
+    spec, reference = exchange.spec, method["completes"][ref["type"]]
+    schema: JsonObject = {"properties": {"ref": {"required": [reference["named_by"]]}}}
+    if invalid := arguments.violations(schema, {"ref": ref}, spec):
+        raise arguments.error_for(invalid, exchange.revision["errors"])
+    name = ref[reference["named_by"]]
     if reference["definitions"] == "prompts":
-        prompt = connection.spec["prompts"].get(wanted)
+        prompt = spec["prompts"].get(name)
         if prompt is not None:
             return {name: argument.get("complete", []) for name, argument in prompt.get("arguments", {}).items()}
     else:
-        for resource in connection.spec["resources"].values():
-            if resource.get("uriTemplate") == wanted:
+        for resource in spec["resources"].values():
+            if resource.get("uriTemplate") == name:
                 names = [part.partition("}")[0] for part in resource["uriTemplate"].split("{")[1:]]
                 return {name: resource.get("complete", {}).get(name, []) for name in names}
-    raise ProtocolError("unknown_reference", reference=wanted)
+    raise ProtocolError("unknown_reference", reference=name)

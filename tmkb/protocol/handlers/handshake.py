@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from tmkb.protocol import budget, negotiation
+from tmkb.protocol import budget, negotiation, outbound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Request
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.requests import Exchange
 
 
-def initialize(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Answer with the server's identity and the revision that governs the connection from now on.
+class _Initialize:
+    """Negotiate the revision of the connection.
 
-    Raises:
-        ProtocolError: if the client's capabilities take more memory than a session may.
+    Raises ProtocolError if the client's capabilities need too much memory.
     """
-    server = connection.spec["server"]
-    result = {**server, "protocolVersion": revision["revision"], "serverInfo": server}
-    declared = request.params.get("capabilities", {})
-    connection.budget.hold(budget.footprint(declared))
-    connection.capabilities = declared if isinstance(declared, dict) else {}
-    connection.negotiated = revision
-    connection.promised = server["capabilities"]
-    return connection.give(request.id, revision, "initialize_result", result)
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        connection, server = exchange.connection, exchange.spec["server"]
+        declared = exchange.params.get("capabilities", {})
+        connection.budget.hold(budget.footprint(declared))
+        connection.capabilities = declared if isinstance(declared, dict) else {}
+        connection.negotiated = exchange.revision
+        connection.promised = server["capabilities"]
+        values = {**server, "protocolVersion": exchange.revision["revision"], "serverInfo": server}
+        return outbound.send_result(exchange, "initialize_result", values)
 
 
-def discover(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Say who we are, to a client that does not shake hands."""
-    server = connection.spec["server"]
-    known = {**server, **server.get("cache", {}), "supportedVersions": negotiation.versions(connection.spec)}
-    return connection.give(request.id, revision, "discover_result", known)
+class _Discover:
+    """Describe the server to a client that does not shake hands."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        server = exchange.spec["server"]
+        values = {**server, **server.get("cache", {}), "supportedVersions": negotiation.versions(exchange.spec)}
+        return outbound.send_result(exchange, "discover_result", values)
 
 
-def ping(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Be alive."""
-    return connection.give(request.id, revision, "empty_result", {})
+class _Ping:
+    """Reply to ping."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        return outbound.send_result(exchange, "empty_result", {})
+
+
+initialize, discover, ping = _Initialize(), _Discover(), _Ping()

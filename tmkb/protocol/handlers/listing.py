@@ -1,42 +1,45 @@
-"""What every list has alike: pages, and entries that fit the revision. They never change, so each is encoded once."""
+"""What all lists share: pages, and encoded results, which are cached because they do not change."""
 
 from __future__ import annotations
+
+from tmkb.protocol import outbound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Request
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.requests import Exchange
 
 
-def answer(
-    connection: Connection,
-    revision: Revision,
-    request: Request,
-    key: str,
-    kind: str,
-    listed: Callable[[], Iterable[Mapping[str, Any]]],
+def send_page(
+    exchange: Exchange, key: str, kind: str, entries: Callable[[], Iterable[Mapping[str, Any]]]
 ) -> list[Effect]:
-    """The page of what ``listed`` makes that the request asks for, under ``key`` of a result ``kind``."""
-    size = connection.spec["server"]["limits"].get("page_size")
-    start, end, following = 0, None, None
-    if size is not None or "cursor" in request.params:
+    """Return the response with the page of ``entries`` that the request asks for.
+
+    Args:
+        exchange: the request, which may have a cursor.
+        key: the field of the result that has the entries.
+        kind: the object that the result is.
+        entries: makes all entries.
+    """
+    server, cache = exchange.spec["server"], exchange.snapshot.list_cache
+    size = server["limits"].get("page_size")
+    start, end, next_cursor = 0, None, None
+    if size is not None or "cursor" in exchange.params:
         from tmkb.protocol.handlers import paging
 
-        cursor = request.params["cursor"] or "" if "cursor" in request.params else None
-        start, end, following = paging.page(request.method, len([*listed()]), size, cursor)
-    place = (request.method, revision["revision"], start)
-    if place not in connection.once:
-        rest = {} if following is None else {"nextCursor": following}
-        result = {**connection.spec["server"].get("cache", {}), key: [*listed()][start:end], **rest}
-        connection.once[place] = connection.encoded(revision, kind, result)
-    return connection.respond(request.id, connection.once[place])
+        cursor = exchange.params["cursor"] or "" if "cursor" in exchange.params else None
+        start, end, next_cursor = paging.page(exchange.method, len([*entries()]), size, cursor)
+    cached = (exchange.method, exchange.revision["revision"], start)
+    if cached not in cache:
+        rest = {} if next_cursor is None else {"nextCursor": next_cursor}
+        values = {**server.get("cache", {}), key: [*entries()][start:end], **rest}
+        cache[cached] = outbound.encode_result(exchange, kind, values)
+    return outbound.send_encoded(exchange, cache[cached])
 
 
-def identity(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that the entries of every list have, by their names on the wire."""
+def entry(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that entries of all lists share, by their names on the wire."""
     return {**definition, **({"_meta": definition["meta"]} if "meta" in definition else {})}

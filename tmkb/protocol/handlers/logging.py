@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from tmkb.errors import ProtocolError
+from tmkb.protocol import outbound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Request
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.requests import Exchange
 
 
-def set_level(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """From now on send messages of this level and above."""
-    level, levels = request.params["level"], revision["logging"]["levels"]
-    if not isinstance(level, str) or level not in levels:
-        raise ProtocolError("unknown_level", level=level, known=", ".join(levels))
-    connection.log_level = level
-    return connection.give(request.id, revision, "empty_result", {})
+class _SetLevel:
+    """Set the least level of log messages that the client is sent. Raises ProtocolError for an unknown level."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        level, levels = exchange.params["level"], exchange.revision["logging"]["levels"]
+        if not isinstance(level, str) or level not in levels:
+            raise ProtocolError("unknown_level", level=level, known=", ".join(levels))
+        exchange.connection.log_level = level
+        return outbound.send_result(exchange, "empty_result", {})
+
+
+set_level = _SetLevel()

@@ -1,4 +1,4 @@
-"""Lists in pages. A cursor is opaque to clients, says for which list and from where, and a changed one is noticed.
+"""Pages of lists. A cursor is opaque to clients; it names its list and position, with a checksum.
 
 Specification: Server Features / Utilities / Pagination.
 """
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def page(scope: str, count: int, size: int | None, cursor: JsonValue) -> tuple[int, int, str | None]:
-    """Where a page begins and ends in a list of ``count``, and the cursor of the next. ``cursor`` may be anything.
+    """Return where a page begins and ends in a list of ``count``, and the cursor of the next one.
 
-    Raises ProtocolError for a cursor that was not given for this list.
+    Raises:
+        ProtocolError: for a cursor that is not one of this list. ``cursor`` may be any value of a peer.
     """
     size = size or max(count, 1)
     start = 0 if cursor is None else _start(scope, cursor)

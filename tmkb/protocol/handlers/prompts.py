@@ -3,62 +3,70 @@
 from __future__ import annotations
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol import validation
+from tmkb.protocol import arguments, outbound
 from tmkb.protocol.handlers import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tmkb.protocol.connection import Connection
-    from tmkb.protocol.effects import Effect, Invoke
-    from tmkb.protocol.messages import Request
-    from tmkb.protocol.refusal import Failure
-    from tmkb.schema.model import Prompt, Revision
+    from tmkb.protocol.effects import Effect
+    from tmkb.protocol.outbound import Failure
+    from tmkb.protocol.requests import Exchange
+    from tmkb.schema.model import Prompt
     from tmkb.schema.values import JsonObject
 
 
-def list_prompts(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """The prompts, in the order of their names."""
-    prompts = connection.spec["prompts"].values()
-    return listing.answer(connection, revision, request, "prompts", "prompts_result", lambda: map(_listed, prompts))
+class _ListPrompts:
+    """List the prompts, in the order of their names."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        prompts = exchange.spec["prompts"].values()
+        return listing.send_page(exchange, "prompts", "prompts_result", lambda: map(_entry, prompts))
 
 
-def get_prompt(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Hand the arguments to the prompt's operation. Raises ProtocolError where there is no such prompt or argument."""
-    name, given = request.params["name"], request.params.get("arguments", {})
-    assert isinstance(name, str) and isinstance(given, dict)  # the method's params schema has seen to it
-    prompt = connection.spec["prompts"].get(name)
-    if prompt is None:
-        raise ProtocolError("unknown_prompt", prompt=name)
-    found = validation.violations(_schema(prompt), given, connection.spec)
-    if found:
-        raise validation.refusal(found, revision["errors"])
-    return connection.invoke(request, revision, prompt, given, (_finish, refuse))
+class Operations:
+    """What handlers share whose operation is no tool: a failure is an error of the protocol."""
+
+    def refuse(self, exchange: Exchange, failures: list[Failure]) -> list[Effect]:
+        """Return the error response to an operation that failed."""
+        error = ProtocolError("operation_failed", sentence=" ".join(failure.sentence for failure in failures))
+        return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
 
 
-def refuse(connection: Connection, invoke: Invoke, failures: list[Failure]) -> list[Effect]:
-    """The response that the operation could not do its work; only a tool can say that in its result."""
-    error = ProtocolError("operation_failed", sentence=" ".join(failure.sentence for failure in failures))
-    return connection.refuse(invoke.request_id, error, invoke.revision)
+class _GetPrompt(Operations):
+    """Run the operation of a prompt. Raises ProtocolError if there is no such prompt or argument."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        name, values = exchange.params["name"], exchange.params.get("arguments", {})
+        assert isinstance(name, str) and isinstance(values, dict)  # valid by the schema of the method
+        prompt = exchange.spec["prompts"].get(name)
+        if prompt is None:
+            raise ProtocolError("unknown_prompt", prompt=name)
+        if invalid := arguments.violations(_schema(prompt), values, exchange.spec):
+            raise arguments.error_for(invalid, exchange.revision["errors"])
+        return exchange.invoke(prompt, values)
+
+    def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
+        prompt = exchange.definition
+        if isinstance(outcome, str):
+            outcome = {"messages": [{"role": "user", "content": {"type": "text", "text": outcome}}]}
+        description = {key: prompt[key] for key in ("description",) if key in prompt}
+        logged = outbound.log_line(exchange.spec, "prompted", exchange.id, prompt=prompt["name"])
+        return [logged, *outbound.send_result(exchange, "prompt_result", description | outcome)]
 
 
-def _listed(prompt: Prompt) -> dict[str, Any]:
-    arguments = [{"name": name, **argument} for name, argument in prompt.get("arguments", {}).items()]
-    return listing.identity(prompt) | ({"arguments": arguments} if arguments else {})
+list_prompts, get_prompt = _ListPrompts(), _GetPrompt()
+
+
+def _entry(prompt: Prompt) -> dict[str, Any]:
+    listed = [{"name": name, **argument} for name, argument in prompt.get("arguments", {}).items()]
+    return listing.entry(prompt) | ({"arguments": listed} if listed else {})
 
 
 def _schema(prompt: Prompt) -> JsonObject:
-    """JSON Schema of the arguments."""
-    arguments = prompt.get("arguments", {})
-    required: Any = [name for name, argument in arguments.items() if argument.get("required")]
-    known: Any = {name: {} for name in arguments}
-    return {"type": "object", "required": required, "properties": known, "additionalProperties": False}
-
-
-def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
-    if isinstance(outcome, str):
-        outcome = {"messages": [{"role": "user", "content": {"type": "text", "text": outcome}}]}
-    described = {key: invoke.definition[key] for key in ("description",) if key in invoke.definition}
-    noted = connection.note("prompted", invoke.request_id, prompt=invoke.definition["name"])
-    return [noted, *connection.give(invoke.request_id, invoke.revision, "prompt_result", described | outcome)]
+    """Return the JSON Schema of the arguments."""
+    defined = prompt.get("arguments", {})
+    required: Any = [name for name, argument in defined.items() if argument.get("required")]
+    properties: Any = {name: {} for name in defined}
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}

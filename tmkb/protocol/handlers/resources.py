@@ -8,94 +8,119 @@ from __future__ import annotations
 import re
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol import budget
+from tmkb.protocol import budget, outbound
 from tmkb.protocol.handlers import listing, subscriptions
-from tmkb.protocol.handlers.prompts import refuse
+from tmkb.protocol.handlers.prompts import Operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from tmkb.protocol.connection import Connection
-    from tmkb.protocol.effects import Effect, Invoke
-    from tmkb.protocol.messages import Request
-    from tmkb.schema.model import Resource, Revision
+    from tmkb.protocol.effects import Effect
+    from tmkb.protocol.requests import Exchange
+    from tmkb.schema.model import Resource
     from tmkb.schema.values import JsonObject
 
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
-def list_resources(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """The resources that have an address of their own, and those that templates name."""
-    resources: Any = connection.spec["resources"].values()
+class _ListResources:
+    """List the resources that have an address of their own, and the entries of templates."""
 
-    def listed() -> Iterator[Mapping[str, Any]]:
-        yield from (listing.identity(each) for each in resources if "uri" in each)
-        yield from (entry for each in resources for entry in each.get("entries", []))
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        resources: Any = exchange.spec["resources"].values()
 
-    return listing.answer(connection, revision, request, "resources", "resources_result", listed)
+        def entries() -> Iterator[Mapping[str, Any]]:
+            yield from (listing.entry(each) for each in resources if "uri" in each)
+            yield from (entry for each in resources for entry in each.get("entries", []))
 
-
-def list_templates(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """The templates of addresses."""
-    resources = connection.spec["resources"].values()
-
-    def listed() -> Iterator[Mapping[str, Any]]:
-        yield from (listing.identity(each) for each in resources if "uriTemplate" in each)
-
-    return listing.answer(connection, revision, request, "resourceTemplates", "templates_result", listed)
+        return listing.send_page(exchange, "resources", "resources_result", entries)
 
 
-def read_resource(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Hand what the address says to the resource's operation."""
-    resource, variables = _found(connection, request)
-    return connection.invoke(request, revision, resource, variables, (_finish, refuse))
+class _ListTemplates:
+    """List the templates of addresses."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        resources = exchange.spec["resources"].values()
+
+        def entries() -> Iterator[Mapping[str, Any]]:
+            yield from (listing.entry(each) for each in resources if "uriTemplate" in each)
+
+        return listing.send_page(exchange, "resourceTemplates", "templates_result", entries)
 
 
-def subscribe(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Notify the client from now on when the resource changes.
+class _ReadResource(Operations):
+    """Run the operation of the resource at an address."""
 
-    Raises:
-        ProtocolError: if there is no such resource, its URI is too long, or there are too many subscriptions.
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        resource, variables = _find(exchange)
+        return exchange.invoke(resource, variables)
+
+    def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
+        uri, resource = str(exchange.params["uri"]), exchange.definition
+        if outcome is None:
+            error = ProtocolError("resource_not_found", uri=uri)
+            return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
+        parts = outcome if isinstance(outcome, list) else [outcome]
+        contents = [_contents(uri, resource, each) for each in parts]
+        cache = resource.get("cache", exchange.spec["server"].get("cache", {}))
+        personal = "inputResponses" in exchange.params or "requestState" in exchange.params  # made of a user's answers
+        values = {**({} if personal else cache), "contents": contents}
+        logged = outbound.log_line(exchange.spec, "read", exchange.id, uri=uri)
+        return [logged, *outbound.send_result(exchange, "contents_result", values)]
+
+
+class _Subscribe:
+    """Notify the client when the resource changes.
+
+    Raises ProtocolError if there is no such resource, its URI is too long, or there are too many subscriptions.
     """
-    _found(connection, request)
-    uri = str(request.params["uri"])
-    if uri not in connection.subscribed:
-        subscriptions.admit(connection, [uri])
-        connection.budget.hold(budget.footprint(uri))
-        connection.subscribed.add(uri)
-    return connection.give(request.id, revision, "empty_result", {})
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        _find(exchange)
+        connection, uri = exchange.connection, str(exchange.params["uri"])
+        if uri not in connection.subscribed:
+            subscriptions.admit(exchange, [uri])
+            connection.budget.hold(budget.footprint(uri))
+            connection.subscribed.add(uri)
+        return outbound.send_result(exchange, "empty_result", {})
 
 
-def unsubscribe(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
+class _Unsubscribe:
     """Stop these notifications."""
-    uri = str(request.params["uri"])
-    if uri in connection.subscribed:
-        connection.subscribed.remove(uri)
-        connection.budget.release(budget.footprint(uri))
-    return connection.give(request.id, revision, "empty_result", {})
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        connection, uri = exchange.connection, str(exchange.params["uri"])
+        if uri in connection.subscribed:
+            connection.subscribed.remove(uri)
+            connection.budget.release(budget.footprint(uri))
+        return outbound.send_result(exchange, "empty_result", {})
+
+
+list_resources, list_templates, read_resource = _ListResources(), _ListTemplates(), _ReadResource()
+subscribe, unsubscribe = _Subscribe(), _Unsubscribe()
 
 
 def match(template: str, uri: str) -> JsonObject | None:
-    """The variables with which ``template`` gives ``uri``; None where it does not."""
+    """Return the variables with which ``template`` makes ``uri``; None where it cannot."""
     pieces = re.split(r"\{(\w+)\}", template)
     names = pieces[1::2]
     form = "([A-Za-z0-9._~%-]+)".join(map(re.escape, pieces[::2]))
-    found = re.fullmatch(form, uri)
-    if found is None:
+    matched = re.fullmatch(form, uri)
+    if matched is None:
         return None
     try:
-        return {name: _unescaped(text) for name, text in zip(names, found.groups(), strict=True)}
+        return {name: _unescaped(text) for name, text in zip(names, matched.groups(), strict=True)}
     except UnicodeDecodeError:  # escapes of what is no UTF-8
         return None
 
 
-def _found(connection: Connection, request: Request) -> tuple[Resource, JsonObject]:
-    """The resource at the address, and the variables of its template. Raises ProtocolError."""
-    uri = request.params["uri"]
-    assert isinstance(uri, str)  # the method's params schema has seen to it
-    resources = connection.spec["resources"].values()
+def _find(exchange: Exchange) -> tuple[Resource, JsonObject]:
+    """Return the resource at the address, and the variables of its template. Raises ProtocolError if there is none."""
+    uri = exchange.params["uri"]
+    assert isinstance(uri, str)  # valid by the schema of the method
+    resources = exchange.spec["resources"].values()
     for resource in resources:
         if resource.get("uri") == uri:
             return resource, {}
@@ -105,25 +130,10 @@ def _found(connection: Connection, request: Request) -> tuple[Resource, JsonObje
     raise ProtocolError("resource_not_found", uri=uri)
 
 
-def _finish(connection: Connection, invoke: Invoke, outcome: Any) -> list[Effect]:
-    """The response with the contents; an operation that gives none says that there is no such resource."""
-    uri = str(invoke.params["uri"])
-    if outcome is None:
-        return connection.refuse(invoke.request_id, ProtocolError("resource_not_found", uri=uri), invoke.revision)
-    resource: Any = invoke.definition
-    given = outcome if isinstance(outcome, list) else [outcome]
-    contents = [_contents(uri, resource, each) for each in given]
-    cache = resource.get("cache", connection.spec["server"].get("cache", {}))
-    asked = "inputResponses" in invoke.params or "requestState" in invoke.params  # then it is this user's own
-    values = {**({} if asked else cache), "contents": contents}
-    noted = connection.note("read", invoke.request_id, uri=uri)
-    return [noted, *connection.give(invoke.request_id, invoke.revision, "contents_result", values)]
-
-
-def _contents(uri: str, resource: Mapping[str, Any], given: Any) -> dict[str, Any]:
+def _contents(uri: str, resource: Mapping[str, Any], part: Any) -> dict[str, Any]:
     typed = {"mimeType": resource["mimeType"]} if "mimeType" in resource else {}
-    return {"uri": uri, **typed, **({"text": given} if isinstance(given, str) else given)}
+    return {"uri": uri, **typed, **({"text": part} if isinstance(part, str) else part)}
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode()
+    return _ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), text.encode()).decode()

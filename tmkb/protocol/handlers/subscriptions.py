@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol import budget, messages
+from tmkb.protocol import budget, messages, negotiation, outbound
 from tmkb.protocol.effects import Send
+from tmkb.protocol.messages import Notification
+from tmkb.protocol.requests import Exchange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,41 +14,46 @@ if TYPE_CHECKING:
 
     from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Id, Request
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.messages import Id
     from tmkb.schema.values import JsonObject
 
 
-def listen(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Notify the client of what it asks for, until it cancels; acknowledge first what it will hear.
+class _Listen:
+    """Open a stream of notifications, and acknowledge those that it will have.
 
-    Raises:
-        ProtocolError: if the client listens too often, or to too much.
+    Raises ProtocolError if the client has too many streams or subscriptions.
     """
-    limit = connection.spec["server"]["limits"]["streams"]
-    if len(connection.listening) >= limit:
-        raise ProtocolError("too_many_streams", limit=limit)
-    asked: Any = request.params["notifications"]  # the method's params schema has seen to it
-    honoured: JsonObject = {}
-    for method in revision["methods"].values():
-        wanted = method.get("listened")
-        if wanted is not None and asked.get(wanted) and connection.declares(method["capability"]):
-            honoured[wanted] = asked[wanted]
-    admit(connection, _uris(honoured))
-    connection.budget.hold(budget.footprint([request.id, honoured]))
-    connection.listening[request.id] = (revision, honoured)
-    name = next(name for name, method in revision["methods"].items() if method.get("says") == "acknowledged")
-    whose: JsonObject = {revision["subscription"]: request.id}
-    return [Send(messages.notification(name, {"_meta": whose, "notifications": honoured}), request.id)]
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        connection, revision = exchange.connection, exchange.revision
+        limit = exchange.spec["server"]["limits"]["streams"]
+        if len(connection.listening) >= limit:
+            raise ProtocolError("too_many_streams", limit=limit)
+        requested: Any = exchange.params["notifications"]  # valid by the schema of the method
+        declared = exchange.spec["server"]["capabilities"]
+        subscribed: JsonObject = {}
+        for method in revision["methods"].values():
+            key = method.get("listened")
+            if key is not None and requested.get(key) and negotiation.declares(declared, method["capability"]):
+                subscribed[key] = requested[key]
+        admit(exchange, _uris(subscribed))
+        connection.budget.hold(budget.footprint([exchange.id, subscribed]))
+        connection.listening[exchange.id] = (revision, subscribed)
+        name = outbound.method_of(revision, "acknowledged")
+        params: JsonObject = {"_meta": {revision["subscription"]: exchange.id}, "notifications": subscribed}
+        return [Send(connection, messages.notification(name, params), exchange.id)]
 
 
-def admit(connection: Connection, uris: list[str]) -> None:
-    """Check that the client may subscribe to ``uris`` beside what it has subscribed to.
+listen = _Listen()
+
+
+def admit(exchange: Exchange, uris: list[str]) -> None:
+    """Check that the client may subscribe to ``uris`` beside its other subscriptions.
 
     Raises:
         ProtocolError: if one of them is too long, or there are too many.
     """
-    limits = connection.spec["server"]["limits"]
+    connection, limits = exchange.connection, exchange.spec["server"]["limits"]
     if any(len(uri.encode("utf-8", "surrogatepass")) > limits["uri_bytes"] for uri in uris):
         raise ProtocolError("uri_too_long", limit=limits["uri_bytes"])
     present = len(connection.subscribed) + sum(len(_uris(wanted)) for _, wanted in connection.listening.values())
@@ -54,27 +61,29 @@ def admit(connection: Connection, uris: list[str]) -> None:
         raise ProtocolError("too_many_subscriptions", limit=limits["subscriptions"])
 
 
-def forget(connection: Connection, request_id: Id) -> None:
-    """Stop listening under ``request_id``."""
-    _, honoured = connection.listening.pop(request_id)
-    connection.budget.release(budget.footprint([request_id, honoured]))
+def remove(connection: Connection, request_id: Id) -> None:
+    """Remove the stream that the request ``request_id`` opened."""
+    _, subscribed = connection.listening.pop(request_id)
+    connection.budget.release(budget.footprint([request_id, subscribed]))
 
 
-def _uris(wanted: JsonObject) -> list[str]:
-    """Return the URIs that a stream listens to."""
-    return [str(uri) for each in wanted.values() if isinstance(each, list) for uri in each]
+def end(connection: Connection) -> list[Effect]:
+    """End every stream with the response to the request that opened it.
 
-
-def conclude(connection: Connection) -> list[Effect]:
-    """End every stream: the response to the request that opened it and, where one channel has them all, a notification
-    that it is cancelled; the specification asks for the one here and for the other there."""
-    listening = {**connection.listening}
+    Where one channel has all streams, a notification that the stream is cancelled follows, as the specification asks.
+    """
     effects: list[Effect] = []
-    for request_id, (revision, _) in listening.items():
-        forget(connection, request_id)
-        whose: JsonObject = {"_meta": {revision["subscription"]: request_id}}
-        effects += connection.give(request_id, revision, "listen_result", whose)
+    for request_id, (revision, _) in [*connection.listening.items()]:
+        remove(connection, request_id)
+        exchange = Exchange(connection, revision, Notification("", {}), request_id)
+        meta: JsonObject = {"_meta": {revision["subscription"]: request_id}}
+        effects += outbound.send_result(exchange, "listen_result", meta)
         if connection.headers is None:
-            name = next(name for name, method in revision["methods"].items() if method.get("says") == "cancelled")
-            effects.append(Send(messages.notification(name, {"requestId": request_id, **whose}), request_id))
+            name = outbound.method_of(revision, "cancelled")
+            message = messages.notification(name, {"requestId": request_id, **meta})
+            effects.append(Send(connection, message, request_id))
     return effects
+
+
+def _uris(subscribed: JsonObject) -> list[str]:
+    return [str(uri) for each in subscribed.values() if isinstance(each, list) for uri in each]

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
-from tmkb.protocol import outbound
+from tmkb.protocol import client_requests, outbound
 from tmkb.protocol.effects import Cancel, Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Request
-    from tmkb.schema.model import Revision
+    from tmkb.protocol.requests import Exchange
+    from tmkb.protocol.tasks import Task
 
 
-def get_task(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """How far it is."""
-    task = connection.tasks.get(connection, str(request.params["taskId"]))
-    return connection.give(request.id, revision, "task", task.view())
+class _GetTask:
+    """Return the status of a task."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        return outbound.send_result(exchange, "task", _task(exchange).view())
 
 
-def update_task(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Answers to what it asks; others are ignored. Raises ProtocolError where one is none."""
-    task = connection.tasks.get(connection, str(request.params["taskId"]))
-    given: Any = request.params["inputResponses"]
-    answers = {key: given[key] for key in task.questions if key in given}
-    for key, answer in answers.items():
-        outbound.judge(connection, task.invoke, task.questions[key], answer)
-    resumed: list[Effect] = []
-    for key, answer in answers.items():
-        resumed.append(Resume(task.invoke, key, task.questions[key], answer))
-        task.answered(key)
-    return [*connection.give(request.id, revision, "task_noted", {}), *resumed]
+class _UpdateTask:
+    """Deliver answers to the questions of a task; others are ignored. Raises ProtocolError if one is invalid."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        task = _task(exchange)
+        responses: Any = exchange.params["inputResponses"]
+        answers = {key: responses[key] for key in task.questions if key in responses}
+        for key, answer in answers.items():
+            client_requests.check_answer(task.exchange, task.questions[key], answer)
+        resumed: list[Effect] = []
+        for key, answer in answers.items():
+            resumed.append(Resume(task.exchange, key, task.questions[key], answer))
+            task.remove(key)
+        return [*outbound.send_result(exchange, "task_noted", {}), *resumed]
 
 
-def cancel_task(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Stop it, unless it is over."""
-    task = connection.tasks.get(connection, str(request.params["taskId"]))
-    stopped: list[Effect] = [] if task.over else [Cancel(task.invoke)]
-    return [*stopped, *connection.give(request.id, revision, "task_noted", {})]
+class _CancelTask:
+    """Stop a task, unless it is over."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        task = _task(exchange)
+        stopped: list[Effect] = [] if task.over else [Cancel(task.exchange)]
+        return [*stopped, *outbound.send_result(exchange, "task_noted", {})]
+
+
+get_task, update_task, cancel_task = _GetTask(), _UpdateTask(), _CancelTask()
+
+
+def _task(exchange: Exchange) -> Task:
+    known = exchange.connection.tasks
+    assert known is not None  # a server that declares the extension has them
+    return known.get(exchange.connection, str(exchange.params["taskId"]))

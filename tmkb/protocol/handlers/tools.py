@@ -3,132 +3,123 @@
 from __future__ import annotations
 
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.protocol import coercion, messages, refusal, results, validation
-from tmkb.protocol.effects import Counted, Invoke, Log
+from tmkb.protocol import arguments, messages, negotiation, outbound
+from tmkb.protocol.effects import Log, RecordUsage
 from tmkb.protocol.handlers import listing
 from tmkb.providers.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
-    from tmkb.protocol.connection import Connection
+    from tmkb.protocol.arguments import Violations
     from tmkb.protocol.effects import Effect
-    from tmkb.protocol.messages import Request
-    from tmkb.protocol.refusal import Failure
-    from tmkb.protocol.validation import Violations
-    from tmkb.schema.model import ErrorTemplate, Revision, Spec, TaskSupport, Tool
+    from tmkb.protocol.outbound import Failure
+    from tmkb.protocol.requests import Exchange
+    from tmkb.schema.model import Revision, TaskSupport, Tool
     from tmkb.schema.values import JsonObject, JsonValue
 
-
-_LONGEST = 1000  # characters of all arguments together; longer questions are not asked twice
-
-
-def list_tools(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """The tools, in the order of their names."""
-    tools = connection.spec["tools"]
-    listed = listing.answer(
-        connection, revision, request, "tools", "tools_result", lambda: map(_listed, tools.values())
-    )
-    return [*connection.trace("tools_discovered", request.id, {"count": len(tools), "tools": list(tools)}), *listed]
+_CACHED_CHARACTERS = 1000  # of all arguments together; results of longer ones are not cached
 
 
-def call_tool(connection: Connection, revision: Revision, request: Request) -> list[Effect]:
-    """Judge the arguments; hand them to the tool's operation, or tell the caller all that is wrong with them."""
-    name, given = request.params["name"], request.params.get("arguments", {})
-    assert isinstance(name, str) and isinstance(given, dict)  # the method's params schema has seen to it
-    tool = connection.spec["tools"].get(name)
-    if tool is None:
-        return connection.refuse_tool(request.id, revision, ToolError("unknown_tool", tool=name))
-    question = _question(tool, revision, given) if "keep" in tool and not connection.traced else None
-    if question is not None and (kept := connection.kept.get(name, {}).get(question)) is not None:
-        line, fields, result = kept
-        return [Counted(name, False), Log(line, request.id, fields), *connection.respond(request.id, result)]
-    arguments, failures = judge(tool, given, connection.spec, revision["errors"])
-    if failures:
-        return [Counted(name, True), *connection.refuse_call(request.id, revision, failures)]
-    effects = connection.invoke(request, revision, tool, arguments, (_finish, _refuse))
-    for invoke in effects:
-        assert isinstance(invoke, Invoke)
-        invoke.question = question
-    if "task" in tool and "tasks" in revision and connection.extends(revision["tasks"]):
-        _make_task(effects, tool["task"], revision["tasks"])
-    return effects
+class _ListTools:
+    """List the tools, in the order of their names."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        tools = exchange.spec["tools"]
+        value: Any = {"count": len(tools), "tools": list(tools)}
+        page = listing.send_page(exchange, "tools", "tools_result", lambda: map(_entry, tools.values()))
+        return [*outbound.trace(exchange.connection, "tools_discovered", exchange.id, value), *page]
 
 
-def judge(
-    tool: Tool, given: JsonObject, spec: Spec, errors: Mapping[str, ErrorTemplate]
-) -> tuple[JsonObject, list[Failure]]:
-    """The arguments as the operation gets them, and everything that is wrong with them."""
-    arguments = coercion.read(given, tool.get("read", {}))
-    schema: Any = tool["input"]
-    found = validation.violations(schema, arguments, spec, "arguments")
-    defaults = {
-        name: part["default"]
-        for name, part in schema.get("properties", {}).items()
-        if name not in arguments and isinstance(part, dict) and "default" in part
-    }
-    return {**defaults, **arguments}, validation.failures(found, "tool", tool.get("errors", {}), errors)
+class _CallTool:
+    """Check the arguments and run the tool's operation, or return every failure of the arguments."""
+
+    def begin(self, exchange: Exchange) -> list[Effect]:
+        name, sent = exchange.params["name"], exchange.params.get("arguments", {})
+        assert isinstance(name, str) and isinstance(sent, dict)  # valid by the schema of the method
+        revision = exchange.revision
+        tool = exchange.spec["tools"].get(name)
+        if tool is None:
+            return outbound.send_tool_error(exchange, ToolError("unknown_tool", tool=name))
+        if "keep" in tool and not exchange.connection.traced:
+            exchange.cache_key = _cache_key(revision, sent)
+            cached = exchange.snapshot.result_cache.get(name, {}).get(exchange.cache_key)
+            if cached is not None:
+                line, fields, result = cached
+                return [
+                    RecordUsage(name, False),
+                    Log(line, exchange.id, fields),
+                    *outbound.send_encoded(exchange, result),
+                ]
+        checked, failures = arguments.check(tool, sent, exchange.spec, revision["errors"])
+        if failures:
+            return [RecordUsage(name, True), *outbound.send_tool_failures(exchange, failures)]
+        effects = exchange.invoke(tool, checked)
+        extension = revision.get("tasks")
+        if extension and "task" in tool:
+            declared = exchange.spec["server"]["capabilities"]
+            if negotiation.declares_extension(declared, extension):
+                _allow_task(exchange, tool["task"], extension)
+        return effects
+
+    def complete(self, exchange: Exchange, outcome: Result | JsonValue) -> list[Effect]:
+        tool: Any = exchange.definition
+        result: Any = outbound.tool_result(exchange.spec["server"], tool, outcome)
+        if "output" in tool and not result["isError"]:
+            structured = result.get("structuredContent")
+            if invalid := arguments.violations(tool["output"], structured, exchange.spec, "structuredContent"):
+                return _invalid_output(exchange, invalid)
+        encoded = outbound.encode_result(exchange, "call_result", result)
+        facts = {"tool": tool["name"], **(outcome.facts if isinstance(outcome, Result) else {})}
+        line = tool["log"]
+        fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
+        if exchange.cache_key is not None:
+            cache = exchange.snapshot.result_cache.setdefault(tool["name"], {})
+            cache[exchange.cache_key] = (line, fields, encoded)
+            if len(cache) > tool["keep"]:
+                del cache[next(iter(cache))]
+        effects: list[Effect] = [Log(line, exchange.id, fields), *outbound.send_encoded(exchange, encoded)]
+        if not exchange.connection.traced:
+            return effects
+        return [*outbound.trace(exchange.connection, "result", exchange.id, messages.decode(encoded)), *effects]
+
+    def refuse(self, exchange: Exchange, failures: list[Failure]) -> list[Effect]:
+        return outbound.send_tool_failures(exchange, failures)
 
 
-def _question(tool: Tool, revision: Revision, given: JsonObject) -> tuple[object, ...] | None:
-    """What an answer is kept by; None where the arguments are no short texts."""
-    values = given.values()
-    if sum([len(value) if isinstance(value, str) else _LONGEST for value in values]) >= _LONGEST:
-        return None
-    return (revision["revision"], *given.items())
+list_tools, call_tool = _ListTools(), _CallTool()
 
 
-def _make_task(effects: list[Effect], task: TaskSupport, extension: str) -> None:
-    """Let the call go on after it was answered. Raises ProtocolError where a client that has to cannot follow."""
-    for invoke in effects:
-        assert isinstance(invoke, Invoke)
-        try:
-            refusal.need_extension(invoke.capabilities, extension)
-            invoke.detaches = task.get("begins", "at_start")
-        except ProtocolError:
-            if task["support"] == "required":
-                raise
+def _cache_key(revision: Revision, sent: JsonObject) -> tuple[object, ...] | None:
+    """Return the key of a cached result; None where the arguments are not short texts."""
+    length = 0
+    for value in sent.values():
+        length += len(value) if isinstance(value, str) else _CACHED_CHARACTERS
+    return (revision["revision"], *sent.items()) if length < _CACHED_CHARACTERS else None
 
 
-def _listed(tool: Tool) -> dict[str, Any]:
+def _allow_task(exchange: Exchange, task: TaskSupport, extension: str) -> None:
+    """Let the call become a task. Raises ProtocolError if the tool requires that and the client cannot."""
+    try:
+        negotiation.require_extension(exchange.capabilities, extension)
+        exchange.detaches = task.get("begins", "at_start")
+    except ProtocolError:
+        if task["support"] == "required":
+            raise
+
+
+def _entry(tool: Tool) -> dict[str, Any]:
     schemas = {"inputSchema": tool["input"]} | ({"outputSchema": tool["output"]} if "output" in tool else {})
-    return listing.identity(tool) | schemas
+    return listing.entry(tool) | schemas
 
 
-def _finish(connection: Connection, invoke: Invoke, outcome: Result | JsonValue) -> list[Effect]:
-    """The response with what the operation gave; a tool that promises a form is held to it."""
-    tool: Any = invoke.definition
-    result: Any = results.succeeded(connection.spec["server"], tool, outcome)
-    if "output" in tool and not result["isError"]:
-        structured = result.get("structuredContent")
-        if found := validation.violations(tool["output"], structured, connection.spec, "structuredContent"):
-            return _misshapen(connection, invoke, found)
-    encoded = connection.encoded(invoke.revision, "call_result", result)
-    traced = connection.trace("result", invoke.request_id, messages.decode(encoded)) if connection.traced else []
-    facts = {"tool": tool["name"], **(outcome.facts if isinstance(outcome, Result) else {})}
-    line = tool["log"]
-    fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
-    if invoke.question is not None:
-        kept = connection.kept.setdefault(tool["name"], {})  # of the edition that the call began with
-        kept[invoke.question] = (line, fields, encoded)
-        if len(kept) > tool["keep"]:
-            del kept[next(iter(kept))]
-    return [*traced, Log(line, invoke.request_id, fields), *connection.respond(invoke.request_id, encoded)]
-
-
-def _misshapen(connection: Connection, invoke: Invoke, found: Violations) -> list[Effect]:
-    """The response that a tool has broken its promise; what it broke is for the log alone."""
-    tool: Any = invoke.definition
-    errors = invoke.revision["errors"]
-    noted = [
-        connection.note("bad_output", invoke.request_id, tool=tool["name"], violation=failure.sentence)
-        for failure in validation.failures(found, "tool", {}, errors)
+def _invalid_output(exchange: Exchange, invalid: Violations) -> list[Effect]:
+    """Return the failure of a tool whose output breaks its schema; the violations are for the log alone."""
+    tool: Any = exchange.definition
+    logged = [
+        outbound.log_line(exchange.spec, "bad_output", exchange.id, tool=tool["name"], violation=failure.sentence)
+        for failure in arguments.failures(invalid, "tool", {}, exchange.revision["errors"])
     ]
-    error = ToolError(tool.get("failure", "tool_failed"), ref=connection.reference())
-    return [*noted, *connection.refuse_tool(invoke.request_id, invoke.revision, error)]
-
-
-def _refuse(connection: Connection, invoke: Invoke, failures: list[Failure]) -> list[Effect]:
-    return connection.refuse_call(invoke.request_id, invoke.revision, failures)
+    error = ToolError(tool.get("failure", "tool_failed"), ref=exchange.connection.reference())
+    return [*logged, *outbound.send_tool_error(exchange, error)]

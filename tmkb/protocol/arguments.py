@@ -1,7 +1,7 @@
-"""JSON Schema 2020-12 → ordered violations, with the fields their sentences need.
+"""The arguments of tools: coerced, validated by JSON Schema 2020-12, with ordered violations. Also params of methods.
 
 `jsonschema` decides. It takes 70 ms to import, so a small walk over the keywords below first looks whether a value is
-plainly right; only what it does not accept is handed on. A property test holds the two together.
+plainly valid; only what it does not accept is handed on. A property test holds the two together.
 
 The cost grows with the size of the value and not beyond: fields are built only for the violations that are returned.
 """
@@ -12,16 +12,16 @@ import json
 from itertools import islice
 
 from tmkb.errors import ProtocolError, ToolError
-from tmkb.protocol import refusal as rendering
-from tmkb.protocol.refusal import Failure
+from tmkb.protocol import outbound
+from tmkb.protocol.outbound import Failure
 from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tmkb.schema.model import ErrorTemplate, Spec
+    from tmkb.schema.model import ErrorTemplate, Spec, Tool
     from tmkb.schema.values import JsonObject, JsonValue
 
     Path = tuple[str | int, ...]
@@ -30,8 +30,58 @@ FIELDS = ("field", "path", "value", "allowed", "expected", "an_expected", "recei
 _ANNOTATIONS = ("title", "description", "default", "examples")
 
 
+def check(
+    tool: Tool, arguments: JsonObject, spec: Spec, errors: Mapping[str, ErrorTemplate]
+) -> tuple[JsonObject, list[Failure]]:
+    """Return the arguments as the operation gets them, and every failure of the arguments a client sent."""
+    coerced = coerce(arguments, tool.get("read", {}))
+    schema: Any = tool["input"]
+    invalid = violations(schema, coerced, spec, "arguments")
+    defaults = {
+        name: part["default"]
+        for name, part in schema.get("properties", {}).items()
+        if name not in coerced and isinstance(part, dict) and "default" in part
+    }
+    return {**defaults, **coerced}, failures(invalid, "tool", tool.get("errors", {}), errors)
+
+
+# --- Coercion. A tool names these functions under ``read``.
+
+
+def strip(value: JsonValue) -> JsonValue:
+    """Remove white space at both ends."""
+    return value.strip() if isinstance(value, str) else value
+
+
+def empty_is_absent(value: JsonValue) -> JsonValue:
+    """Treat an empty string as an absent argument."""
+    return ABSENT if value == "" else value
+
+
+def upper(value: JsonValue) -> JsonValue:
+    """Convert to upper case."""
+    return value.upper() if isinstance(value, str) else value
+
+
+ABSENT: JsonValue = ["absent"]  # compared by identity, so that no value of a peer can be it
+COERCIONS: dict[str, Callable[[JsonValue], JsonValue]] = {
+    "empty_is_absent": empty_is_absent,
+    "strip": strip,
+    "upper": upper,
+}
+
+
+def coerce(arguments: JsonObject, rules: Mapping[str, str]) -> JsonObject:
+    """Apply ``rules`` (argument → name of a coercion) to ``arguments``, whose order stays."""
+    values = {name: COERCIONS[rules[name]](value) if name in rules else value for name, value in arguments.items()}
+    return {name: value for name, value in values.items() if value is not ABSENT}
+
+
+# --- Validation
+
+
 class Violation:
-    """One place where a value breaks a schema: where, which keyword, and `FIELDS` for its sentence."""
+    """One place where a value breaks a schema: its path, the keyword, and the `FIELDS` of its sentence."""
 
     __slots__ = ("fields", "keyword", "path")
 
@@ -67,70 +117,72 @@ def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = ""
     limits = spec["server"]["limits"]
     most, counted = limits["violations"], limits["violations_counted"]
     errors = keywords.errors(schema, value)
-    found: dict[tuple[Path, str], tuple[Any, Any]] = {}  # the error, and the schema that the place should obey
+    broken: dict[tuple[Path, str], tuple[Any, Any]] = {}  # the error, and the schema that the place should obey
     unlisted: dict[tuple[Path, str], int] = {}
     examined = 0
     for error in islice(errors, counted):
         examined += 1
         listed, left = _places(error, most)
         # Once each: `jsonschema` has an error for every missing name, and each leads to all of them.
-        found |= {(path, str(error.validator)): (error, obeyed) for path, obeyed in listed}
+        broken |= {(path, str(error.validator)): (error, obeyed) for path, obeyed in listed}
         if left:
             unlisted[tuple(error.absolute_path), str(error.validator)] = left
-    mistyped = {path for path, keyword in found if keyword == "type"}
-    kept = [place for place in found if place[1] == "type" or place[0] not in mistyped]
+    mistyped = {path for path, keyword in broken if keyword == "type"}
+    relevant = [place for place in broken if place[1] == "type" or place[0] not in mistyped]
     orders: dict[Path, dict[str | int, int]] = {}
-    kept.sort(key=lambda place: _rank(schema, value, place[0], orders))
+    relevant.sort(key=lambda place: _rank(schema, value, place[0], orders))
     described = []
-    for path, keyword in kept[:most]:
-        error, obeyed = found[path, keyword]
+    for path, keyword in relevant[:most]:
+        error, obeyed = broken[path, keyword]
         fields = _fields(path, obeyed, error, spec["types"])
         fields |= {"field": fields["field"] or whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
         described.append(Violation(path, keyword, fields))
-    more = len(kept) - len(described) + sum(unlisted.values())
+    more = len(relevant) - len(described) + sum(unlisted.values())
     return Violations(described, more, examined < counted)
 
 
 def failures(
-    found: Violations, surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
+    invalid: Violations, surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
 ) -> list[Failure]:
-    """Return what to tell a peer of each violation: the error bound to PATH.KEYWORD, else the one of the keyword.
+    """Render each violation: by the error bound to PATH.KEYWORD, else by the one of the keyword.
 
     A last one says how many violations were left out.
     """
-    if not found:
+    if not invalid:
         return []
     by_keyword = {e["keyword"]: id for id, e in errors.items() if "keyword" in e and e["surface"] == surface}
-    told = []
-    for violation in found:
+    rendered = []
+    for violation in invalid:
         place = f"{_dotted(violation.path)}.{violation.keyword}"
         error = errors[bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]]
-        told.append(Failure(error, violation.fields, violation.fields))
-    if found.more:
-        more = ToolError("more_violations", count=str(found.more))
-        at_least = ToolError("many_more_violations", count=str(found.more))
-        told.append(rendering.failure(more if found.exact else at_least, errors))
-    return told
+        rendered.append(Failure(error, violation.fields, violation.fields))
+    if invalid.more:
+        more = ToolError("more_violations", count=str(invalid.more))
+        at_least = ToolError("many_more_violations", count=str(invalid.more))
+        rendered.append(outbound.failure(more if invalid.exact else at_least, errors))
+    return rendered
 
 
-def sentence(found: Violations, errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None) -> str:
-    """What to tell a peer whose params are wrong: of the first violation, which there has to be."""
-    return failures(Violations(found[:1]), "params", bindings or {}, errors)[0].sentence
+def sentence(
+    invalid: Violations, errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None
+) -> str:
+    """Render the first violation of params, of which there is at least one."""
+    return failures(Violations(invalid[:1]), "params", bindings or {}, errors)[0].sentence
 
 
-def refusal(
-    found: Violations,
+def error_for(
+    invalid: Violations,
     errors: Mapping[str, ErrorTemplate],
     error: str = "invalid_params",
     bindings: Mapping[str, str] | None = None,
 ) -> ProtocolError:
-    """The refusal of a request whose params are wrong, by its first violation."""
-    where = {name: found[0].fields[name] for name in ("path", "expected", "got")}
-    return ProtocolError(error, violation=sentence(found, errors, bindings), **where)
+    """Build the error for params that are invalid, by their first violation."""
+    fields = {name: invalid[0].fields[name] for name in ("path", "expected", "got")}
+    return ProtocolError(error, violation=sentence(invalid, errors, bindings), **fields)
 
 
 def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
-    """True only if ``value`` is valid; False if it is not, or if the schema says more than is understood here."""
+    """Return True only if ``value`` is valid; False if it is not, or if a keyword is not one of `_CHECKS`."""
     for keyword, expected in schema.items():
         check = _CHECKS.get(keyword)
         if check is None:
@@ -142,14 +194,14 @@ def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
 
 
 def json_type(value: JsonValue) -> str:
-    """What JSON calls the type of ``value``; a number written with a point or an exponent is a "number"."""
+    """Return the JSON type of ``value``; a number written with a point or an exponent is a "number"."""
     return _NAMES.get(type(value), "null")
 
 
 def _type(expected: Any, value: JsonValue, _: JsonObject) -> bool:
-    found = json_type(value)
+    name = json_type(value)
     wanted = expected if isinstance(expected, list) else (expected,)
-    return found in wanted or ("number" in wanted and found == "integer")
+    return name in wanted or ("number" in wanted and name == "integer")
 
 
 def _items(expected: Any, value: JsonValue, _: JsonObject) -> bool:

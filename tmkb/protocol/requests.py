@@ -1,0 +1,390 @@
+"""The life of a request whose operation runs: from its receipt to its response, its task, or its cancellation.
+
+The states and events are a table, `schemas/lifecycle/request.yaml`. An event that the state does not accept is an error
+of ours and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tmkb.errors import ProtocolError, ToolError
+from tmkb.protocol import budget, messages, negotiation, outbound
+from tmkb.protocol.effects import Drop, Invoke, LogException, Send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Protocol
+
+    from tmkb.protocol import tasks
+    from tmkb.protocol.connection import Connection
+    from tmkb.protocol.effects import Effect
+    from tmkb.protocol.messages import Id, Notification, Request
+    from tmkb.protocol.outbound import Failure
+    from tmkb.providers.operation import Question, Result
+    from tmkb.schema import model
+    from tmkb.schema.values import JsonObject, JsonValue
+
+    class Handler(Protocol):
+        """Serves one method."""
+
+        def begin(self, exchange: Exchange) -> list[Effect]:
+            """Return the response, or the effect `Invoke`. Raises ProtocolError."""
+
+    class InvokingHandler(Handler, Protocol):
+        """Serves a method by running an operation."""
+
+        def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
+            """Return the response made of what the operation returned."""
+
+        def refuse(self, exchange: Exchange, failures: list[Failure]) -> list[Effect]:
+            """Return the response to an operation that failed."""
+
+
+# The name of a handler in a revision file → the module in handlers/ that defines it, imported when first used.
+HANDLERS = {
+    "call_tool": "tools",
+    "cancel": "cancellation",
+    "cancel_task": "tasks",
+    "complete": "completion",
+    "discover": "handshake",
+    "get_prompt": "prompts",
+    "get_task": "tasks",
+    "initialize": "handshake",
+    "list_prompts": "prompts",
+    "listen": "subscriptions",
+    "list_resources": "resources",
+    "list_templates": "resources",
+    "list_tools": "tools",
+    "ping": "handshake",
+    "read_resource": "resources",
+    "set_level": "logging",
+    "subscribe": "resources",
+    "unsubscribe": "resources",
+    "update_task": "tasks",
+}
+_handlers: dict[str, Any] = {}
+
+
+class IllegalTransitionError(Exception):
+    """An event that the state of a request does not accept."""
+
+
+class Lifecycle:
+    """The state of one request, by the table of `schemas/lifecycle/request.yaml`."""
+
+    __slots__ = ("state", "table")
+
+    def __init__(self, table: model.Lifecycle) -> None:
+        self.table = table
+        self.state = table["start"]
+
+    def move(self, event: str) -> None:
+        """Enter the state that ``event`` leads to. Raises IllegalTransitionError, and changes nothing then."""
+        accepted = self.table["states"][self.state].get("accepts", {})
+        if event not in accepted:
+            raise IllegalTransitionError(f"{event} in the state {self.state}")
+        self.state = accepted[event]
+
+    def allows(self, event: str) -> bool:
+        """Return whether the current state accepts ``event``."""
+        return event in self.table["states"][self.state].get("accepts", {})
+
+
+class Exchange:
+    """One request or notification, with the connection, the snapshot and the revision that it is handled under."""
+
+    __slots__ = (
+        "arguments",
+        "batch",
+        "cache_key",
+        "connection",
+        "definition",
+        "detaches",
+        "id",
+        "lifecycle",
+        "log_level",
+        "memory",
+        "method",
+        "params",
+        "place",
+        "progress",
+        "revision",
+        "snapshot",
+        "task",
+    )
+
+    def __init__(
+        self, connection: Connection, revision: model.Revision, message: Request | Notification, id: Id | None = None
+    ) -> None:
+        self.connection = connection
+        self.snapshot: Any = connection.snapshot
+        self.revision = revision
+        self.id: Any = id  # of a request
+        self.method = message.method
+        self.params = message.params
+        self.lifecycle = Lifecycle(self.spec["lifecycles"]["request"])
+        self.definition: Any = None  # of the tool, prompt or resource whose operation runs
+        self.arguments: JsonObject = {}  # of the operation
+        self.log_level: str | None = None  # from which the client wants log messages
+        self.memory = 0  # bytes that it holds of its connection's budget
+        self.progress = float("-inf")  # that the client was last notified of
+        self.cache_key: tuple[object, ...] | None = None  # of its result
+        self.detaches: str | None = None  # when it becomes a task, if it can
+        self.task: tasks.Task | None = None
+        self.batch: Batch | None = None
+        self.place = 0  # of its response in the batch
+
+    @property
+    def spec(self) -> model.Spec:
+        """The spec that the request began with."""
+        spec: model.Spec = self.snapshot.spec
+        return spec
+
+    @property
+    def rules(self) -> model.Method:
+        """The entry of the method in the revision."""
+        return self.revision["methods"][self.method]
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """The capabilities of the client."""
+        return negotiation.client_capabilities(self.connection.capabilities, self.revision, self.params)
+
+    def invoke(self, definition: model.Definition, arguments: JsonObject) -> list[Effect]:
+        """Return the effect that runs the operation of ``definition``."""
+        self.definition, self.arguments = definition, arguments
+        if "sender" in self.revision:
+            meta: Any = self.params["_meta"]
+            self.log_level = meta.get(self.revision["sender"]["log_level"])
+        else:
+            self.log_level = self.connection.log_level or self.revision["logging"]["unset"]
+        return [Invoke(self)]
+
+
+class Batch:
+    """The responses to a JSON-RPC batch, in the order of its requests. Sent when the last one is there.
+
+    ``limit``: bytes of responses after which the batch is `full`.
+    """
+
+    __slots__ = ("ids", "limit", "pending", "responses", "size")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self.ids: list[Id] = []  # of its requests, in use until the batch is answered
+        self.responses: list[bytes | None] = []
+        self.pending: set[int] = set()  # places without a response
+
+    @property
+    def full(self) -> bool:
+        """Whether no more requests of the batch are to be handled."""
+        return self.size >= self.limit
+
+    @property
+    def about(self) -> Id | None:
+        """The id of one of its requests; None if it has none."""
+        return self.ids[0] if self.ids else None
+
+    def add(self, response: bytes) -> None:
+        """Append a response."""
+        self.responses.append(response)
+        self.size += len(response)
+
+    def reserve(self, exchange: Exchange) -> None:
+        """Reserve the next place for the response to ``exchange``."""
+        exchange.batch, exchange.place = self, len(self.responses)
+        self.pending.add(exchange.place)
+        self.responses.append(None)
+
+    def fill(self, exchange: Exchange, response: bytes | None) -> None:
+        """Set the response to ``exchange``, or replace one that could not be sent. None: it has no response."""
+        self.size += len(response or b"") - len(self.responses[exchange.place] or b"")
+        self.responses[exchange.place] = response
+        self.pending.discard(exchange.place)
+
+    def complete(self) -> list[bytes]:
+        """Return all responses, or nothing while one is missing."""
+        return [] if self.pending else [response for response in self.responses if response is not None]
+
+
+class InputRequired:
+    """The outcome of an operation that asks the client in its result: the open questions, and the answers so far."""
+
+    __slots__ = ("answers", "questions", "state")
+
+    def __init__(self, questions: Mapping[str, Question], answers: JsonObject) -> None:
+        self.questions = questions
+        self.answers = answers
+        self.state = ""  # the answers, signed by the runtime, for the client to keep
+
+
+if TYPE_CHECKING:
+    Outcome = Result | JsonValue | ToolError | ProtocolError | InputRequired
+
+
+def handler(name: str) -> Any:
+    """Return the handler that revision files name ``name``."""
+    if name not in _handlers:
+        module = f"{__package__}.handlers.{HANDLERS[name]}"
+        __import__(module)
+        _handlers[name] = getattr(sys.modules[module], name)
+    return _handlers[name]
+
+
+def admit(connection: Connection, request_id: Id, batch: Batch | None = None) -> None:
+    """Check that no other request uses ``request_id``; ``batch``: the batch that the request is part of.
+
+    Raises:
+        ProtocolError: A request of this id has no response yet. Specification: Basic / Messages / Requests.
+    """
+    if request_id in connection.in_flight or request_id in connection.listening:
+        raise ProtocolError("id_in_use")
+    if batch is not None:
+        batch.ids.append(request_id)
+
+
+def hold(exchange: Exchange) -> None:
+    """Count ``exchange`` among the requests of its connection that run step by step.
+
+    Raises:
+        ProtocolError: if too many run already, or their params take too much memory.
+    """
+    connection = exchange.connection
+    limit = exchange.spec["server"]["limits"]["running"]
+    if len(connection.running) >= limit:
+        raise ProtocolError("too_many_running", limit=limit)
+    size = budget.footprint([exchange.id, exchange.params])
+    connection.budget.hold(size)
+    exchange.memory = size
+    connection.running.add(exchange)
+
+
+def release(exchange: Exchange) -> None:
+    """Free the id of a request that is answered or cancelled; ids of a batch stay in use until it is sent."""
+    connection = exchange.connection
+    connection.running.discard(exchange)
+    if exchange.memory:
+        connection.budget.release(exchange.memory)
+        exchange.memory = 0
+    if connection.in_flight.get(exchange.id) is not exchange:
+        return
+    if exchange.batch is None:
+        del connection.in_flight[exchange.id]
+    else:
+        connection.in_flight[exchange.id] = None
+
+
+def complete(exchange: Exchange, outcome: Outcome) -> list[Effect]:
+    """Return the response to a request whose operation has ended with ``outcome``, a value or an error."""
+    effects = _response(exchange, outcome)
+    exchange.lifecycle.move("finish")
+    release(exchange)
+    return _deliver(exchange, effects)
+
+
+def fail(exchange: Exchange, error: Exception) -> list[Effect]:
+    """Return the response to a request that ends because of ``error``, an unexpected exception."""
+    if exchange.lifecycle.allows("finish"):  # else the response could not be delivered
+        exchange.lifecycle.move("finish")
+    release(exchange)
+    ref = exchange.connection.reference()
+    response = outbound.send_error(
+        exchange.connection, ProtocolError("internal_error", ref=ref), exchange.id, exchange.revision
+    )
+    return [LogException(error, exchange.id, ref), *_deliver(exchange, response)]
+
+
+def cancel(exchange: Exchange) -> list[Effect]:
+    """Return the effects of a request whose operation was stopped: no response, and its batch waits for none."""
+    exchange.lifecycle.move("cancel")
+    release(exchange)
+    if exchange.task is not None:
+        exchange.task.end()
+        return []
+    if (batch := exchange.batch) is None:
+        return [Drop(exchange.connection, exchange.id)]
+    batch.fill(exchange, None)
+    about = batch.about
+    return flush(exchange.connection, batch) or ([] if batch.pending else [Drop(exchange.connection, about)])
+
+
+def detach(exchange: Exchange) -> list[Effect]:
+    """Make a task of the request and return the response that says so. Raises ProtocolError if there are too many."""
+    known = exchange.connection.tasks
+    assert known is not None  # a server that declares the extension has them
+    exchange.task = known.begin(exchange)
+    exchange.lifecycle.move("detach")
+    release(exchange)
+    sent = _place(exchange, outbound.send_result(exchange, "task_begun", exchange.task.view()))
+    exchange.batch = None
+    return sent
+
+
+def refuse_for_full_batch(exchange: Exchange) -> list[Effect]:
+    """Refuse a request whose operation was not started because the answer to its batch is full."""
+    assert exchange.batch is not None
+    return complete(exchange, batch_full(exchange.batch))
+
+
+def batch_full(batch: Batch) -> ProtocolError:
+    """Build the error for a request that is not handled because ``batch`` is full."""
+    return ProtocolError("batch_answer_too_large", limit=batch.limit)
+
+
+def flush(connection: Connection, batch: Batch) -> list[Effect]:
+    """Send the batch when no response is missing, which frees the ids of its requests."""
+    if batch.pending:
+        return []
+    about, responses = batch.about, batch.complete()
+    for id_ in batch.ids:
+        connection.in_flight.pop(id_, None)
+    batch.ids = []
+    return [Send(connection, messages.batch(responses), about, answers=True)] if responses else []
+
+
+def _response(exchange: Exchange, outcome: Outcome) -> list[Effect]:
+    errors = exchange.revision["errors"]
+    if isinstance(outcome, InputRequired):
+        return _input_required(exchange, outcome)
+    if isinstance(outcome, ProtocolError | ToolError) and outcome.error not in errors:  # newer than the client
+        outcome = ToolError("error_unknown", cause=outcome.error)
+    serving: InvokingHandler = handler(exchange.rules["handler"])
+    if not isinstance(outcome, ProtocolError | ToolError):
+        return serving.complete(exchange, outcome)
+    if isinstance(outcome, ToolError) and errors[outcome.error]["surface"] != "protocol":
+        return serving.refuse(exchange, [outbound.failure(outcome, errors)])
+    error = ProtocolError(outcome.error, **outcome.fields)
+    return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
+
+
+def _input_required(exchange: Exchange, outcome: InputRequired) -> list[Effect]:
+    questions = {
+        key: {"method": question.method, "params": question.params or {}} for key, question in outcome.questions.items()
+    }
+    values = {"inputRequests": questions, "requestState": outcome.state}
+    return outbound.send_result(exchange, "input_required_result", values)
+
+
+def _deliver(exchange: Exchange, effects: list[Effect]) -> list[Effect]:
+    """Put the response where it belongs: on the wire, into its batch, or into its task."""
+    known = exchange.connection.tasks
+    if exchange.task is None or known is None:
+        return _place(exchange, effects)
+    for effect in effects:
+        if isinstance(effect, Send):
+            response: Any = messages.decode(effect.message)
+            known.settle(exchange.task, response)
+    return [effect for effect in effects if not isinstance(effect, Send)]
+
+
+def _place(exchange: Exchange, effects: list[Effect]) -> list[Effect]:
+    """Put the response into its batch, which is sent when it is complete."""
+    if (batch := exchange.batch) is None:
+        return effects
+    for effect in effects:
+        if isinstance(effect, Send):
+            batch.fill(exchange, effect.message)
+    return [*(effect for effect in effects if not isinstance(effect, Send)), *flush(exchange.connection, batch)]
