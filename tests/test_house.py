@@ -149,7 +149,7 @@ def test_what_schemas_may_name_is_what_the_code_has():
     names = sources.names()
 
     assert set(names["handler"]) == set(dispatch.HANDLERS)
-    assert set(names["provider"]) == set(registry.MODULES)
+    assert set(names["provider"]) == set(registry.installed())
 
 
 YAML = [

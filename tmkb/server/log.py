@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error")
 _RANKS = {level: rank for rank, level in enumerate(LEVELS)}
-_HEADS = {level: f"[{level.upper()}] " for level in LEVELS}
+_HEADS = {level: f"[{level.upper()}]" for level in LEVELS}
 _ATOMIC = getattr(select, "PIPE_BUF", 512)  # what a pipe that polls as writable takes without blocking
 _MANY = 100  # lines that may wait
 _GRACE = 1.0  # seconds for which the end of the process waits until the last lines are read
@@ -59,17 +59,19 @@ class Log:
         self.output: Output = _Polled(fd) if hasattr(select, "poll") else _Threaded(fd)
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
-        """Add one line, given as itself or by its id, if its level is wanted."""
-        found = self.lines[line] if isinstance(line, str) else line
-        level = found["level"]
+        """Add a line, or the line of an id, filled with ``fields``, unless its level is below that of the log."""
+        line = self.lines[line] if isinstance(line, str) else line
+        level = line["level"]
         if _RANKS[level] < self.least:
             return
         id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
-        head = _HEADS[level] if id_ is None else f"{_HEADS[level]}[req_id={id_}] "
-        text = head + template.fill(found["message"], fields)
-        if not text.isprintable():
-            text = text.translate(_CONTROLS)
-        self.waiting.append(text.encode("utf-8", "backslashreplace") + b"\n")
+        text = " " + template.fill(line["message"], fields)
+        if id_ is not None:
+            text = f" [req_id={id_}]{text}"
+        self._add(level, text if text.isprintable() else text.translate(_CONTROLS))
+
+    def _add(self, level: str, text: str) -> None:
+        self.waiting.append((_HEADS[level] + text).encode("utf-8", "backslashreplace") + b"\n")
         if len(self.waiting) >= _MANY:
             self.flush()
 
@@ -95,6 +97,30 @@ class Log:
             except OSError:  # nobody is there to read it; the answers matter more
                 return
         self.torn = False
+
+
+class StandardLog(Log):
+    """Writes the lines to the logger ``tmkb`` of `logging`, which decides what becomes of them.
+
+    The level is that of the logger now: `Log` asks it once.
+    """
+
+    def __init__(self, lines: Mapping[str, Line]) -> None:
+        import logging
+
+        self.lines = lines
+        self.logger = logging.getLogger("tmkb")
+        enabled = [level for level in LEVELS if self.logger.isEnabledFor(getattr(logging, level.upper()))]
+        self.level = (enabled or LEVELS[-1:])[0]
+        self.least = LEVELS.index(self.level)
+
+    def flush(self) -> None:
+        """Do nothing: the handlers of the logger flush."""
+
+    def _add(self, level: str, text: str) -> None:
+        import logging
+
+        self.logger.log(getattr(logging, level.upper()), "%s", text.lstrip(" "))
 
 
 class _Polled:
