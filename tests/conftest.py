@@ -15,8 +15,9 @@ import pytest
 
 from tests.support import optional
 from tmkb.schema import load, paths, problems
-from tmkb.server import log, service, sources
+from tmkb.server import log, sources
 from tmkb.server.runtime import Runtime
+from tmkb.server.server import Server
 
 with contextlib.suppress(ImportError):
     import hypothesis
@@ -73,7 +74,7 @@ def own_cache(tmp_path_factory):
 @pytest.fixture(scope="session")
 def found():
     """The packaged server, with the packaged patterns."""
-    return service.service(patterns=["packaged"])
+    return Server.load(patterns=["packaged"])
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +88,7 @@ def runtimes(quiet):
 
     @functools.cache
     def runtime(server, config=None):
-        found = service.service(server, patterns=["packaged"], config=config)
+        found = Server.load(server, patterns=["packaged"], config=config)
         return Runtime(found.spec, found.provider, quiet(found.spec))
 
     return runtime

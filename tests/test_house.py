@@ -141,7 +141,7 @@ def test_what_schemas_may_name_is_what_the_code_has():
     names = sources.names()
 
     assert set(names["handler"]) == set(requests.HANDLERS)
-    assert set(names["provider"]) == set(registry.MODULES)
+    assert set(names["provider"]) == set(registry.installed())
 
 
 YAML = [

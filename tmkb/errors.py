@@ -52,6 +52,14 @@ class SpecError(_Faulty):
     """Schemas that cannot be served. Blame: their author."""
 
 
+class InvalidArguments(ValueError):
+    """Arguments of a call in Python that the tool's schema does not allow. ``sentences``: what is wrong with each."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self.sentences = list(sentences)
+        super().__init__("\n".join(self.sentences))
+
+
 class ProtocolError(Exception):
     """A message that is answered with a JSON-RPC error. Blame: the peer. ``error`` is an id of ``errors.yaml``."""
 

@@ -19,8 +19,9 @@ from tests.protocol import connection_model as model
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
 from tmkb.providers.operation import Ask, Pause, Question
-from tmkb.server import log, service
+from tmkb.server import log
 from tmkb.server.runtime import Runtime
+from tmkb.server.server import Server
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 ERRORS = {
@@ -81,7 +82,7 @@ class Provider:
 @functools.cache
 def served():
     """A spec with the tools and the limits of the model."""
-    spec = service.service("everything").spec
+    spec = Server.load("everything").spec
     tool = {**spec["tools"]["slow_compute"], "input": {"type": "object"}}
     limits = {
         **spec["server"]["limits"],

@@ -10,14 +10,14 @@ from tmkb.knowledge import library, quality
 from tmkb.knowledge import provider as knowledge
 from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import paths
-from tmkb.server import service
+from tmkb.server.server import Server
 
 SERVER = "tmkb-full"
 
 
 @pytest.fixture(scope="module")
 def found():
-    return service.service(SERVER, patterns=["packaged"])
+    return Server.load(SERVER, patterns=["packaged"])
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +54,12 @@ def text():
 
 def test_each_operation_that_schemas_can_name_is_there(found):
     definition = found.spec["resources"]["pattern"] | {"answer": ""}
-    for name in knowledge.OPERATIONS:
+    for name in knowledge.Knowledge.operations:
         assert callable(found.provider("knowledge").operation(name, definition))
 
 
 def test_a_server_without_a_catalog_has_questions_alone():
-    provider = service.service(patterns=["packaged"]).provider("knowledge")
+    provider = Server.load(patterns=["packaged"]).provider("knowledge")
 
     assert callable(provider.operation("query", {}))
     with pytest.raises(LookupError, match="needs the setting catalog"):
@@ -262,7 +262,7 @@ def test_a_framework_that_no_pattern_is_for_leaves_none_out(operation, framework
 
 
 def test_a_library_without_patterns(tmp_path):
-    empty = service.service(SERVER, patterns=[str(tmp_path)])
+    empty = Server.load(SERVER, patterns=[str(tmp_path)])
     provider = empty.provider("knowledge")
     prompt = empty.spec["prompts"]["review_code"]
 

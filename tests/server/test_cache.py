@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import tmkb
 from tests.support.process import SERVE, Server
 from tmkb.cli import main
-from tmkb.server import cache, service
+from tmkb.server import cache
 
 HEAD = {"spec": {"a": 1}, "facts": {}, "warnings": []}
 SECTIONS = {"one": {"x": "é\n"}, "two": {}}
@@ -304,9 +305,9 @@ def test_the_current_folder_matters_only_where_problems_name_files(home, tmp_pat
         before = len(cache.files())
         for current in ("/", tmp_path):
             monkeypatch.chdir(current)
-            service.service(patterns=given)
+            tmkb.Server.load(patterns=given)
         assert len(cache.files()) == before + 1
-    assert service.service(patterns=["patterns"]).facts["patterns"] == 2
+    assert tmkb.Server.load(patterns=["patterns"]).facts["patterns"] == 2
     assert len(cache.files()) == 2
 
     (folder / "acme_auth_024" / "secure.py").unlink()
@@ -314,7 +315,7 @@ def test_the_current_folder_matters_only_where_problems_name_files(home, tmp_pat
     lines = []
     for current in ("/", tmp_path, folder, "/"):
         monkeypatch.chdir(current)
-        lines.append(str(service.service(patterns=[str(folder)]).warnings))
+        lines.append(str(tmkb.Server.load(patterns=[str(folder)]).warnings))
     assert lines[0] == lines[3] and len(set(lines)) == 3
 
 

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
+import tmkb
 from tests.server.test_stateless import meta
 from tests.support.process import Server
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
 from tmkb.providers.operation import Ask, Log, Notify, Pause, Progress, Question
-from tmkb.server import service
 from tmkb.server.runtime import Runtime
 
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"test_slow","_meta":{"progressToken":"t"}}}'
@@ -59,7 +59,7 @@ class Peer:
 
 @pytest.fixture
 def peer(quiet):
-    found = service.service("everything")
+    found = tmkb.Server.load("everything")
 
     def make(act, capabilities=None, revision="2025-11-25", **limits):
         server = {**found.spec["server"], "limits": {**found.spec["server"]["limits"], **limits}}

@@ -5,11 +5,12 @@ import textwrap
 
 import pytest
 
+import tmkb
 from tests.server.test_reload import CHANGED, taken, until
 from tests.support.process import Server
 from tmkb.errors import SpecError
 from tmkb.schema import load
-from tmkb.server import service, sources
+from tmkb.server import sources
 from tmkb.server.runtime import Runtime
 
 SERVER = """
@@ -84,7 +85,7 @@ def shop(overlay):
 @pytest.fixture
 def client(shop, quiet):
     """Asks a connection to the shop that has shaken hands."""
-    found = service.service("shop", [shop()])
+    found = tmkb.Server.load("shop", schemas=[shop()])
     runtime = Runtime(found.spec, found.provider, quiet(found.spec))
     connection = runtime.connect()
 
@@ -108,12 +109,12 @@ def config(folder, text):
 
 def problems(shop_folder, file):
     with pytest.raises(SpecError) as caught:
-        service.service("shop", [shop_folder], config=file, caching=False)
+        tmkb.Server.load("shop", schemas=[shop_folder], config=file, caching=False)
     return [(p.rule, p.line, p.column) for p in caught.value.problems]
 
 
 def tools(shop_folder, file=None):
-    return [*service.service("shop", [shop_folder], config=file, caching=False).spec["tools"]]
+    return [*tmkb.Server.load("shop", schemas=[shop_folder], config=file, caching=False).spec["tools"]]
 
 
 def test_tools_of_services_are_listed_after_the_others_in_their_order(client):
@@ -132,7 +133,7 @@ def test_a_result_is_an_envelope_three_times(client):
 
 
 def test_what_is_sent_of_an_envelope_stands_in_the_revision(shop, quiet):
-    found = service.service("shop", [shop()])
+    found = tmkb.Server.load("shop", schemas=[shop()])
     runtime = Runtime(found.spec, found.provider, quiet(found.spec))
     connection = runtime.connect()
     runtime.handle_value(
@@ -237,7 +238,7 @@ def test_a_configuration_is_held_against_the_settings_of_its_providers(shop, tmp
 
 def test_a_setting_takes_effect(shop, tmp_path):
     file = config(tmp_path, "kind: config\nlimits: {running: 3}\nproviders: {script: {constants: {a: 1}}}\n")
-    server = service.service("shop", [shop()], config=file, caching=False).spec["server"]
+    server = tmkb.Server.load("shop", schemas=[shop()], config=file, caching=False).spec["server"]
 
     assert server["limits"]["running"] == 3
     assert server["providers"]["script"] == {"constants": {"a": 1}}
@@ -270,7 +271,7 @@ def test_a_faulty_service_of_the_folder_leaves_the_others_standing(shop, tmp_pat
     }.items():
         (tmp_path / "services" / f"{name}.yaml").write_text(text, encoding="utf-8")
     file = config(tmp_path, "kind: config\nservices: services\n")
-    found = service.service("shop", [shop()], config=file, caching=False)
+    found = tmkb.Server.load("shop", schemas=[shop()], config=file, caching=False)
 
     assert [*found.spec["tools"]] == ["zoo", "admin_wait", "cart_total", "cart_clear", "demo_hi", "demo_slow"]
     told = " ".join(str(fields["problem"]) for _, fields in found.notes)
@@ -284,7 +285,7 @@ def test_a_faulty_service_of_the_folder_leaves_the_others_standing(shop, tmp_pat
 
 def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
     file = config(tmp_path, "kind: config\nservices: none\n")
-    found = service.service("shop", [shop()], config=file, caching=False)
+    found = tmkb.Server.load("shop", schemas=[shop()], config=file, caching=False)
 
     assert "Cannot look into" in found.notes[0][1]["problem"]
 

@@ -37,6 +37,7 @@ def test_nothing_runs(trapped, capsys):
 
 
 @pytest.mark.needs("flask")
+@pytest.mark.process
 def test_proving_does_run_it(trapped, capsys):
     folder, marker = trapped
     main.main(["prove", "--patterns", folder, "--no-mutants"])

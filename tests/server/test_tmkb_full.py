@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+import tmkb
 from tests.support.process import Server
 from tmkb.knowledge import tokens
-from tmkb.server import service
 
 pytestmark = pytest.mark.process
 
@@ -108,7 +108,7 @@ def test_the_default_server_loads_and_keeps_nothing_of_it(found):
         },
     ]
     given = "".join(json.dumps(line) + "\n" for line in lines)
-    service.service()  # now there is a cache
+    tmkb.Server.load()  # now there is a cache
     done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=True)
     loaded = done.stderr.splitlines()[-1].split()
 

@@ -91,11 +91,11 @@ class XnuPoll:
 
 
 def _main(control, options):
-    from tmkb.server import service
+    from tmkb.server.server import Server
 
     if options.pop("xnu", False):
         select.poll = XnuPoll
-    found = service.service(patterns=["packaged"])
+    found = Server.load(patterns=["packaged"])
     running = set()
     while (request := socket.recv_fds(control, 100, 3))[0]:
         data, fds = request[:2]

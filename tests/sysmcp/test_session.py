@@ -11,11 +11,11 @@ import textwrap
 
 import pytest
 
+import tmkb
 from tests.support.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems, template
-from tmkb.server import service
 
 FIXTURES = os.path.join(paths.CONFORMANCE, "sysmcp", "fixtures")
 CONFIG = os.path.join(FIXTURES, "config.yaml")
@@ -244,7 +244,7 @@ def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
     file = config(tmp_path, f"kind: config\nproviders: {{{settings}}}\n")
 
     with pytest.raises(SpecError) as caught:
-        service.service("sysmcp", config=file, caching=False)
+        tmkb.Server.load("sysmcp", config=file, caching=False)
     line = problems.line(caught.value.problems[0])
     assert line.startswith(f"{paths.shown(file)}:2:{f'providers: {{{settings}'.index(at) + 1}: ") and said in line
 
@@ -275,7 +275,7 @@ def raised():
 
 @pytest.mark.parametrize(("error", "fields"), sorted({(e, tuple(sorted(f, key=str))) for e, f in raised()}), ids=str)
 def test_every_error_is_raised_with_the_fields_that_its_words_ask_for(error, fields):
-    found = service.service("sysmcp").spec["revisions"]["2024-11-05"]["errors"][error]
+    found = tmkb.Server.load("sysmcp").spec["revisions"]["2024-11-05"]["errors"][error]
     said = {*template.holes(found["message"]), *template.named(found.get("data", {}))}
 
     assert found["surface"] == "tool" and isinstance(found["code"], str)
@@ -285,7 +285,7 @@ def test_every_error_is_raised_with_the_fields_that_its_words_ask_for(error, fie
 
 
 def test_no_error_is_kept_that_nobody_raises():
-    own, general = (service.service(name).spec["revisions"]["2024-11-05"]["errors"] for name in ("sysmcp", "tmkb"))
+    own, general = (tmkb.Server.load(name).spec["revisions"]["2024-11-05"]["errors"] for name in ("sysmcp", "tmkb"))
     text = ""
     for file in [*glob.glob(os.path.join(paths.ROOT, "tmkb", "**", "*.py"), recursive=True), *SERVICES]:
         with open(file, encoding="utf-8") as source:

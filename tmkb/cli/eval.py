@@ -16,7 +16,8 @@ from tmkb.cli import output
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
 from tmkb.knowledge.retrieval import bm25
-from tmkb.server import service, sources
+from tmkb.server import sources
+from tmkb.server.server import Server
 
 TOOL, CALL = "tmkb_query", "call_tool"
 COLUMNS = ("kind", "n", "nDCG@3", "95 %", "recall@3", "MRR", "P@1")
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _search(args: argparse.Namespace) -> _Answer:
-    provider: Any = service.service(patterns=args.patterns).provider("knowledge")
+    provider: Any = Server.load(patterns=args.patterns).provider("knowledge")
     index = provider.index
     return lambda question: [
         index.patterns[number]["id"]
@@ -69,7 +70,7 @@ def _plain(args: argparse.Namespace) -> _Answer:
 
 def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
     """The measures of a server that is started with ``command``."""
-    spec = service.service().spec
+    spec = Server.load().spec
     revision = spec["server"]["revisions"][0]
     method = next(name for name, each in spec["revisions"][revision]["methods"].items() if each.get("handler") == CALL)
     target = replay.Command(shlex.split(command))

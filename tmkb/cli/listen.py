@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import ipaddress
 import os
 import re
@@ -11,14 +10,12 @@ import socket
 import stat
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tmkb.errors import Problem, SpecError
-from tmkb.schema import negotiable
-from tmkb.schema.model import Spec
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
-from tmkb.server.service import Service
+from tmkb.server.server import Server
 
 if TYPE_CHECKING:
     from tmkb.server.reload import News
@@ -52,7 +49,7 @@ def wanted(args: argparse.Namespace) -> bool:
 
 def listen(
     args: argparse.Namespace,
-    found: Service,
+    found: Server,
     output: log.Log,
     key: bytes | None,
     hear: Callable[[Runtime], News | None] = lambda _: None,
@@ -67,7 +64,8 @@ def listen(
         raise SpecError([Problem.of_argument("watch_alone", "--watch")])
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
-    spec = found.spec if args.workers == 1 else _for_workers(found.spec, args.workers)
+    if args.workers != 1:
+        _check_workers(found, args.workers)
     bound, address = _bound(args, bool(tokens))
     found.announce(output, address)
     output.flush()
@@ -75,7 +73,7 @@ def listen(
     admitted = guard.Guard(hosts, args.allow_origin or [], tokens)
 
     def work() -> None:
-        runtime = Runtime(spec, found.provider, output, key)
+        runtime = found.runtime(output, key, stateless=args.workers != 1)
         news = hear(runtime)
         try:
             asgi.serve(runtime, admitted, bound, news)
@@ -91,24 +89,13 @@ def listen(
     return workers.run(args.workers, work)
 
 
-def _for_workers(spec: Spec, workers: int) -> Spec:
-    """``spec`` without what one process would have to know of another: sessions, tasks, subscriptions."""
+def _check_workers(server: Server, workers: int) -> None:
+    """Raise SpecError where the server cannot be served by several processes."""
     if workers < 1 or not hasattr(os, "fork"):
         raise SpecError([Problem.of_argument("bad_workers", "--workers", count=workers)])
-    names = spec["negotiation"]["stateless"]
-    if not names:
-        raise SpecError([Problem.of_argument("workers_need_stateless", "--workers", server=spec["server"]["name"])])
-    tasks = {spec["revisions"][name].get("tasks", "") for name in names}
-    server: Any = copy.deepcopy(spec["server"])
-    for capability in server["capabilities"].values():
-        for key in ("listChanged", "subscribe", *tasks):
-            capability.pop(key, None)
-    server["capabilities"] = {
-        name: each for name, each in server["capabilities"].items() if name != "extensions" or each
-    }
-    negotiation = negotiable.negotiation(names, spec["revisions"])
-    alone: Any = {**spec, "server": {**server, "revisions": names}, "negotiation": negotiation}
-    return alone  # type: ignore[no-any-return] # a Spec with less in it
+    if not server.spec["negotiation"]["stateless"]:
+        name = server.spec["server"]["name"]
+        raise SpecError([Problem.of_argument("workers_need_stateless", "--workers", server=name)])
 
 
 def _bound(args: argparse.Namespace, guarded: bool) -> tuple[socket.socket, str]:

@@ -11,7 +11,8 @@ from typing import Any
 from tmkb.cli import output, pages
 from tmkb.protocol import arguments as validation
 from tmkb.schema import template
-from tmkb.server import service, sources
+from tmkb.server import sources
+from tmkb.server.server import Server
 
 TOOL = "tmkb_query"
 MOST = 10
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the answer. 2 for arguments that the tool refuses."""
     if args.context in (None, "-"):
         args.context = _stdin(args)
-    found = service.service(schemas=args.schemas, patterns=args.patterns)
+    found = Server.load(schemas=args.schemas, patterns=args.patterns)
     spec = found.spec
     names = ("context", "language", "framework", "verbosity")
     described: Any = spec["tools"][TOOL]["input"]["properties"]

@@ -19,8 +19,9 @@ from tmkb.knowledge import library
 from tmkb.schema import documents, paths
 from tmkb.schema.model import Spec
 from tmkb.schema.values import JsonValue
-from tmkb.server import log, service, sources
+from tmkb.server import log, sources
 from tmkb.server.runtime import Runtime
+from tmkb.server.server import Server
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--update", action="store_true", help="write what came back into the transcripts at PATH")
     sources.configure_schemas(parser)
+    sources.configure_python(parser)
     output.configure(parser)
 
 
@@ -161,6 +163,7 @@ class _Starter:
         self.address = args.http
         self.timeout, self.quiet = args.timeout, args.quiet
         self.schemas = args.schemas
+        self.allow_python = args.allow_python
         self.last: replay.Command | None = None
         self.runtimes: dict[tuple[str, str | None], Runtime] = {}
 
@@ -176,16 +179,19 @@ class _Starter:
             return Http(self.address, self._spec(server, each.config), self.timeout)
         key = server, each.config
         if key not in self.runtimes:
-            found = service.service(server, self.schemas, [library.PACKAGED], config=each.config)
-            quiet = log.Log(found.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
-            self.runtimes[key] = Runtime(found.spec, found.provider, quiet)
+            served = self._server(server, each.config, [library.PACKAGED])
+            quiet = log.Log(served.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
+            self.runtimes[key] = served.runtime(quiet)
         return replay.InProcess(self.runtimes[key], self.timeout)
 
     def _spec(self, server: str, config: str | None) -> Spec:
         """The spec of one of our servers; of any other the default one's, which has the headers of each revision."""
         if server in documents.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
-            return service.service(server, self.schemas, config=config).spec
-        return service.service(schemas=self.schemas).spec
+            return self._server(server, config).spec
+        return Server.load(schemas=self.schemas).spec
+
+    def _server(self, name: str, config: str | None, patterns: list[str] | None = None) -> Server:
+        return Server.load(name, schemas=self.schemas, patterns=patterns, config=config, allow_python=self.allow_python)
 
 
 def _find(path: str) -> list[str]:

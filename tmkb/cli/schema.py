@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from tmkb.cli import differences, edits, output
+from tmkb.providers import registry
 from tmkb.schema import documents, export, formats, load, metaschema, paths
 from tmkb.schema.documents import Schemas
 from tmkb.schema.reader import Document, Path
@@ -22,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="say everything that is wrong with the schemas")
     check.add_argument("folders", nargs="*", metavar="DIR", help="folders looked through before the packaged schemas")
+    sources.configure_python(check)
     check.set_defaults(act=_check)
     show = actions.add_parser("show", help="show one file resolved, with the origin of each line")
     show.add_argument(
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     """Print the problems. 2 where there is any: a mistake in the schemas."""
     folders = paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS")
-    found = load.read(folders, sources.names())
+    found = load.read(folders, sources.names(), offer=registry.offer if args.allow_python else None)
     count = len(found.documents.keys() - found.inherited)
     mine = "".join(f"{folder}: {_held(found, folder)} of " for folder in folders)
     text = output.problem_lines(found.problems) or f"{mine}{count} files, no problems."

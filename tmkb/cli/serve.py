@@ -9,8 +9,8 @@ import time
 
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import template
-from tmkb.server import log, service
-from tmkb.server.runtime import Runtime
+from tmkb.server import log
+from tmkb.server.server import DEFAULT_SERVER, Server
 from tmkb.transport import stdio
 
 TYPE_CHECKING = False
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     from tmkb.schema.model import LogLine
     from tmkb.server.reload import News
+    from tmkb.server.runtime import Runtime
 
     Options = dict[str, list[str]]
 
 FLAGS = ("--schemas", "--patterns", "--server", "--config", "--log-level")
-SWITCHES = ("--no-cache", "--watch")
+SWITCHES = ("--allow-python", "--no-cache", "--watch")
 _SHORTEST_KEY = 32  # characters
 
 
@@ -52,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
-    parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {service.DEFAULT_SERVER})")
+    sources.configure_python(parser)
+    parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {DEFAULT_SERVER})")
     parser.add_argument("--config", metavar="FILE", help="what is set for the server; see `tmkb schema formats config`")
     parser.add_argument(
         "--log-level",
@@ -70,26 +72,32 @@ def run(args: argparse.Namespace) -> int:
     given = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level}
     options: Options = {**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}}
-    switches = {"--no-cache": args.no_cache, "--watch": args.watch}
+    switches = {"--allow-python": args.allow_python, "--no-cache": args.no_cache, "--watch": args.watch}
     return serve(options | {switch: [] for switch, on in switches.items() if on}, args)
 
 
 def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     """Serve until the client has gone; over HTTP, where ``args`` ask for it, until a signal comes."""
-    server = options.get("--server", [service.DEFAULT_SERVER])[-1]
-    folders = options.get("--schemas"), options.get("--patterns")
+    server = options.get("--server", [DEFAULT_SERVER])[-1]
     began = time.time()
     try:
         key = _key()
-        config = options["--config"][-1] if "--config" in options else None
-        found = service.service(server, *folders, config=config, caching="--no-cache" not in options, lasting=True)
+        found = Server.load(
+            server,
+            schemas=options.get("--schemas"),
+            patterns=options.get("--patterns"),
+            config=options["--config"][-1] if "--config" in options else None,
+            allow_python="--allow-python" in options,
+            caching="--no-cache" not in options,
+            forking=True,
+        )
         output = _log(found.spec["server"]["log"], options)
         if args is not None:
             from tmkb.cli import listen
 
             if listen.wanted(args):
                 return listen.listen(args, found, output, key, lambda runtime: _news(runtime, found, began, options))
-        runtime = Runtime(found.spec, found.provider, output, key)
+        runtime = found.runtime(output, key)
         news = _news(runtime, found, began, options)
     except SpecError as error:
         from tmkb.schema import problems
@@ -105,7 +113,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     return 0
 
 
-def _news(runtime: Runtime, found: service.Service, began: float, options: Options) -> News | None:
+def _news(runtime: Runtime, found: Server, began: float, options: Options) -> News | None:
     """What tells of changes on disk, if that is asked for. Raises SpecError where it cannot be had."""
     if "--watch" not in options:
         return None

@@ -14,6 +14,7 @@ from typing import Any
 from tmkb.conformance import match
 from tmkb.errors import DocumentError, Problem
 from tmkb.protocol import messages as message
+from tmkb.providers import registry
 from tmkb.schema import edit, metaschema, paths, reader
 from tmkb.schema.reader import Document, Path
 from tmkb.schema.values import JsonValue
@@ -216,8 +217,9 @@ def _paths(config: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     if isinstance(services := config.get("services"), str):
         yield ("services",), services
     providers = config.get("providers")
+    names = registry.names() if providers else {}
     for name, settings in providers.items() if isinstance(providers, dict) else ():
-        if os.path.exists(schema := metaschema.settings(name)):
+        if (schema := metaschema.settings(name, names)) is not None:
             for at in metaschema.paths_in(schema, settings):
                 value: Any = settings
                 for step in at:

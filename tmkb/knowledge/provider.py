@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from tmkb.providers.base import Provider
 from tmkb.providers.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, ClassVar
 
     from tmkb.knowledge.catalog_provider import Catalog
+    from tmkb.providers.base import Prepared
     from tmkb.providers.operation import Operation
-    from tmkb.providers.registry import Prepared
     from tmkb.schema.values import JsonObject
 
 _CATALOG = (
@@ -20,50 +21,50 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
-OPERATIONS = {"query": ("pattern_count", "patterns_included"), **dict.fromkeys(_CATALOG, ())}
-FACTS = ("patterns",)
-FOLDERS = True
 
 
-def sources(settings: Mapping[str, Any]) -> list[str]:
-    """The folders that `prepare` reads."""
-    from tmkb.knowledge import library
-    from tmkb.knowledge.retrieval import lexicon
+class Knowledge(Provider):
+    """A library of patterns, prepared for retrieval."""
 
-    return list(dict.fromkeys([*library.folders(settings.get("folders")), lexicon.packaged()]))
-
-
-def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Read the patterns of the folders in the settings, or the packaged ones; index and render them."""
-    from tmkb.knowledge import answer, library, tokens
-    from tmkb.knowledge.retrieval import index
-    from tmkb.schema import problems
-
-    found = library.load(settings.get("folders"))
-    warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in found.problems]
-    warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
-    warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
-    warnings += [] if found.patterns else [["no_patterns", {}]]
-    parts = {**index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
-    if settings.get("catalog"):
-        from tmkb.knowledge import catalog
-
-        parts |= catalog.parts(found.patterns)
-    return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "parts": parts}
-
-
-class Knowledge:
-    """A library that has been prepared."""
+    operations: ClassVar = {"query": ("pattern_count", "patterns_included"), **dict.fromkeys(_CATALOG, ())}
+    facts = ("patterns",)
+    takes_folders = True
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
         from tmkb.knowledge import answer
         from tmkb.knowledge.retrieval import index
 
-        self.settings = settings
-        self.part = part
+        super().__init__(settings, part)
         self.catalog: Catalog | None = None
         self.index = index.Index(part)
         self.renderer = answer.Renderer(part)
+
+    @classmethod
+    def sources(cls, settings: Mapping[str, Any]) -> list[str]:
+        """Return the folders of patterns and the packaged lexicon."""
+        from tmkb.knowledge import library
+        from tmkb.knowledge.retrieval import lexicon
+
+        return list(dict.fromkeys([*library.folders(settings.get("folders")), lexicon.packaged()]))
+
+    @classmethod
+    def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
+        """Read the patterns of the folders in the settings, or the packaged ones; index and render them."""
+        from tmkb.knowledge import answer, library, tokens
+        from tmkb.knowledge.retrieval import index
+        from tmkb.schema import problems
+
+        found = library.load(settings.get("folders"))
+        warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in found.problems]
+        warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
+        warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
+        warnings += [] if found.patterns else [["no_patterns", {}]]
+        parts = {**index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
+        if settings.get("catalog"):
+            from tmkb.knowledge import catalog
+
+            parts |= catalog.parts(found.patterns)
+        return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "parts": parts}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name`` as ``definition`` uses it."""
@@ -101,6 +102,3 @@ class Knowledge:
             answered = self.renderer.for_agent(numbers, self.settings["agent"]["tokens"])
         facts: JsonObject = {"pattern_count": answered.chosen, "patterns_included": answered.included}
         return Result([{"type": "text", "text": answered.text}], facts=facts)
-
-
-open = Knowledge

@@ -1,94 +1,117 @@
-"""Provider name → module, imported when first used. One line each: a YAML file must not be able to import code.
+"""Finds providers by name: entry points of the group ``tmkb.providers``, and what their classes offer to schemas.
 
-A provider module has ``OPERATIONS`` (operation name → the facts that its results carry for the log), ``FACTS`` (what it
-tells about itself for the server's line ``starting``), ``FOLDERS`` (whether the folders that a user names are its
-setting), and ``open(settings, part)``, which is quick. It may have ``sources(settings)``, the files it reads, and
-``prepare(settings)``, which reads them and may take its time, because its result is cached.
+An entry point is ``module:Class``. The name of a provider is the name of its entry point. Looking up entry points is
+slow (`importlib.metadata`), so a cached server keeps ``module:Class`` of each provider that it uses.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+
+from tmkb.providers.base import Provider as Provider  # noqa: PLC0414 # re-exported
+from tmkb.schema import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import ModuleType
-    from typing import Any, NotRequired, Protocol, TypedDict
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Any
 
-    from tmkb.providers.operation import Operation
     from tmkb.schema.values import JsonObject
 
-    class Provider(Protocol):
-        """An opened provider."""
-
-        def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-            """The operation ``name`` as the tool, prompt or resource ``definition`` uses it."""
-
-    class Prepared(TypedDict):
-        """What a provider has made of its sources; ``warnings`` and ``notes`` are [log line id, fields].
-
-        Sources of which there are more warnings than before do not replace those that are served. ``parts`` are JSON by
-        name, each of which is read again only when the opened provider asks for it.
-        """
-
-        facts: JsonObject
-        warnings: list[list[Any]]
-        notes: NotRequired[list[list[Any]]]
-        parts: dict[str, JsonObject]
+GROUP = "tmkb.providers"
+USAGE = "usage"  # the provider that records each call, if the server names it
+OURS = "tmkb."  # what the modules of our own providers begin with
+_known: dict[str, str] = {}
 
 
-MODULES = {
-    "knowledge": "tmkb.knowledge.provider",
-    "script": "tmkb.providers.script",
-    "usage": "tmkb.providers.usage",
-    "eventlog": "tmkb.sysmcp.eventlog.provider",
-    "files": "tmkb.sysmcp.files.provider",
-    "hives": "tmkb.sysmcp.registry.provider",
-}
-USAGE = "usage"  # the provider that is told of each call, if the server names it
+def installed() -> Mapping[str, str]:
+    """Return the registered providers: name → ``module:Class``. Of two with one name the first on ``sys.path`` wins.
+
+    In a checkout our own are read from pyproject.toml: the metadata of an editable install may be outdated.
+    """
+    if not _known:
+        from importlib import metadata
+
+        ours = _declared() if paths.ROOT != paths.DATA else {}
+        registered: dict[str, str] = {}
+        for point in metadata.entry_points(group=GROUP):
+            if not (ours and point.value.startswith(OURS)):
+                registered.setdefault(point.name, point.value)
+        _known.update(sorted((registered | ours).items()))
+    return _known
 
 
-def sources(name: str, settings: Mapping[str, Any]) -> list[str]:
-    """The files and folders that the provider ``name`` reads."""
-    module = _module(name)
-    found: list[str] = module.sources(settings) if hasattr(module, "sources") else []
-    return found
+def _declared() -> dict[str, str]:
+    import tomllib
+
+    with open(os.path.join(paths.ROOT, "pyproject.toml"), "rb") as file:
+        points: dict[str, str] = tomllib.load(file)["project"]["entry-points"][GROUP]
+    return points
 
 
-def takes_folders(name: str) -> bool:
-    """Whether the folders that a user names are the setting ``folders`` of the provider ``name``."""
-    return bool(_module(name).FOLDERS)
+def load(target: str) -> type[Provider]:
+    """Import the class ``module:Class``.
 
-
-def prepare(name: str, settings: Mapping[str, Any]) -> Prepared:
-    """What the provider ``name`` makes of its sources, with its checked settings."""
-    module = _module(name)
-    nothing: Prepared = {"facts": {}, "warnings": [], "parts": {}}
-    prepared: Prepared = module.prepare(settings) if hasattr(module, "prepare") else nothing
-    return prepared
-
-
-def open_provider(name: str, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> Provider:
-    """The provider ``name``, with a way to the parts that it prepared, now or in an earlier process."""
-    provider: Provider = _module(name).open(settings, part)
+    Raises:
+        TypeError: if it is no subclass of `Provider`. Whatever the import of the module raises also passes.
+    """
+    module, _, name = target.partition(":")
+    __import__(module)
+    provider = getattr(sys.modules[module], name, None)
+    if not (isinstance(provider, type) and issubclass(provider, Provider)):
+        raise TypeError(f"{target} is not a subclass of tmkb.Provider")
     return provider
 
 
+def open_provider(target: str, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> Provider:
+    """Open the provider ``module:Class``. ``part`` reads what `Provider.prepare` returned."""
+    return load(target)(settings, part)
+
+
 def names() -> dict[str, list[str]]:
-    """What providers offer to the schemas, by kind: providers, operations, and the facts of each."""
-    offered: dict[str, list[str]] = {"provider": list(MODULES), "operation": []}
-    for name in MODULES:
-        module = _module(name)
-        offered[f"facts of {name}"] = list(module.FACTS)
-        for operation, facts in module.OPERATIONS.items():
-            offered["operation"].append(f"{name}.{operation}")
-            offered[f"facts of {name}.{operation}"] = list(facts)
-    # Those that need no Python come first: they are what the author of a new file is most likely to want.
-    offered["operation"].sort(key=lambda each: (not each.startswith("script."), each))
+    """Return what the registered providers offer to schemas, by the kind that ``refersTo`` names.
+
+    A provider whose import fails offers nothing but the reason.
+    """
+    offered: dict[str, list[str]] = {"provider": [*installed()], "operation": []}
+    for name, target in installed().items():
+        try:
+            provider = load(target)
+        except Exception as error:  # of a third party: servers that do not use it are not affected
+            offered[f"failure of {name}"] = [f"{type(error).__name__}: {error}"]
+        else:
+            _add(offered, name, provider)
     return offered
 
 
-def _module(name: str) -> ModuleType:
-    __import__(MODULES[name])
-    return sys.modules[MODULES[name]]
+def offer(names: Mapping[str, Collection[str]], name: str, target: str) -> Mapping[str, Collection[str]]:
+    """Return ``names`` with what the class ``module:Class`` offers as the provider ``name``.
+
+    Raises:
+        TypeError: if it is no subclass of `Provider`. Whatever the import of the module raises also passes.
+    """
+    offered = {kind: [*each] for kind, each in names.items()}
+    _add(offered, name, load(target))
+    return offered
+
+
+def _add(offered: dict[str, list[str]], name: str, provider: type[Provider]) -> None:
+    others = [each for each in offered["operation"] if not each.startswith(f"{name}.")]
+    own = [f"{name}.{operation}" for operation in provider.operations]
+    # Those that need no Python come first: they are what the author of a new file is most likely to want.
+    offered["operation"] = sorted([*others, *own], key=lambda each: (not each.startswith("script."), each))
+    offered["provider"] = [*dict.fromkeys([*offered["provider"], name])]
+    offered[f"facts of {name}"] = [*provider.facts]
+    for operation, facts in provider.operations.items():
+        offered[f"facts of {name}.{operation}"] = [*facts]
+    offered[f"settings of {name}"] = [*_settings_schema(name, provider)]
+
+
+def _settings_schema(name: str, provider: type[Provider]) -> Iterable[str]:
+    """The file with the schema of the settings; ours are packaged, so that editors and documents show them."""
+    if provider.settings_schema is not None:
+        folder = os.path.dirname(os.path.abspath(str(sys.modules[provider.__module__].__file__)))
+        yield os.path.join(folder, provider.settings_schema)
+    elif provider.__module__.startswith(OURS):
+        yield os.path.join(paths.SCHEMAS, "meta", "providers", f"{name}.yaml")

@@ -10,30 +10,25 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError, ToolError
+from tmkb.providers.base import Provider
 from tmkb.providers.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress, Question, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, ClassVar
 
     from tmkb.providers.operation import Operation, Running, Said
     from tmkb.schema.values import JsonObject, JsonValue
 
-OPERATIONS: dict[str, tuple[str, ...]] = {"answer": (), "steps": ()}
-FACTS: tuple[str, ...] = ()
-FOLDERS = False
 
-
-class Script:
+class Script(Provider):
     """Answers with what a tool, a prompt or a resource says."""
 
-    def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Needs no parts."""
-        self.constants = settings.get("constants", {})
+    operations: ClassVar = {"answer": (), "steps": ()}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """What ``definition`` says, at once or in steps."""
+        """Return an operation that runs ``answer`` or ``steps`` of ``definition``."""
         return self._answer(definition) if name == "answer" else self._steps(definition)
 
     def _answer(self, definition: Mapping[str, Any]) -> Operation:
@@ -61,10 +56,8 @@ class Script:
     def _known(self, definition: Mapping[str, Any], arguments: JsonObject) -> dict[str, JsonValue]:
         """What texts can name: the constants, and every argument there is, also if it was not given."""
         declared = definition.get("arguments", definition.get("input", {}).get("properties", {}))
-        return {**dict.fromkeys(declared), **arguments, "constants": self.constants}
+        return {**dict.fromkeys(declared), **arguments, "constants": self.settings.get("constants", {})}
 
-
-open = Script
 
 _SAID: dict[str, Callable[[Any], Said]] = {
     "ask": lambda given: Ask(_questions(given)),

@@ -6,43 +6,36 @@ import json
 import math
 from collections import deque
 
+from tmkb.providers.base import Provider
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, ClassVar
 
-    from tmkb.providers.operation import Operation
     from tmkb.schema.values import JsonObject
-
-OPERATIONS: dict[str, tuple[str, ...]] = {"report": ()}
-FACTS: tuple[str, ...] = ()
-FOLDERS = False
 
 _LAST = 1000  # calls of a tool that the percentile is taken of
 _MOST = 0.95  # of these calls took no longer
 
 
-class Usage:
+class Usage(Provider):
     """The figures of one process, from its start on. Only tools that there are have any, so they stay few."""
 
+    operations: ClassVar = {"report": ()}
+
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Needs neither."""
+        """Start with no figures."""
+        super().__init__(settings, part)
         self.tools: dict[str, _Figures] = {}
 
     def record(self, tool: str, failed: bool, seconds: float | None) -> None:
         """A call has ended; ``seconds`` is None where its arguments were refused, so that nothing ran."""
         self.tools.setdefault(tool, _Figures()).record(failed, seconds)
 
-    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """The operation called ``name``; all definitions use it alike."""
-        return {"report": self.report}[name]
-
     def report(self) -> str:
         """The figures of each tool that was called, as JSON."""
         return json.dumps({"tools": {tool: self.tools[tool].value() for tool in sorted(self.tools)}})
-
-
-open = Usage
 
 
 class _Figures:

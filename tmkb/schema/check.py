@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 
 from tmkb.errors import Problem
-from tmkb.schema import answers, documents, jsonschemas, metaschema, paths, reader, template
+from tmkb.schema import answers, classes, documents, jsonschemas, metaschema, paths, reader, template
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document, Path
@@ -74,9 +74,20 @@ CAPABILITIES = {"prompt": "prompts", "resource": "resources", "service": "tools"
 def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Every problem of ``doc``, which stands at ``place`` among the documents of ``found``."""
     kind = str(documents.kind(place))
-    known = {**names, **_names(found, place, doc)}
+    known = {**found.offered.get(place.split("/")[1] if "/" in place else "", names), **_names(found, place, doc)}
     problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
+    problems = [_failed(problem, known) for problem in problems]
     yield from _replaced(found, place, doc, problems) or _MEANING[kind](found, place, doc, known)
+
+
+def _failed(problem: Problem, known: Names) -> Problem:
+    """Return ``problem``, or the reason why an operation is unknown: its provider cannot be imported."""
+    provider = str(problem.fields.get("name", "")).partition(".")[0]
+    failure = known.get(f"failure of {provider}")
+    if failure is None or problem.fields.get("kind") != "operation":
+        return problem
+    fields = {"name": provider, "reason": ", ".join(failure)}
+    return Problem("provider_failed", problem.file, problem.line, problem.column, **fields)
 
 
 def _replaced(found: Schemas, place: str, doc: Document, problems: list[Problem]) -> list[Problem]:
@@ -164,7 +175,23 @@ def _server(found: Schemas, place: str, doc: Document, known: Names) -> Iterator
     starting = _map(doc, "log")["starting"]
     yield from _fields(doc, ("log", "starting", "fields"), starting.get("fields", []), facts)
     for name in _map(doc, "providers"):
-        yield from metaschema.check(doc, metaschema.settings(name), at=("providers", name))
+        yield from _settings(doc, name, known)
+
+
+def _settings(doc: Document, provider: str, known: Names) -> Iterator[Problem]:
+    """Check the settings of a provider. Its class is no setting."""
+    at = ("providers", provider)
+    if failure := known.get(f"failure of {provider}"):
+        yield doc.key_problem("provider_failed", at, name=provider, reason=", ".join(failure))
+        return
+    settings = doc.part(("providers",)).under("providers")
+    value = {key: each for key, each in _map(doc, "providers")[provider].items() if key != classes.KEY}
+    settings.value = {"providers": {provider: value}}
+    if (schema := metaschema.settings(provider, known)) is not None:
+        yield from metaschema.check(settings, schema, at=at)
+        return
+    for key in value:
+        yield doc.key_problem("no_settings", (*at, key), key=key, name=provider)
 
 
 def _service(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:

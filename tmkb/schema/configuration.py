@@ -59,12 +59,12 @@ class Config:
         folder = self.doc.mapping().get("services")
         return None if folder is None else os.path.join(self.folder, str(folder))
 
-    def apply(self, found: Schemas) -> None:
+    def apply(self, found: Schemas, names: Names) -> None:
         """Merge the settings into the server, whose check will hold them against what is permitted."""
         place = f"servers/{self.server}/server"
         for key in _SETTINGS:
             if place in found.documents and key in self.doc.mapping():
-                settings = self._placed(key, found.problems)
+                settings = self._placed(key, found.offered.get(self.server, names), found.problems)
                 found.documents[place] = merge.merge(found.documents[place], settings, found.problems)
 
         for index, name in enumerate(self._without()):
@@ -82,14 +82,14 @@ class Config:
         without: Any = self.doc.mapping().get("without", [])
         return [str(name) for name in without]
 
-    def _placed(self, key: str, problems: list[Problem]) -> Document:
+    def _placed(self, key: str, names: Names, problems: list[Problem]) -> Document:
         """The settings under ``key``, their paths as seen from its folder; told is what is not there of them."""
         settings = self.doc.part((key,)).under(key)
         value: Any = settings.value
         settings.value = value = copy.deepcopy(value)
         for name, given in value["providers"].items() if key == "providers" else ():
-            schema = metaschema.settings(name)
-            marked = metaschema.paths_in(schema, given) if os.path.exists(schema) else {}
+            schema = metaschema.settings(name, names)
+            marked = metaschema.paths_in(schema, given) if schema is not None else {}
             for path, form in marked.items():
                 at = given
                 for step in path[:-1]:

@@ -42,13 +42,15 @@ class Schemas:
 
     `places` are all that have a file, read or not; `inherited` those that have none of their own; `replaced` those
     whose file stands alone although another lies under it, with a name for that one. `warnings` name files that are not
-    read, and what is most likely a mistake, but can be served.
+    read, and what is most likely a mistake, but can be served. `offered`: server → the names that the code offers to
+    it, where it names classes as providers.
     """
 
     def __init__(self) -> None:
         self.places: list[str] = []
         self.inherited: set[str] = set()
         self.layers: dict[str, list[Document]] = {}
+        self.offered: dict[str, metaschema.Names] = {}
         self.documents: dict[str, Document] = {}
         self.problems: list[Problem] = []
         self.replaced: dict[str, str] = {}

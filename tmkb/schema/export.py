@@ -24,7 +24,9 @@ _WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true of what
 
 def texts(names: Names) -> Iterator[tuple[str, str]]:
     """For each kind of file the name of its schema below a folder, and its text. ``names``: what the code offers."""
-    for kind, file in paths.meta_schemas().items():
+    settings = {name: file for name in names["provider"] for file in names.get(f"settings of {name}", ())}
+    files = paths.meta_schemas() | {f"providers/{name}": file for name, file in settings.items()}
+    for kind, file in sorted(files.items()):
         schema = reader.read(file).mapping()
         properties: Any = schema.get("properties", {})
         partial = "extends" in properties or "kind" not in properties
@@ -33,7 +35,7 @@ def texts(names: Names) -> Iterator[tuple[str, str]]:
             exported |= {"type": "object", "required": ["kind"]}
         if "providers" in properties:
             exported["properties"]["providers"]["properties"] = {
-                name: {"$ref": f"providers/{name}.json"} for name in names["provider"]
+                name: {"$ref": f"providers/{name}.json"} for name in settings
             }
         yield f"{kind}.json", json.dumps(exported, ensure_ascii=False, indent=2) + "\n"
 

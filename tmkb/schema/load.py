@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tmkb.errors import Problem, SpecError
-from tmkb.schema import check, documents, expand, metaschema, negotiable, paths
+from tmkb.schema import check, classes, documents, expand, metaschema, negotiable, paths
 from tmkb.schema.configuration import Config
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
@@ -17,16 +17,23 @@ _SEEN_FROM = {"place": "", "known": "", "nearest": ""}  # fields that differ wit
 
 
 def read(
-    folders: Sequence[str], names: Names, servers: Sequence[str] | None = None, given: Config | None = None
+    folders: Sequence[str],
+    names: Names,
+    servers: Sequence[str] | None = None,
+    given: Config | None = None,
+    offer: classes.Offer | None = None,
 ) -> Schemas:
     """Read, resolve and check what `documents.read` finds. Problems are in the result, sorted by place.
 
     ``names`` is what the code offers to the files, by kind: handlers, operations, providers, readings. ``given``: what
-    a configuration changes in the one server that is read.
+    a configuration changes in the one server that is read. ``offer`` imports classes that servers name as providers.
     """
     found = documents.read(folders, servers)
+    if not found.problems:
+        found.problems.extend(classes.resolve(found, names, offer))
     if given is not None and not found.problems:
-        given.apply(found)
+        given.apply(found, names)
+        found.problems.extend(classes.resolve(found, names, offer))
     if not found.problems:
         expand.add(found)
     if not found.problems:
@@ -49,9 +56,15 @@ def _told(problems: Sequence[Problem]) -> list[Problem]:
     return [problem for problem in sorted_ if not problem.file.startswith(packaged)] or sorted_
 
 
-def load(server: str, folders: Sequence[str], names: Names, given: Config | None = None) -> Spec:
+def load(
+    server: str,
+    folders: Sequence[str],
+    names: Names,
+    given: Config | None = None,
+    offer: classes.Offer | None = None,
+) -> Spec:
     """The Spec of ``server``, as a configuration changes it. Raises SpecError with every problem in its way."""
-    found = read(folders, names, [server], given)
+    found = read(folders, names, [server], given, offer)
     if not found.problems and f"servers/{server}/server" not in found.documents:
         near = metaschema.near(server, documents.servers(folders))
         found.problems.append(Problem.of_argument("unknown_name", "--server", kind="server", name=server, **near))

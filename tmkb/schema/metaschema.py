@@ -45,9 +45,9 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
 
 
-def settings(provider: str) -> str:
-    """The file of the schema of the settings of ``provider``."""
-    return os.path.join(paths.SCHEMAS, "meta", "providers", f"{provider}.yaml")
+def settings(provider: str, names: Names) -> str | None:
+    """Return the file with the schema of the settings of ``provider``; None where it has no settings."""
+    return next(iter(names.get(f"settings of {provider}", ())), None)
 
 
 def paths_in(schema_file: str, value: JsonValue) -> dict[Path, str]:
@@ -111,15 +111,9 @@ def _schema(file: str) -> JsonObject:
 
 @cache
 def _neighbours(folder: str) -> Any:
-    """The schemas of ``folder``, by the names of their files."""
-    files = sorted(file for file in os.listdir(folder) if file.endswith(reader.SUFFIXES))
-    return (
-        Registry()
-        .with_contents(
-            ((file, _schema(os.path.join(folder, file))) for file in files), default_specification=DRAFT202012
-        )
-        .crawl()
-    )
+    """The schemas of ``folder``, by the names of their files, each read when a ``$ref`` names it."""
+    create: Any = Registry
+    return create(retrieve=lambda file: DRAFT202012.create_resource(_schema(os.path.join(folder, file))))
 
 
 class _Validator:

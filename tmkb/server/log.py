@@ -60,10 +60,13 @@ class Log:
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Add one line, given as itself or by its id, if its level is wanted."""
-        found = self.lines[line] if isinstance(line, str) else line
-        if _RANKS[found["level"]] < self.least:
+        line = self.lines[line] if isinstance(line, str) else line
+        if _RANKS[line["level"]] < self.least:
             return
-        self.waiting.append((found, request_id, fields))
+        self._add(line, request_id, fields)
+
+    def _add(self, line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> None:
+        self.waiting.append((line, request_id, fields))
         if len(self.waiting) >= _MANY:
             self.flush()
 
@@ -88,6 +91,30 @@ class Log:
             except OSError:  # nobody is there to read it; the answers matter more
                 return
         self.torn = False
+
+
+class StandardLog(Log):
+    """Writes the lines to the logger ``tmkb`` of `logging`, which decides what becomes of them.
+
+    The level is that of the logger now: `Log` asks it once.
+    """
+
+    def __init__(self, lines: Mapping[str, Line]) -> None:
+        import logging
+
+        self.lines = lines
+        self.logger = logging.getLogger("tmkb")
+        enabled = [level for level in LEVELS if self.logger.isEnabledFor(getattr(logging, level.upper()))]
+        self.level = (enabled or LEVELS[-1:])[0]
+        self.least = LEVELS.index(self.level)
+
+    def flush(self) -> None:
+        """Do nothing: the handlers of the logger flush."""
+
+    def _add(self, line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> None:
+        import logging
+
+        self.logger.log(getattr(logging, line["level"].upper()), "%s", _text(line, request_id, fields))
 
 
 class _Polled:
@@ -140,12 +167,15 @@ class _Threaded:
 
 
 def _formatted(line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> bytes:
+    return f"{_HEADS[line['level']]}{_text(line, request_id, fields)}\n".encode("utf-8", "backslashreplace")
+
+
+def _text(line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> str:
     id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
-    head = _HEADS[line["level"]] if id_ is None else f"{_HEADS[line['level']]}[req_id={id_}] "
-    text = head + template.fill(line["message"], fields)
-    if not text.isprintable():
-        text = text.translate(_CONTROLS)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    text = template.fill(line["message"], fields)
+    if id_ is not None:
+        text = f"[req_id={id_}] {text}"
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import paths
-from tmkb.server import cache, service
+from tmkb.server import cache, server
 from tmkb.server.runtime import Runtime, Sent
-from tmkb.server.service import Service
+from tmkb.server.server import Server
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -35,7 +35,7 @@ _RACE = 0.1  # seconds by which a file's time may lag behind the clock
 class News:
     """What a server hears from who watches: bytes that come on `fd` are for `feed`."""
 
-    def __init__(self, runtime: Runtime, found: Service, began: float, caching: bool) -> None:
+    def __init__(self, runtime: Runtime, found: Server, began: float, caching: bool) -> None:
         """``began``: the time before ``found`` was read. Raises SpecError where there is nothing to watch with."""
         if not _installed("watchfiles"):
             raise SpecError([Problem.of_argument("extra_missing", "--watch", extra="watch", module="watchfiles")])
@@ -76,7 +76,7 @@ class News:
             yield good, told
 
     def _renew(self, packed: bytes) -> list[Sent]:
-        found = Service(cache.unpack(packed), {})
+        found = Server(cache.unpack(packed), {})
         sent = self.runtime.replace(found.spec, found.provider)
         self.runtime.log.write("renewed")
         for line, fields in found.notes:
@@ -95,7 +95,7 @@ class News:
 class Watcher:
     """Looks at the sources of a service, and writes to ``inlet`` what has become of them."""
 
-    def __init__(self, found: Service, caching: bool, inlet: int) -> None:
+    def __init__(self, found: Server, caching: bool, inlet: int) -> None:
         self.request = found.request
         self.caching = caching
         self.inlet = inlet
@@ -182,7 +182,7 @@ class Watcher:
         from tmkb.schema import problems
 
         try:
-            return True, service.made(self.request, self.caching).packed()
+            return True, server.build(self.request, self.caching).packed()
         except SpecError as error:
             lines: list[Any] = [["problem", {"problem": problems.line(each)}] for each in error.problems]
         except Exception as error:  # ours, and no reason to stop serving
@@ -222,7 +222,7 @@ def _can_fork() -> bool:
 
 def _apart(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
     """What ``work`` gives in a process of its own; no lines of the log where that has ended before."""
-    packed = service.apart(lambda: b"%d%b" % work())
+    packed = server.in_child(lambda: b"%d%b" % work())
     return (False, b"[]") if packed is None else (packed[:1] == b"1", packed[1:])
 
 

@@ -31,6 +31,13 @@ def configure_schemas(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def configure_python(parser: argparse.ArgumentParser) -> None:
+    """Add the option that lets schemas name Python classes."""
+    parser.add_argument(
+        "--allow-python", action="store_true", help="import the classes that a server's YAML names as providers"
+    )
+
+
 def configure_patterns(parser: argparse.ArgumentParser) -> None:
     """Add the option that names folders of patterns."""
     parser.add_argument(

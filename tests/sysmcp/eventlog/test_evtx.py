@@ -205,11 +205,11 @@ def test_no_more_columns_are_kept_than_the_settings_allow(tmp_path):
     for _ in range(2):
         assert logs.ask(provider, minLevel="CRITICAL")["totalCount"] == 34
 
-    (file,) = provider.sources[0].files.values()
+    (file,) = provider.log_sources[0].files.values()
     assert sum(len(columns.ids) for columns in file.columns.values()) == 250
     os.unlink(file.path)
     assert logs.run(provider.list_logs()) == {"logs": []}
-    assert provider.sources[0].room == 250  # for others
+    assert provider.log_sources[0].room == 250  # for others
 
 
 def test_names_of_files_become_names_of_logs(tmp_path):

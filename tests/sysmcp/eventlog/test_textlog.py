@@ -44,7 +44,7 @@ def log(tmp_path):
 def test_others_have_a_turn_within_a_block_and_nothing_is_told_twice(log, monkeypatch):
     provider = log(b"".join(b"%d\n" % number for number in range(300)))
     monkeypatch.setattr(textlog, "_STEP", 7)
-    (text,) = provider.sources[0].logs()
+    (text,) = provider.log_sources[0].logs()
     scan = text.scan(LogQuery(text="x"), LogPage(0, 10, 1 << 20, 4096))
 
     assert len([*scan]) > 300 // 7
@@ -225,7 +225,7 @@ def test_lines_are_counted_anew_where_the_file_was_emptied(log):
 def test_queries_that_run_side_by_side_count_alike(log, monkeypatch):
     monkeypatch.setattr(textlog, "_BLOCK", 4)
     provider = log(b"a\nb\n" * 10)
-    (text,) = provider.sources[0].logs()
+    (text,) = provider.log_sources[0].logs()
     early, late = LogPage(0, 100, 1 << 20, 4096), LogPage(0, 100, 1 << 20, 4096)
     begun = text.scan(LogQuery(), early)
     next(begun)

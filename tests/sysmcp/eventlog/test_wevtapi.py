@@ -121,7 +121,7 @@ def provider(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "win32evtlog", Library(str(path)))
     monkeypatch.setitem(sys.modules, "pywintypes", types.SimpleNamespace(error=Refused))
     provider = logs.served()
-    provider.sources = [wevtapi.Channels(None)]
+    provider.log_sources = [wevtapi.Channels(None)]
     return provider
 
 
@@ -136,7 +136,7 @@ def test_channels_are_listed(provider):
 
 
 def test_only_named_channels_are_served(provider):
-    provider.sources = [wevtapi.Channels(["System"])]
+    provider.log_sources = [wevtapi.Channels(["System"])]
 
     assert [log["name"] for log in logs.run(provider.list_logs())["logs"]] == ["System"]
 
@@ -177,9 +177,9 @@ def test_pages_join(provider, order, by, arguments):
 
 def test_without_the_library_named_channels_are_listed(provider, monkeypatch):
     monkeypatch.setitem(sys.modules, "win32evtlog", None)
-    provider.sources = [wevtapi.Channels(["System"])]
+    provider.log_sources = [wevtapi.Channels(["System"])]
 
     (log,) = logs.run(provider.list_logs())["logs"]
     assert (log["name"], log["reason"]) == ("System", "needs_pywin32")
-    provider.sources = [wevtapi.Channels(None)]
+    provider.log_sources = [wevtapi.Channels(None)]
     assert [log["name"] for log in logs.run(provider.list_logs())["logs"]] == ["*"]

@@ -402,10 +402,12 @@ def test_settings(source, good):
 def test_it_is_a_provider(folder):
     settings = {"sources": [{"kind": "evtx", "folder": str(folder)}], "limits": logs.LIMITS, "reasons": {}}
 
-    assert registry.sources("eventlog", settings) == []
+    target = registry.installed()["eventlog"]
+    provider = registry.load(target)
+    assert provider.sources(settings) == []
     note = ["serves_logs", {"sources": f"evtx {folder}"}]
-    assert registry.prepare("eventlog", settings) == {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
-    provider = registry.open_provider("eventlog", settings, lambda part: {})
+    assert provider.prepare(settings) == {"notes": [note]}
+    provider = registry.open_provider(target, settings, lambda part: {})
     query = provider.operation("query", {"name": "eventlog_query"})
     assert logs.run(query(logName="System", limit=1))["totalCount"] == COUNT
     assert logs.run(provider.operation("list_logs", {"name": "eventlog_list_logs"})())["logs"]

@@ -7,16 +7,17 @@ import time
 from contextlib import closing
 
 from tmkb.errors import ToolError
+from tmkb.providers.base import Provider
 from tmkb.providers.operation import Pause, Progress
 from tmkb.sysmcp.audit import Audit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
-    from typing import Any, NoReturn, Protocol
+    from typing import Any, ClassVar, NoReturn, Protocol
 
+    from tmkb.providers.base import Prepared
     from tmkb.providers.operation import Operation, Running, Said
-    from tmkb.providers.registry import Prepared
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, LogState, Reached, Unreadable
 
@@ -27,18 +28,7 @@ if TYPE_CHECKING:
             """Those that there are now."""
 
 
-OPERATIONS: dict[str, tuple[str, ...]] = {"query": (), "list_logs": ()}
-FACTS: tuple[str, ...] = ()
-FOLDERS = False
-
 _TURN = 0.01  # seconds after which others have a turn
-
-
-def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing; but what is served is said at the start."""
-    named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
-    note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
-    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
 
 
 def _places(source: Mapping[str, Any]) -> Iterable[str]:
@@ -46,16 +36,26 @@ def _places(source: Mapping[str, Any]) -> Iterable[str]:
     return source.get("files", {}).values() or [source[key] for key in ("folder", "path") if key in source]
 
 
-class EventLog:
+class EventLog(Provider):
     """The logs of the sources, in their order: of several with one name the first that can be read."""
 
+    operations: ClassVar = {"query": (), "list_logs": ()}
+
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
+        super().__init__(settings, part)
         self.audit = Audit(settings.get("audit"))
         self.limits: Mapping[str, Any] = settings["limits"]
         self.reasons: Mapping[str, str] = settings["reasons"]
         kept = self.limits["indexed_records"]
         opened = [_source(source, kept) for source in settings["sources"]]
-        self.sources: list[Source] = [source for source in opened if source is not None]
+        self.log_sources: list[Source] = [source for source in opened if source is not None]
+
+    @classmethod
+    def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
+        """Return a note with what is served, for the log."""
+        named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
+        note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
+        return {"notes": [note]}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``, recorded as the tool that ``definition`` names."""
@@ -117,7 +117,7 @@ class EventLog:
         return self._refuse(logs[0].name, _foremost(faults))
 
     def _logs(self) -> list[Log]:
-        return [log for source in self.sources for log in source.logs()]
+        return [log for source in self.log_sources for log in source.logs()]
 
     def _described(self, log: Log) -> Generator[Said, JsonObject | None, JsonObject]:
         from tmkb.sysmcp.eventlog.logentry import iso
@@ -185,9 +185,6 @@ class EventLog:
         if fault.cause == "corrupt":
             raise ToolError("log_corrupt", log=log, why=why)
         raise ToolError("log_unavailable", log=log, why=why)
-
-
-open = EventLog
 
 
 def _foremost(faults: list[Unreadable]) -> Unreadable:

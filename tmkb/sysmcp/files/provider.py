@@ -14,6 +14,7 @@ import time
 from contextlib import closing, contextmanager
 
 from tmkb.errors import ToolError
+from tmkb.providers.base import Provider
 from tmkb.providers.operation import Progress
 from tmkb.sysmcp import faults, times
 from tmkb.sysmcp.audit import Audit
@@ -25,16 +26,12 @@ from tmkb.sysmcp.files.walk import Skipped, Walk
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, ClassVar
 
+    from tmkb.providers.base import Prepared
     from tmkb.providers.operation import Operation, Running
-    from tmkb.providers.registry import Prepared
     from tmkb.schema.values import JsonObject
     from tmkb.sysmcp.files.walk import Entry
-
-OPERATIONS: dict[str, tuple[str, ...]] = {"search": (), "stat": ()}
-FACTS: tuple[str, ...] = ()
-FOLDERS = False
 
 _STEP = 0.01  # seconds after which others get their turn
 _DEPTH = 64  # folders that a search enters below each other
@@ -42,23 +39,24 @@ _HERE = "."  # the path of a root itself
 _LIMIT = 100  # files of a page, if the client names no number
 
 
-def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing; but what is served is said at the start."""
-    roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
-    note = ["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]
-    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
-
-
-class Files:
+class Files(Provider):
     """The roots of the settings. Each call opens them anew, so what is mounted meanwhile is seen."""
 
+    operations: ClassVar = {"search": (), "stat": ()}
+
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Needs no part."""
-        self.settings = settings
+        super().__init__(settings, part)
         self.audit = Audit(settings.get("audit"))
         self.roots: Mapping[str, str] = settings["roots"]
         self.limits: Mapping[str, Any] = settings["limits"]
         self.follow = settings["symlinks"] == "beneath"
+
+    @classmethod
+    def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
+        """Return a note with what is served, for the log."""
+        roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
+        note = ["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]
+        return {"notes": [note]}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``, recorded as the tool that ``definition`` names."""
@@ -197,9 +195,6 @@ class Files:
         except faults.Changed:
             raise ToolError("changed_meanwhile") from None
         return sha256.hexdigest()
-
-
-open = Files
 
 
 class _Pace:

@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 
 from tmkb.errors import ToolError
+from tmkb.providers.base import Provider
 from tmkb.providers.operation import Pause
 from tmkb.sysmcp import plainfile
 from tmkb.sysmcp.audit import Audit
@@ -22,10 +23,10 @@ from tmkb.sysmcp.registry.mounts import Mounts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
-    from typing import Any
+    from typing import Any, ClassVar
 
+    from tmkb.providers.base import Prepared
     from tmkb.providers.operation import Operation, Running
-    from tmkb.providers.registry import Prepared
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.sysmcp.audit import Call
     from tmkb.sysmcp.registry.hive import Hive, Key, Value
@@ -33,30 +34,27 @@ if TYPE_CHECKING:
     from tmkb.sysmcp.registry.mounts import Place
     from tmkb.sysmcp.registry.replacement import Replacement
 
-OPERATIONS: dict[str, tuple[str, ...]] = {"read": (), "write": ()}
-FACTS: tuple[str, ...] = ()
-FOLDERS = False
-
 _SETTLED = 2.0  # seconds after which a further change of a file shows in its times, however coarse they are
 
 
-def prepare(settings: Mapping[str, Any]) -> Prepared:
-    """Nothing; but what is served is said at the start."""
-    mounts = settings["mounts"]
-    named = mounts if isinstance(mounts, str) else ", ".join(f"{path} ({file})" for path, file in mounts.items())
-    note = ["serves_hives", {"mounts": named, "mode": settings["mode"]}] if named else ["serves_no_hives", {}]
-    return {"facts": {}, "warnings": [], "notes": [note], "parts": {}}
-
-
-class Hives:
+class Hives(Provider):
     """The keys below the mounts, as far as the settings permit."""
 
+    operations: ClassVar = {"read": (), "write": ()}
+
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Needs no parts."""
-        self.settings = settings
+        super().__init__(settings, part)
         self.audit = Audit(settings.get("audit"))
         self.mounts = Mounts(settings)
         self.kept: tuple[tuple[int, ...] | None, bytearray] = None, bytearray()  # the hive that was read last
+
+    @classmethod
+    def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
+        """Return a note with what is served, for the log."""
+        mounts = settings["mounts"]
+        named = mounts if isinstance(mounts, str) else ", ".join(f"{path} ({file})" for path, file in mounts.items())
+        note = ["serves_hives", {"mounts": named, "mode": settings["mode"]}] if named else ["serves_no_hives", {}]
+        return {"notes": [note]}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``, within its time, recorded as the tool that ``definition`` names."""
@@ -236,9 +234,6 @@ class Hives:
     def _shown(self, found: Value) -> JsonObject:
         raw = found.data(self.settings["value_bytes"])
         return change.shown(found.name, found.type, raw, found.size)
-
-
-open = Hives
 
 
 @contextmanager

@@ -1,0 +1,123 @@
+"""Builds the cache entry of a server: reads and checks its files, and lets its providers prepare."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tmkb.errors import DocumentError, SpecError
+from tmkb.providers import registry
+from tmkb.schema import classes, configuration, load, paths, problems
+from tmkb.schema.model import Spec
+from tmkb.schema.values import JsonObject
+from tmkb.server import cache, sources
+
+if TYPE_CHECKING:
+    from tmkb.providers.base import Prepared
+
+
+def build(request: JsonObject, caching: bool = True) -> cache.Entry:
+    """Build the entry for ``request``, and write it to the cache if ``caching``.
+
+    Raises:
+        SpecError: with every problem of the files. Nothing is written then.
+    """
+    try:
+        return _built(request, caching)
+    except DocumentError as error:
+        raise SpecError(error.problems) from error
+
+
+def _built(request: Any, caching: bool) -> cache.Entry:
+    # A checkout is edited without a new version; then our own code is a source too.
+    code = [] if paths.ROOT == paths.DATA else [f"{paths.ROOT}/tmkb", f"{paths.ROOT}/pyproject.toml"]
+    config = configuration.read(request["config"], request["server"]) if request["config"] else None
+    read: list[Any] = [*request["schemas"], paths.SCHEMAS]
+    read += [] if config is None else [file for file in (request["config"], config.services) if file]
+    stamps = cache.stamps([*read, *code])
+    offer = registry.offer if request["allow_python"] else None
+    spec = load.load(request["server"], request["schemas"], sources.names(), config, offer)
+    targets = _targets(spec)
+    made = _Prepared([["left_out", {"problem": problems.line(p)}] for p in (config.left_out if config else ())])
+    for name, settings in spec["server"].get("providers", {}).items():
+        provider = registry.load(targets[name])
+        if request["patterns"] and provider.takes_folders:
+            settings["folders"] = request["patterns"]
+        provider_sources = provider.sources(settings)
+        read += provider_sources
+        stamps += cache.stamps(provider_sources)
+        made.add(name, provider.prepare(settings))
+    _list_entries(spec, targets, made.sections)
+    modules = {target.partition(":")[0] for target in targets.values() if not target.startswith(registry.OURS)}
+    stamps += cache.stamps(sorted({_package(module) for module in modules}))
+    revisions: Any = spec["revisions"]
+    head: Any = {
+        "spec": {**spec, "revisions": {}},
+        "facts": made.facts,
+        "warnings": made.warnings,
+        "notes": made.notes,
+        "sources": read,
+        "providers": targets,
+        "modules": {name: _file(name) for name in sorted({module.partition(".")[0] for module in modules})},
+    }
+    entry = cache.entry(head, made.sections | {f"revisions/{name}": revisions[name] for name in revisions})
+    if caching:
+        # Warnings and notes name files relative to the current folder. An entry without any is valid in every folder.
+        folder = (paths.current() or "") if made.warnings or made.notes else None
+        cache.write({**request, "from": folder}, stamps, entry)
+    return entry
+
+
+class _Prepared:
+    """What all providers of a server have prepared."""
+
+    def __init__(self, notes: list[Any]) -> None:
+        self.facts: JsonObject = {}
+        self.warnings: list[list[Any]] = []
+        self.notes = notes
+        self.sections: dict[str, JsonObject] = {}
+
+    def add(self, name: str, prepared: Prepared) -> None:
+        self.facts |= prepared.get("facts", {})
+        self.warnings += prepared.get("warnings", [])
+        self.notes += prepared.get("notes", [])
+        self.sections |= {f"{name}/{part}": value for part, value in prepared.get("parts", {}).items()}
+
+
+def _targets(spec: Spec) -> dict[str, str]:
+    """``module:Class`` of each provider that the server uses, by name. The settings no longer name classes."""
+    targets = {**registry.installed()}
+    for name, settings in spec["server"].setdefault("providers", {}).items():
+        if classes.KEY in settings:
+            targets[name] = str(settings.pop(classes.KEY))
+    definitions = json.dumps([spec["tools"], spec["prompts"], spec["resources"]], ensure_ascii=False)
+    used = {name for name in targets if name in spec["server"]["providers"] or f'"{name}.' in definitions}
+    return {name: target for name, target in targets.items() if name in used}
+
+
+def _list_entries(spec: Spec, targets: Mapping[str, str], sections: Mapping[str, JsonObject]) -> None:
+    """Set the entries that templates of resources list."""
+    for resource in spec["resources"].values():
+        if "entries" in resource:
+            name, _, operation = str(resource["entries"]).partition(".")
+            settings = spec["server"].get("providers", {}).get(name, {})
+            provider = registry.open_provider(targets[name], settings, _parts(name, sections))
+            entries: Any = provider.operation(operation, resource)()
+            resource["entries"] = entries
+
+
+def _parts(name: str, sections: Mapping[str, JsonObject]) -> Callable[[str], JsonObject]:
+    return lambda part: sections[f"{name}/{part}"]
+
+
+def _file(module: str) -> str | None:
+    return getattr(sys.modules[module], "__file__", None)
+
+
+def _package(module: str) -> str:
+    """The folder of the top-level package of ``module``, or its file where it is in none."""
+    file = os.path.abspath(_file(module.partition(".")[0]) or str(_file(module)))
+    return os.path.dirname(file) if os.path.basename(file).startswith("__init__.") else file
