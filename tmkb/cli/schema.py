@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from tmkb.cli import differences, edits, output
+from tmkb.errors import SpecError
 from tmkb.schema import documents, export, formats, load, metaschema, paths
 from tmkb.schema.documents import Schemas
 from tmkb.schema.reader import Document, Path
@@ -72,8 +73,10 @@ def _held(found: Schemas, folder: str) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    """Print the resolved file. 1 where there is none of that name."""
+    """Print the resolved file. 1 where there is none of that name. Raises SpecError where none can be resolved."""
     found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
+    if not found.documents:
+        raise SpecError(found.problems)
     if (place := _place(found, args.name)) is None:
         return 1
     doc = found.documents[place]

@@ -24,10 +24,20 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
     if lacking:  # all that refers to what they lack would be wrong as well
         yield from lacking
         return
+    shapes = {place: _shape(found, place, doc, names) for place, doc in found.documents.items()}
+    broken = {place for place, faults in shapes.items() if any(fault.rule != "unknown_name" for fault in faults)}
     for place, doc in found.documents.items():
-        yield from check_one(found, place, doc, names)
+        yield from shapes[place]
+        if not shapes[place] and broken.isdisjoint(_sources(found, place)):
+            yield from _meaning(found, place, doc, names)
         yield from _capability(found, place, doc)
     yield from _cases(found)
+
+
+def _sources(found: Schemas, place: str) -> Iterator[str]:
+    """Yield the places of the files that the meaning of the file at ``place`` depends on."""
+    yield from (*_TABLES, "/".join([*place.split("/")[:2], "errors"]))
+    yield from (at for at in found.documents if documents.kind(at) == "revision")
 
 
 def warnings(found: Schemas) -> Iterator[Problem]:
@@ -73,10 +83,18 @@ CAPABILITIES = {"prompt": "prompts", "resource": "resources", "service": "tools"
 
 def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Every problem of ``doc``, which stands at ``place`` among the documents of ``found``."""
-    kind = str(documents.kind(place))
-    known = {**names, **_names(found, place, doc)}
-    problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
-    yield from _replaced(found, place, doc, problems) or _MEANING[kind](found, place, doc, known)
+    yield from _shape(found, place, doc, names) or _meaning(found, place, doc, names)
+
+
+def _shape(found: Schemas, place: str, doc: Document, names: Names) -> list[Problem]:
+    """Check ``doc`` against the meta-schema of its kind."""
+    schema = os.path.join(paths.SCHEMAS, "meta", f"{documents.kind(place)}.yaml")
+    return _replaced(found, place, doc, metaschema.check(doc, schema, _names(found, place, doc, names)))
+
+
+def _meaning(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
+    """Check what no meta-schema can say; the shape of ``doc`` and of its sources has to be right."""
+    return _MEANING[str(documents.kind(place))](found, place, doc, _names(found, place, doc, names))
 
 
 def _replaced(found: Schemas, place: str, doc: Document, problems: list[Problem]) -> list[Problem]:
@@ -89,16 +107,19 @@ def _replaced(found: Schemas, place: str, doc: Document, problems: list[Problem]
     return [Problem("missing_keys", doc.file, **fields), *others]
 
 
-def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
-    """What the documents offer to each other, by the kind that `refersTo` names."""
+def _names(found: Schemas, place: str, doc: Document, names: Names) -> Names:
+    """Return ``names`` and what the documents offer to each other, by the kind that `refersTo` names."""
     tables = [
         found.documents[at] for at in ("errors", f"{'/'.join(place.split('/')[:2])}/errors") if at in found.documents
     ]
     states, objects = doc.mapping().get("states"), doc.mapping().get("objects")
     revisions = [found.documents[at] for at in found.documents if documents.kind(at) == "revision"]
-    sent = [(name, m) for each in revisions for name, m in _map(each, "methods").items() if m.get("from") != "client"]
-    levels = [level for each in revisions for level in _map(each, "logging").get("levels", [])]
+    methods = [(name, m) for each in revisions for name, m in _map(each, "methods").items() if isinstance(m, dict)]
+    sent = [(name, method) for name, method in methods if method.get("from") != "client"]
+    listed = [_map(each, "logging").get("levels") for each in revisions]
+    levels = [level for each in listed if isinstance(each, list) for level in each if isinstance(level, str)]
     return {
+        **names,
         "error": sorted({error for table in [*tables, *revisions] for error in _map(table, "errors")}),
         "lifecycle": [documents.name(at) for at in found.documents if documents.kind(at) == "lifecycle"],
         "log level": list(dict.fromkeys(levels)),
