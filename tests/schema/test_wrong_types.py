@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tmkb.cli import main
@@ -97,8 +97,10 @@ def replaced(value, path, new):
     return copied
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
 @given(changes(), st.booleans())
+@example(("servers/tmkb/tools/tmkb_query", ("input", "properties"), 5), True)
+@example(("servers/everything/tools/confirm_delete", ("input", "properties"), [1]), False)
 def test_any_value_of_another_type_is_a_problem_not_an_exception(tmp_path_factory, change, overlaid):
     place, path, new = change
     folder = tmp_path_factory.mktemp("schemas")

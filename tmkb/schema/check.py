@@ -202,7 +202,7 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
     tool = doc.mapping()
     yield from _json_schema(doc, ("input",), tool["input"])
     yield from _json_schema(doc, ("output",), tool.get("output", {}))
-    arguments = list(_map(doc, "input").get("properties", {}))
+    arguments = list(answers.properties(tool["input"]))
     for key in _map(doc, "read"):
         if key not in arguments:
             yield doc.key_problem(
