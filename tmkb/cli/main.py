@@ -71,8 +71,8 @@ def _run(words: list[str]) -> int:
     from tmkb.errors import DocumentError, SpecError
     from tmkb.schema import problems
 
-    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # None: the descriptor is closed
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 # None: the descriptor is closed
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         output.fail(f"Cannot write the output: {os.strerror(errno.EBADF)}.")
         return 2

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from tmkb.cli import differences, edits, output
-from tmkb.errors import SpecError
+from tmkb.errors import Problem, SpecError
 from tmkb.schema import documents, export, formats, load, metaschema, paths
 from tmkb.schema.documents import Schemas
 from tmkb.schema.reader import Document, Path
@@ -111,8 +111,10 @@ def _gutter(rows: list[tuple[str, str]]) -> object:
 
 
 def _export(args: argparse.Namespace) -> int:
-    """Write the schemas. 1 where they cannot be written."""
+    """Write the schemas. 2 where they cannot be written."""
     written = []
+    if os.path.exists(args.folder) and not os.path.isdir(args.folder):
+        raise SpecError([Problem.of_argument("not_a_place", "DIR", folder=args.folder)])
     try:
         for name, text in export.texts(sources.names()):
             target = os.path.join(args.folder, *name.split("/"))
@@ -122,7 +124,7 @@ def _export(args: argparse.Namespace) -> int:
             written.append(name)
     except OSError as error:
         output.fail(f"{args.folder}: {error.strerror}.")
-        return 1
+        return 2
     output.write(args, {"files": [*written]}, f"{len(written)} files.")
     return 0
 
