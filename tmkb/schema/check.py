@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os.path
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from tmkb.schema.reader import Document, Path
 
 def check(found: Schemas, names: Names) -> Iterator[Problem]:
     """Every problem of the documents of ``found``. One whose shape is wrong is not asked for its meaning."""
-    lacking = [problem for place, doc in found.documents.items() for problem in _complete(place, doc)]
+    lacking = [problem for place in found.documents for problem in _complete(found, place)]
     if lacking:  # all that refers to what they lack would be wrong as well
         yield from lacking
         return
@@ -31,7 +31,17 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
         if not shapes[place] and broken.isdisjoint(_sources(found, place)):
             yield from _meaning(found, place, doc, names)
         yield from _capability(found, place, doc)
+        if documents.kind(place) == "errors":
+            yield from _missing_entries(found, place, "errors", _needed(shapes, place))
     yield from _cases(found)
+
+
+def _needed(shapes: Mapping[str, list[Problem]], place: str) -> list[str]:
+    """Return the errors that packaged files of a server name, and that its table at ``place`` lacks."""
+    packaged = os.path.join(paths.shown(paths.SCHEMAS), "")
+    faults = [fault for at, each in shapes.items() if at.startswith(f"{os.path.dirname(place)}/") for fault in each]
+    lacking = [fault for fault in faults if fault.rule == "unknown_name" and fault.file.startswith(packaged)]
+    return list(dict.fromkeys(str(fault.fields["name"]) for fault in lacking if fault.fields["kind"] == "error"))
 
 
 def _sources(found: Schemas, place: str) -> Iterator[str]:
@@ -391,13 +401,26 @@ def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str
             yield doc.problem("unknown_field", (*path, index), name=name, **metaschema.near(name, offered))
 
 
-def _complete(place: str, doc: Document) -> Iterator[Problem]:
+def _complete(found: Schemas, place: str) -> Iterator[Problem]:
     """A general table has the ids of the packaged one: the code relies on them."""
     key = _TABLES.get(place)
+    doc = found.documents[place]
     if key is None or not isinstance(doc.mapping().get(key, {}), dict):  # the meta-schema reports what is no map
         return
-    if lost := [name for name in _packaged(place, key) if name not in _map(doc, key)]:
-        yield doc.key_problem("lost_names", (key,), count=len(lost), name=lost[0])
+    lost = [name for name in _packaged(place, key) if name not in _map(doc, key)]
+    yield from _missing_entries(found, place, key, lost)
+
+
+def _missing_entries(found: Schemas, place: str, key: str, lost: list[str]) -> Iterator[Problem]:
+    """Report the needed entries that the table at ``place`` removes, and those that it lost by replacing another."""
+    layers = found.layers.get(place, ())
+    removed = {name: layer for layer in layers for name in lost if _map(layer, key).get(name, ...) is None}
+    for name, layer in removed.items():
+        yield layer.key_problem("needed_entry", (key, name), name=name)
+    rest = [name for name in lost if name not in removed]
+    if rest and place in found.replaced:
+        fields = {"other": found.replaced[place], "count": len(rest), "name": rest[0]}
+        yield found.documents[place].key_problem("lost_names", (key,), **fields)
 
 
 def _contract(place: str, doc: Document) -> Iterator[Problem]:
