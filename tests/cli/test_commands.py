@@ -429,6 +429,9 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         ["schema", "show", "errors"],
         ["schema", "formats"],
         ["completion", "bash"],
+        ["--help"],
+        ["query", "--help"],
+        ["--version"],
     ],
     ids=" ".join,
 )
@@ -437,9 +440,33 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words):
         pytest.skip("needs /dev/full")
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "tmkb", *words]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+        unbuffered = "1" if words[-1].startswith("--") else ""  # then a write fails, else the flush at the end
+        environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environ, check=False)
 
     assert (done.returncode, done.stderr) == (2, b"tmkb: Cannot write the output: No space left on device.\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors with a shell")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("version >&-", "tmkb: Cannot write the output: Bad file descriptor."),
+        ("--help >&-", "tmkb: Cannot write the output: Bad file descriptor."),
+        ("query <&-", "tmkb query: error: CONTEXT is missing: stdin is empty."),
+        (
+            "new pattern <&-",
+            "tmkb: Not given: --id, --name, --category. Give them, or run this in a terminal to be asked.",
+        ),
+        ("nosuch 2>&-", ""),
+    ],
+)
+def test_a_closed_standard_stream_is_an_error_without_a_traceback(words, said):
+    command = f"{shlex.quote(sys.executable)} -m tmkb {words}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1:] == [said] * bool(said)
 
 
 def plain(text):

@@ -323,3 +323,27 @@ def test_a_begun_file_points_editors_to_a_schema_that_is_there(mine, tmp_path):
         f"{metaschema.POINTER}../../../editor/tool.json"
     )
     assert mine("check")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["eject", "tmkb_query", "FILE"],
+        ["new", "tool", "zz", "--schemas", "FILE"],
+        ["set", "errors:errors.unknown_tool.message", "hi", "--schemas", "FILE"],
+        ["export", "FILE"],
+    ],
+)
+def test_a_file_where_a_folder_belongs(tmp_path, capsys, words):
+    file = tmp_path / "file"
+    file.touch()
+
+    assert main.main(["schema", *(str(file) if word == "FILE" else word for word in words)]) == 2
+    assert "is not a folder. Name a folder; it is made where there is none." in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "file").touch()
+
+    assert main.main(["schema", "eject", "tmkb_query", str(tmp_path / "file" / "below")]) == 2
+    assert "Cannot make" in capsys.readouterr().err

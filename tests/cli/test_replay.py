@@ -166,3 +166,17 @@ def test_what_needs_a_module_that_is_not_there_is_left_out(tmp_path, capsys):
     said = capsys.readouterr()
     assert "made-up is left out: it needs no_such_module, which is not installed." in said.err
     assert " conversations are as recorded." in said.out and "[" not in said.out
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:1", "foo", "http://", "ftp://127.0.0.1/", "http://[", "http://a:b/"])
+def test_an_address_that_is_no_url_is_wrong_usage(capsys, url):
+    with pytest.raises(SystemExit) as exit_:
+        main.main(["replay", "--http", url])
+
+    assert exit_.value.code == 2
+    assert f"'{url}' is not the URL of an HTTP server" in capsys.readouterr().err
+
+
+def test_a_server_that_refuses_connections_is_named_with_the_cause(capsys):
+    assert main.main(["replay", "--http", "http://127.0.0.1:1/mcp"]) == 2
+    assert capsys.readouterr().err == "tmkb: Cannot reach http://127.0.0.1:1/mcp: Connection refused.\n"

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from tmkb.schema import load, problems
 from tmkb.server import sources
 
@@ -65,6 +67,27 @@ def test_a_replaced_table_has_to_be_whole(complaints):
     assert sentence.endswith(
         " entries that the engine needs, such as invalid_request. Start the file with `extends: packaged`."
     )
+
+
+def test_a_replaced_table_of_a_server_has_to_have_what_others_name(complaints):
+    (sentence,) = complaints(servers__tmkb__errors="kind: errors\nerrors: {oops: {surface: tool, message: x}}\n")
+
+    assert sentence == (
+        "servers/tmkb/errors.yaml:2:1: This file replaces the packaged one, and lacks 3 entries that the engine "
+        "needs, such as unsupported_language. Start the file with `extends: packaged`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [("errors", "unknown_tool"), ("servers/tmkb/errors", "query_failed"), ("log", "called")]
+)
+def test_an_entry_that_is_needed_cannot_be_removed(complaints, place, name):
+    key = "lines" if place == "log" else "errors"
+    text = f"kind: {'log' if place == 'log' else 'errors'}\nextends: packaged\n{key}:\n  {name}: null\n"
+
+    assert complaints(**{place: text}) == [
+        f"{place}.yaml:4:3: '{name}' cannot be removed, because the engine needs it. Delete this line."
+    ]
 
 
 def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):

@@ -134,7 +134,11 @@ def _keep(args: argparse.Namespace, mine: Overlay, texts: Mapping[str, str | Non
                 before = source.read()
         diffs.append(_diff(shown, before, text))
         if not args.dry_run and text != before:
-            edit.save(file, text)
+            try:
+                edit.save(file, text)
+            except OSError as error:
+                fields = {"folder": os.path.dirname(shown) or os.curdir, "reason": error.strerror}
+                raise SpecError([Problem.of_argument("unwritable", shown, **fields)]) from error
         changed = changed or text != before
         lines.append(f"{shown}: {'removed' if text is None else 'written' if text != before else 'as it was'}.")
     diff = "".join(diffs)

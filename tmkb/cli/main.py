@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Sequence
     from types import ModuleType
+    from typing import Any
 
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 COMMANDS = {
@@ -64,11 +65,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     import errno
+    import os
 
     from tmkb.cli import output
     from tmkb.errors import DocumentError, SpecError
     from tmkb.schema import problems
 
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 # None: the descriptor is closed
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        output.fail(f"Cannot write the output: {os.strerror(errno.EBADF)}.")
+        return 2
     output.use_any_encoding()
     try:
         try:
@@ -121,7 +128,11 @@ def parser(configured: Collection[str]) -> argparse.ArgumentParser:
 
     from tmkb import __version__
 
-    whole = argparse.ArgumentParser(
+    class Parser(argparse.ArgumentParser):
+        def _print_message(self, message: str, file: Any = None) -> None:
+            print(message, end="", file=file or sys.stderr)  # argparse ignores output that cannot be written
+
+    whole = Parser(
         prog="tmkb",
         description="Authorization threat patterns for coding agents, over MCP.",
         epilog=_examples(""),

@@ -8,6 +8,7 @@ import math
 import os
 import shlex
 import sys
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tmkb.cli import output
@@ -30,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--command", type=_words, metavar="CMD", help="a server to start for each conversation, instead of our engine"
     )
-    parser.add_argument("--http", metavar="URL", help="a server that is running, instead of our engine")
+    parser.add_argument("--http", type=_url, metavar="URL", help="a server that is running, instead of our engine")
     parser.add_argument("--server", metavar="NAME", help="only what was recorded with this server")
     parser.add_argument("--revision", metavar="DATE", help="only under this revision")
     parser.add_argument(
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         print(output.problem_lines(error.problems), file=sys.stderr)
         return 2
     except OSError as error:
-        output.fail(f"Cannot reach {args.http or shlex.join(args.command)}: {error.strerror}.")
+        output.fail(f"Cannot reach {args.http or shlex.join(args.command)}: {error.strerror or error}.")
         return 2
     if not conversations:
         if transcripts:
@@ -121,6 +122,16 @@ def _words(text: str) -> list[str]:
     raise argparse.ArgumentTypeError("names no program")
 
 
+def _url(text: str) -> str:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        if parts.scheme == "http" and parts.hostname and parts.port != 0:
+            return text
+    except ValueError:  # brackets that do not close, or a port that is no number
+        pass
+    raise argparse.ArgumentTypeError(f"'{text}' is not the URL of an HTTP server. Write it like http://HOST:PORT/mcp")
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
@@ -164,6 +175,7 @@ class _Starter:
         self.timeout, self.quiet = args.timeout, args.quiet
         self.schemas = args.schemas
         self.allow_python = args.allow_python
+        self.reached = False  # the address, at least once
         self.last: replay.Command | None = None
         self.runtimes: dict[tuple[str, str | None], Runtime] = {}
 
@@ -176,7 +188,11 @@ class _Starter:
         if self.address:
             from tmkb.conformance.http import Http
 
-            return Http(self.address, self._spec(server, each.config), self.timeout)
+            target = Http(self.address, self._spec(server, each.config), self.timeout)
+            if not self.reached:
+                target.reach()
+                self.reached = True
+            return target
         key = server, each.config
         if key not in self.runtimes:
             served = self._server(server, each.config, [library.PACKAGED])

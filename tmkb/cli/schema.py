@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from tmkb.cli import differences, edits, output
+from tmkb.errors import Problem, SpecError
 from tmkb.providers import registry
 from tmkb.schema import documents, export, formats, load, metaschema, paths
 from tmkb.schema.documents import Schemas
@@ -74,8 +75,10 @@ def _held(found: Schemas, folder: str) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    """Print the resolved file. 1 where there is none of that name."""
+    """Print the resolved file. 1 where there is none of that name. Raises SpecError where none can be resolved."""
     found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
+    if not found.documents:
+        raise SpecError(found.problems)
     if (place := _place(found, args.name)) is None:
         return 1
     doc = found.documents[place]
@@ -110,8 +113,10 @@ def _gutter(rows: list[tuple[str, str]]) -> object:
 
 
 def _export(args: argparse.Namespace) -> int:
-    """Write the schemas. 1 where they cannot be written."""
+    """Write the schemas. 2 where they cannot be written."""
     written = []
+    if os.path.exists(args.folder) and not os.path.isdir(args.folder):
+        raise SpecError([Problem.of_argument("not_a_place", "DIR", folder=args.folder)])
     try:
         for name, text in export.texts(sources.names()):
             target = os.path.join(args.folder, *name.split("/"))
@@ -121,7 +126,7 @@ def _export(args: argparse.Namespace) -> int:
             written.append(name)
     except OSError as error:
         output.fail(f"{args.folder}: {error.strerror}.")
-        return 1
+        return 2
     output.write(args, {"files": [*written]}, f"{len(written)} files.")
     return 0
 

@@ -42,6 +42,12 @@ class Http:
         self.came: queue.SimpleQueue[JsonValue] = queue.SimpleQueue()
         self.open: dict[object, _Response] = {}  # by the id of the request; None: what belongs to none
 
+    def reach(self) -> None:
+        """Connect once and hang up. Raises OSError with the cause where nothing listens."""
+        assert self.address.hostname is not None
+        address = self.address.hostname, self.address.port or http.client.HTTP_PORT
+        socket.create_connection(address, self.timeout).close()
+
     def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
         """Send one line; return what comes until the request is answered and nothing is lacking, or time is up."""
         try:

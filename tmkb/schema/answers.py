@@ -23,7 +23,7 @@ def check(doc: Document) -> Iterator[Problem]:
     tool = doc.mapping()
     filled = str(tool["provider"]).startswith("script.")  # others may put in more
     written = [key for key in ("answer", "steps") if key in tool and filled]
-    declared: Any = tool.get("arguments", _properties(tool.get("input")))
+    declared: Any = tool.get("arguments", properties(tool.get("input")))
     for key in written:
         yield from _holes(doc, (key,), tool[key], [*declared, "constants", "answers"])
     for path, answer in _results(tool):
@@ -86,6 +86,7 @@ def _any_open(value: Any) -> bool:
     return _open(value) or any(map(_any_open, parts))
 
 
-def _properties(schema: Any) -> dict[str, Any]:
+def properties(schema: Any) -> dict[str, Any]:
+    """Return what a JSON Schema says about each property; nothing where its `properties` are no map."""
     found = schema.get("properties", {}) if isinstance(schema, dict) else {}
     return found if isinstance(found, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os.path
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,14 +20,34 @@ from tmkb.schema.reader import Document, Path
 
 def check(found: Schemas, names: Names) -> Iterator[Problem]:
     """Every problem of the documents of ``found``. One whose shape is wrong is not asked for its meaning."""
-    lacking = [problem for place, doc in found.documents.items() for problem in _complete(place, doc)]
+    lacking = [problem for place in found.documents for problem in _complete(found, place)]
     if lacking:  # all that refers to what they lack would be wrong as well
         yield from lacking
         return
+    shapes = {place: _shape(found, place, doc, names) for place, doc in found.documents.items()}
+    broken = {place for place, faults in shapes.items() if any(fault.rule != "unknown_name" for fault in faults)}
     for place, doc in found.documents.items():
-        yield from check_one(found, place, doc, names)
+        yield from shapes[place]
+        if not shapes[place] and broken.isdisjoint(_sources(found, place)):
+            yield from _meaning(found, place, doc, names)
         yield from _capability(found, place, doc)
+        if documents.kind(place) == "errors":
+            yield from _missing_entries(found, place, "errors", _needed(shapes, place))
     yield from _cases(found)
+
+
+def _needed(shapes: Mapping[str, list[Problem]], place: str) -> list[str]:
+    """Return the errors that packaged files of a server name, and that its table at ``place`` lacks."""
+    packaged = os.path.join(paths.shown(paths.SCHEMAS), "")
+    faults = [fault for at, each in shapes.items() if at.startswith(f"{os.path.dirname(place)}/") for fault in each]
+    lacking = [fault for fault in faults if fault.rule == "unknown_name" and fault.file.startswith(packaged)]
+    return list(dict.fromkeys(str(fault.fields["name"]) for fault in lacking if fault.fields["kind"] == "error"))
+
+
+def _sources(found: Schemas, place: str) -> Iterator[str]:
+    """Yield the places of the files that the meaning of the file at ``place`` depends on."""
+    yield from (*_TABLES, "/".join([*place.split("/")[:2], "errors"]))
+    yield from (at for at in found.documents if documents.kind(at) == "revision")
 
 
 def warnings(found: Schemas) -> Iterator[Problem]:
@@ -73,11 +93,25 @@ CAPABILITIES = {"prompt": "prompts", "resource": "resources", "service": "tools"
 
 def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Every problem of ``doc``, which stands at ``place`` among the documents of ``found``."""
-    kind = str(documents.kind(place))
-    known = {**found.offered.get(place.split("/")[1] if "/" in place else "", names), **_names(found, place, doc)}
-    problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"), known)
-    problems = [_failed(problem, known) for problem in problems]
-    yield from _replaced(found, place, doc, problems) or _MEANING[kind](found, place, doc, known)
+    yield from _shape(found, place, doc, names) or _meaning(found, place, doc, names)
+
+
+def _shape(found: Schemas, place: str, doc: Document, names: Names) -> list[Problem]:
+    """Check ``doc`` against the meta-schema of its kind."""
+    schema = os.path.join(paths.SCHEMAS, "meta", f"{documents.kind(place)}.yaml")
+    known = _known(found, place, doc, names)
+    return _replaced(found, place, doc, [_failed(problem, known) for problem in metaschema.check(doc, schema, known)])
+
+
+def _meaning(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
+    """Check what no meta-schema can say; the shape of ``doc`` and of its sources has to be right."""
+    return _MEANING[str(documents.kind(place))](found, place, doc, _known(found, place, doc, names))
+
+
+def _known(found: Schemas, place: str, doc: Document, names: Names) -> Names:
+    """Return the names that ``doc`` may refer to: what its server's providers offer, and what documents offer."""
+    offered = found.offered.get(place.split("/")[1] if "/" in place else "", names)
+    return {**offered, **_names(found, place, doc)}
 
 
 def _failed(problem: Problem, known: Names) -> Problem:
@@ -100,15 +134,17 @@ def _replaced(found: Schemas, place: str, doc: Document, problems: list[Problem]
     return [Problem("missing_keys", doc.file, **fields), *others]
 
 
-def _names(found: Schemas, place: str, doc: Document) -> dict[str, list[str]]:
-    """What the documents offer to each other, by the kind that `refersTo` names."""
+def _names(found: Schemas, place: str, doc: Document) -> Names:
+    """Return what the documents offer to each other, by the kind that `refersTo` names."""
     tables = [
         found.documents[at] for at in ("errors", f"{'/'.join(place.split('/')[:2])}/errors") if at in found.documents
     ]
     states, objects = doc.mapping().get("states"), doc.mapping().get("objects")
     revisions = [found.documents[at] for at in found.documents if documents.kind(at) == "revision"]
-    sent = [(name, m) for each in revisions for name, m in _map(each, "methods").items() if m.get("from") != "client"]
-    levels = [level for each in revisions for level in _map(each, "logging").get("levels", [])]
+    methods = [(name, m) for each in revisions for name, m in _map(each, "methods").items() if isinstance(m, dict)]
+    sent = [(name, method) for name, method in methods if method.get("from") != "client"]
+    listed = [_map(each, "logging").get("levels") for each in revisions]
+    levels = [level for each in listed if isinstance(each, list) for level in each if isinstance(level, str)]
     return {
         "error": sorted({error for table in [*tables, *revisions] for error in _map(table, "errors")}),
         "lifecycle": [documents.name(at) for at in found.documents if documents.kind(at) == "lifecycle"],
@@ -208,7 +244,7 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
     tool = doc.mapping()
     yield from _json_schema(doc, ("input",), tool["input"])
     yield from _json_schema(doc, ("output",), tool.get("output", {}))
-    arguments = list(_map(doc, "input").get("properties", {}))
+    arguments = list(answers.properties(tool["input"]))
     for key in _map(doc, "read"):
         if key not in arguments:
             yield doc.key_problem(
@@ -397,13 +433,26 @@ def _fields(doc: Document, path: Path, names: list[str], offered: Collection[str
             yield doc.problem("unknown_field", (*path, index), name=name, **metaschema.near(name, offered))
 
 
-def _complete(place: str, doc: Document) -> Iterator[Problem]:
+def _complete(found: Schemas, place: str) -> Iterator[Problem]:
     """A general table has the ids of the packaged one: the code relies on them."""
     key = _TABLES.get(place)
+    doc = found.documents[place]
     if key is None or not isinstance(doc.mapping().get(key, {}), dict):  # the meta-schema reports what is no map
         return
-    if lost := [name for name in _packaged(place, key) if name not in _map(doc, key)]:
-        yield doc.key_problem("lost_names", (key,), count=len(lost), name=lost[0])
+    lost = [name for name in _packaged(place, key) if name not in _map(doc, key)]
+    yield from _missing_entries(found, place, key, lost)
+
+
+def _missing_entries(found: Schemas, place: str, key: str, lost: list[str]) -> Iterator[Problem]:
+    """Report the needed entries that the table at ``place`` removes, and those that it lost by replacing another."""
+    layers = found.layers.get(place, ())
+    removed = {name: layer for layer in layers for name in lost if _map(layer, key).get(name, ...) is None}
+    for name, layer in removed.items():
+        yield layer.key_problem("needed_entry", (key, name), name=name)
+    rest = [name for name in lost if name not in removed]
+    if rest and place in found.replaced:
+        fields = {"other": found.replaced[place], "count": len(rest), "name": rest[0]}
+        yield found.documents[place].key_problem("lost_names", (key,), **fields)
 
 
 def _contract(place: str, doc: Document) -> Iterator[Problem]:

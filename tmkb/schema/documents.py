@@ -11,6 +11,7 @@ import filecmp
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from tmkb.errors import DocumentError, Problem
 from tmkb.schema import merge, metaschema, paths, reader
@@ -129,14 +130,28 @@ def servers(folders: Sequence[str]) -> list[str]:
 
 def base(schemas: Schemas, place: str) -> Document | None:
     """What every document of this kind builds on."""
-    log, limits, errors = (schemas.documents.get(general) for general in ("log", "limits", "errors"))
-    if kind(place) == "server" and log and limits:
-        return merge.merge(limits.part(("limits",)).under("limits"), log.part(("lines",)).under("log"), [])
-    if kind(place) == "tool" and log:
-        return log.part(("lines", "called")).under("log")
-    if place != "errors" and kind(place) in ("revision", "errors") and errors:
-        return errors.part(("errors",)).under("errors")
+    if kind(place) == "server":
+        limits, lines = _table(schemas, "limits", "limits"), _table(schemas, "log", "lines")
+        return merge.merge(limits.under("limits"), lines.under("log"), [])
+    if kind(place) == "tool":
+        return _table(schemas, "log", "lines", "called").under("log")
+    if place != "errors" and kind(place) in ("revision", "errors"):
+        return _table(schemas, "errors", "errors").under("errors")
     return None
+
+
+def _table(schemas: Schemas, place: str, *path: str) -> Document:
+    """Return the map at ``path`` of a general file.
+
+    The packaged one replaces a value that is missing or no map: the check reports it where it stands.
+    """
+    doc = schemas.documents.get(place)
+    value: Any = doc.value if doc else None
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    if doc is None or not isinstance(value, dict):
+        doc = reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
+    return doc.part(path)
 
 
 @cache
@@ -212,6 +227,9 @@ def _down(files: list[str], problems: list[Problem]) -> Iterator[Document]:
             doc = reader.read(file, paths.shown(file))
         except DocumentError as error:
             problems.extend(error.problems)
+            return
+        if fault := metaschema.not_a_map(doc):
+            problems.append(fault)
             return
         yield doc
         if _extends([doc]) != _PACKAGED:

@@ -45,6 +45,14 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
 
 
+def not_a_map(doc: Document) -> Problem | None:
+    """Return the problem of a file whose value is no map; None where it is one."""
+    if isinstance(doc.value, dict):
+        return None
+    fields = {"place": _dotted(()), "types": ["object"], "found_types": [_type_of(doc.value)]}
+    return doc.problem("wrong_type", (), **fields)
+
+
 def settings(provider: str, names: Names) -> str | None:
     """Return the file with the schema of the settings of ``provider``; None where it has no settings."""
     return next(iter(names.get(f"settings of {provider}", ())), None)
@@ -179,7 +187,7 @@ def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
-    found = _TYPES.get(type(error.instance), "null")
+    found = _type_of(error.instance)
     rule = "not_a_string" if wanted == ["string"] and found in _UNQUOTED else "wrong_type"
     yield doc.problem(rule, path, place=_dotted(path), types=wanted, found_types=[found])
 
@@ -256,6 +264,12 @@ _REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
     "required": _missing_keys,
     "type": _type,
 }
+
+
+def _type_of(value: JsonValue) -> str:
+    return _TYPES.get(type(value), "null")
+
+
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _UNQUOTED = ("boolean", "integer", "number")  # what a text without quotes is taken for
 

@@ -37,9 +37,16 @@ BEGUN = {
 
 
 class Overlay:
-    """The first of ``folders``, with what lies under it; ``names`` is what the code offers to the schemas."""
+    """The first of ``folders``, with what lies under it; ``names`` is what the code offers to the schemas.
+
+    Raises:
+        SpecError: a folder is a file.
+    """
 
     def __init__(self, folders: Sequence[str], names: Names) -> None:
+        for folder in folders:
+            if os.path.exists(folder) and not os.path.isdir(folder):
+                raise SpecError([Problem.of_argument("not_a_place", "--schemas", folder=paths.shown(folder))])
         self.folder = folders[0]
         self.below = list(folders[1:])
         self.names = names
