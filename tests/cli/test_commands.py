@@ -241,9 +241,66 @@ def test_list_filters(tmkb, patterns):
     assert tmkb("list", "--severity", "none") == (
         1,
         "",
-        "tmkb: No pattern matches these filters. `tmkb list` without filters shows all.\n",
+        "tmkb: No pattern has the severity 'none'. Known: critical, high, low, medium.\n",
     )
     assert tmkb("list", "--severity", "none", "--json")[:2] == (1, "[]\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--severity", "hgh"], "No pattern has the severity 'hgh'. Did you mean 'high'?"),
+        (["--category", "objct-level"], "No pattern has the category 'objct-level'. Did you mean 'object-level'?"),
+    ],
+)
+def test_list_suggests_the_value_of_a_filter(tmkb, words, said):
+    assert tmkb("list", *words) == (1, "", f"tmkb: {said}\n")
+
+
+def test_list_of_a_folder_without_patterns_does_not_blame_filters(tmkb):
+    said = "nope:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
+
+    assert tmkb("list", "--patterns", "nope") == (1, "", said)
+
+
+@pytest.mark.parametrize(("word", "shown"), [("-1", "-1"), ("", "''")])
+def test_get_of_what_is_no_id(tmkb, word, shown):
+    assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {shown}. `tmkb list` shows all.\n")
+
+
+def test_query_refuses_what_is_not_utf8(tmkb, monkeypatch):
+    for errors in ("strict", "surrogateescape"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"celery \xff"), "utf-8", errors))
+        status, out, err = tmkb("query", "-")
+
+        assert (status, out) == (2, "")
+        assert err.endswith("CONTEXT is not valid UTF-8.\n")
+
+
+def test_a_misspelt_action_gets_a_suggestion(tmkb):
+    status, _, err = tmkb("schema", "chek")
+
+    assert status == 2
+    assert err.endswith("argument ACTION: invalid choice: 'chek'. Did you mean 'check'?\n")
+
+
+def test_eval_of_no_questions(tmkb):
+    assert tmkb("eval", os.devnull) == (2, "", "tmkb: cannot read /dev/null: it has no questions\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--http", "127.0.0.1:0", "--uds", "x"], "argument --uds: not allowed with argument --http"),
+        (["--allow-origin", "foo"], "'foo' is not an origin. Write SCHEME://HOST or SCHEME://HOST:PORT"),
+        (["--allow-origin", "https://x/"], "'https://x/' is not an origin. Write SCHEME://HOST or SCHEME://HOST:PORT"),
+    ],
+)
+def test_serve_refuses_options_that_cannot_be_so(tmkb, words, said):
+    status, _, err = tmkb("serve", *words)
+
+    assert status == 2
+    assert said in err
 
 
 def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):

@@ -260,3 +260,13 @@ def test_whoever_ends_the_questions_gets_nothing(tmp_path):
     assert status == 2
     assert "tmkb: Not given: --name, --category." in said
     assert os.listdir(tmp_path) == []
+
+
+def test_a_misspelt_category_gets_a_suggestion(new):
+    status, out, err = new("--id", "ACME-AUTH-001", "--name", "X", "--category", "objct-level")
+
+    assert (status, out) == (2, "")
+    assert err == (
+        "tmkb: The category 'objct-level' does not stand in _vocabulary.yaml. "
+        "Did you mean 'object-level'? Or add it there.\n"
+    )

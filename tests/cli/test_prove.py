@@ -138,12 +138,19 @@ def test_a_broken_pattern_is_told(command, patterns):
     assert out.endswith("1 of 1 proven\n")
 
 
-def test_an_unknown_id_is_wrong_usage(command):
+def test_an_unknown_id_is_answered_as_by_get(command):
     assert command("TMKB-AUTHZ-026") == (
-        2,
+        1,
         "",
         "tmkb: There is no pattern TMKB-AUTHZ-026. Did you mean TMKB-AUTH-026?\n",
     )
+
+
+@pytest.mark.parametrize("word", ["24", "acme-auth-24"])
+def test_short_ids_are_taken_as_by_get(command, patterns, word):
+    status, out, _ = command(word, "--no-mutants", "--patterns", str(patterns("acme_auth_024")))
+
+    assert (status, out.splitlines()[-1]) == (0, "1 of 1 proven")
 
 
 def test_without_the_extra_it_says_what_to_install(command, monkeypatch):

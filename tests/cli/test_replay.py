@@ -133,7 +133,6 @@ def test_our_own_server_as_a_command(replay):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("title: A made-up conversation", "title: It should answer", "title is not valid"),
         ("send:", "sends:", "Unknown key 'sends'"),
         ("expect: []", "expected: []", "Key 'expect' is missing"),
         ("kind: transcript", "kind: [transcript", "Not valid YAML"),

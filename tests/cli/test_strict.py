@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from tmkb.authoring import code
+from tmkb.authoring import code, draft
 from tmkb.cli import main
 from tmkb.knowledge import library, vocabulary
 from tmkb.schema import metaschema, paths, reader
@@ -375,3 +375,9 @@ def test_names_with_an_underscore_are_no_patterns(patterns):
     shutil.copytree(folder / "acme_auth_024", folder / "_draft")
 
     assert [os.path.basename(found.folder) for found in library.load([str(folder)]).found] == ["acme_auth_024"]
+
+
+def test_the_files_of_a_new_pattern_have_nothing_for_ruff(tmp_path):
+    draft.write(str(tmp_path), {"id": "ACME-AUTH-001", "name": "X", "category": "object-level"})
+
+    assert code.lint(code.ruff(), [str(tmp_path)]) == []

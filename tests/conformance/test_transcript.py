@@ -1,6 +1,7 @@
 """Transcripts as files: which are found, what they may name, and that reading one runs nothing."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -138,3 +139,28 @@ def test_our_own_configurations_obey_that():
     found = [transcript.read(path) for path in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
 
     assert any(each.config for each in found)
+
+
+def test_titles_of_ours_say_what_is():
+    for path in transcript.find(paths.CONFORMANCE):
+        value = transcript.read(path).value
+        texts = [value["title"], *(exchange.get("about", "") for exchange in value["exchanges"])]
+        assert not any(re.search("[Ss]hould|[Tt]est that", text) for text in texts), path
+
+
+def test_the_titles_of_others_are_free(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(TRANSCRIPT.replace("A made-up conversation", "This should work"), encoding="utf-8")
+
+    assert transcript.read(str(file)).value["title"] == "This should work"
+
+
+def test_a_placeholder_of_no_json_type_is_reported_when_read(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(TRANSCRIPT.replace("[]", "[{result: {$any: objct}}]"), encoding="utf-8")
+
+    with pytest.raises(DocumentError) as raised:
+        transcript.read(str(file))
+    (problem,) = raised.value.problems
+    assert problems.sentence(problem) == "There is no JSON type 'objct'. Did you mean 'object'?"
+    assert problem.line == 8

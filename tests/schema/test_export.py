@@ -79,5 +79,5 @@ def test_null_removes(exported):
 def test_a_folder_that_cannot_be_written_to(tmp_path, capsys):
     (tmp_path / "file").write_text("")
 
-    assert main.main(["schema", "export", str(tmp_path / "file")]) == 1
+    assert main.main(["schema", "export", str(tmp_path / "file")]) == 2
     assert "file" in capsys.readouterr().err

@@ -259,12 +259,22 @@ def refused(*arguments):
         ),
         (
             ["--http", "0.0.0.0:0", "--allow-remote"],
-            "--http: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
-            "--auth-tokens FILE.",
+            "--allow-remote: A server that other machines can reach needs tokens. "
+            "Add --auth-tokens FILE, or leave --allow-remote out.",
         ),
         (["--http", "8321"], "--http: '8321' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
         (["--http", "localhost:99999"], "--http: 'localhost:99999' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
-        (["--allow-remote"], "--http: '' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (
+            ["--allow-remote"],
+            "--allow-remote: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH.",
+        ),
+        (["--workers", "2"], "--workers: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH."),
+        (["--http", ""], "--http: '' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (
+            ["--http", "127.0.0.1:0", "--allow-remote"],
+            "--allow-remote: A server that other machines can reach needs tokens. "
+            "Add --auth-tokens FILE, or leave --allow-remote out.",
+        ),
         (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot work with 0 processes here. Leave --workers out for one."),
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],

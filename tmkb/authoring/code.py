@@ -19,7 +19,7 @@ from tmkb.knowledge import examples
 from tmkb.schema import paths
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_KNOWN = "F401,F841"  # of ruff's rules, what `review` finds
+_SKIPPED = "F401,F841,I001"  # of ruff's rules: what `review` finds, and what depends on the folder around a file
 _STAGE = ("bp", "cache")  # what the stage of the proofs takes from an example
 
 
@@ -73,7 +73,7 @@ def ruff() -> str | None:
 
 def lint(program: str, folders: Sequence[str]) -> list[Problem]:
     """What ruff says of the code in ``folders``, by its own rules and not those of a configuration."""
-    options = ["--isolated", "--no-cache", "--target-version", "py311", "--output-format", "json", "--ignore", _KNOWN]
+    options = ["--isolated", "--no-cache", "--target-version", "py311", "--output-format", "json", "--ignore", _SKIPPED]
     done = subprocess.run([program, "check", *options, "--", *folders], capture_output=True, text=True, check=False)
     try:
         said = json.loads(done.stdout)

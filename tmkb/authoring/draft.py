@@ -10,6 +10,7 @@ import shutil
 from functools import cache
 
 from tmkb.errors import Problem, SpecError
+from tmkb.knowledge import vocabulary
 from tmkb.knowledge.pattern import SCHEMA, folder_name
 from tmkb.schema import metaschema, paths, reader
 
@@ -28,8 +29,8 @@ def choices(key: str) -> list[str]:
     return known
 
 
-def fault(key: str, value: str) -> Problem | None:
-    """Why ``value`` cannot be the ``key`` of a new pattern; None where it can."""
+def fault(key: str, value: str, place: str = os.curdir) -> Problem | None:
+    """Why ``value`` cannot be the ``key`` of a new pattern in the folder ``place``; None where it can."""
     schema, flag = _schema(key), f"--{key}"
     if key == "id" and not re.fullmatch(schema["pattern"], value):
         return Problem.of_argument("bad_id", flag, text=value)
@@ -39,6 +40,10 @@ def fault(key: str, value: str) -> Problem | None:
         return Problem.of_argument("bad_name", flag, limit=schema["maxLength"])
     if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
         return Problem.of_argument("bad_word", flag, text=value, key=key)
+    if key == "category" and value not in (known := vocabulary.read([place]).categories):
+        hint = metaschema.near(value, known)
+        if hint["nearest"]:  # any other is a category of the author's own
+            return Problem.of_argument("not_in_vocabulary", flag, kind=key, name=value, **hint)
     return None
 
 

@@ -23,6 +23,8 @@ def read(lines: Iterable[str]) -> list[dict[str, Any]]:
     for number, question in enumerate(found, 1):
         if not isinstance(question, dict) or not {"id", "context", "relevant"} <= question.keys():
             raise ValueError(f"question {number} lacks id, context or relevant")
+    if not found:
+        raise ValueError("it has no questions")
     return found
 
 

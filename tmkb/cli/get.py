@@ -26,9 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the pattern, or tests made of its proof. 1 where there is none of that id, or no proof."""
     patterns = sources.placed(args.patterns)
-    meant = _meant(args.id.upper(), patterns)
+    meant = meant_ids(args.id.upper(), patterns)
     if len(meant) != 1:
-        output.fail(f"There is no pattern {args.id}. {_hint(args.id.upper(), meant, patterns)}")
+        output.fail(f"There is no pattern {args.id or repr(args.id)}. {hint(args.id.upper(), meant, patterns)}")
         return 1
     folder, pattern = patterns[meant[0]]
     facts = {"provenance": provenance.facts(folder, pattern)}
@@ -48,15 +48,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _meant(word: str, ids: Collection[str]) -> list[str]:
+def meant_ids(word: str, ids: Collection[str]) -> list[str]:
     """Return the ids that ``word`` means: an id, an id whose number lacks its zeros, or a number alone."""
     if word in ids:
         return [word]
     form = _NUMBERED.fullmatch(word)
-    return [] if form is None else [id_ for id_ in _numbered(int(form[2]), ids) if form[1] in ("", _prefix(id_))]
+    return [] if form is None else [id_ for id_ in _numbered(int(form[2]), ids) if form[1] in (None, _prefix(id_))]
 
 
-def _hint(word: str, meant: list[str], ids: Collection[str]) -> str:
+def hint(word: str, meant: list[str], ids: Collection[str]) -> str:
     """Return what to try instead. A number that is there is right, and the prefix before it wrong."""
     form = _NUMBERED.fullmatch(word)
     same = _numbered(int(form[2]), ids) if form else []
@@ -73,4 +73,4 @@ def _prefix(id_: str) -> str:
     return id_.rpartition("-")[0]
 
 
-_NUMBERED = re.compile(r"(|.*(?=-))-?([0-9]{1,9})")
+_NUMBERED = re.compile(r"(?:(.+)-)?([0-9]{1,9})")

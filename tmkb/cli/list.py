@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from tmkb.cli import output
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
+from tmkb.schema import metaschema
 from tmkb.server import sources
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
@@ -32,9 +34,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. 1 where there is none."""
-    rows = [_row(*each) for each in sources.placed(args.patterns).values() if _passes(args, each[1])]
+    patterns = sources.placed(args.patterns)
+    rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
+    if patterns and not rows:  # without any, the folder is what is wrong, as stderr says already
+        output.fail(
+            _unknown(args, patterns) or "No pattern matches these filters. `tmkb list` without filters shows all."
+        )
     if not rows and not args.json:
-        output.fail("No pattern matches these filters. `tmkb list` without filters shows all.")
         return 1
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     columns = next(each for least, each in LAYOUTS if room is None or room >= least)
@@ -48,6 +54,18 @@ def _row(folder: str, pattern: Pattern) -> dict[str, Any]:
         **provenance.facts(folder, pattern),
         "name": pattern["name"],
     }
+
+
+def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern]]) -> str:
+    """Return a sentence about the first filter that no pattern has; an empty string where each has some."""
+    for name in FILTERS:
+        known = sorted({str(pattern.get(name)) for _, pattern in patterns.values() if name in pattern})
+        value = getattr(args, name)
+        if value is not None and value.lower() not in map(str.lower, known):
+            near = metaschema.near(value, known)
+            hint = f"Did you mean '{near['nearest']}'?" if near["nearest"] else f"Known: {near['known']}."
+            return f"No pattern has the {name} '{value}'. {hint}"
+    return ""
 
 
 def _cell(value: Any) -> str:

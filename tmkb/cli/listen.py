@@ -9,6 +9,7 @@ import re
 import socket
 import stat
 import sys
+import urllib.parse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,17 @@ _BACKLOG = 1024  # connections that wait to be accepted
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command that are about HTTP."""
     http = parser.add_argument_group("HTTP", "without --http or --uds the server talks over stdin and stdout")
-    http.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at http://HOST:PORT/mcp")
-    http.add_argument("--uds", metavar="PATH", help="the same on a Unix domain socket")
+    address = http.add_mutually_exclusive_group()
+    address.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at http://HOST:PORT/mcp")
+    address.add_argument("--uds", metavar="PATH", help="the same on a Unix domain socket")
     http.add_argument("--allow-remote", action="store_true", help="listen beyond this machine; needs --auth-tokens")
     http.add_argument("--allow-host", action="append", metavar="HOST", help="another name of this server (repeatable)")
     http.add_argument(
-        "--allow-origin", action="append", metavar="ORIGIN", help="pages that may call it, as https://HOST (repeatable)"
+        "--allow-origin",
+        action="append",
+        type=_origin,
+        metavar="ORIGIN",
+        help="pages that may call it, as https://HOST (repeatable)",
     )
     http.add_argument(
         "--auth-tokens", metavar="FILE", help="the SHA-256 of each token that opens, a line each; see `tmkb token`"
@@ -42,9 +48,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def wanted(args: argparse.Namespace) -> bool:
     """Whether the options ask for HTTP."""
-    return any((args.http, args.uds, args.allow_remote, args.allow_host, args.allow_origin, args.auth_tokens)) or (
-        args.workers != 1
-    )
+    return args.http is not None or args.uds is not None or _first(args) is not None
+
+
+def _first(args: argparse.Namespace) -> str | None:
+    """Return the first option that means something over HTTP only; None where there is none."""
+    names = ("allow_remote", "allow_host", "allow_origin", "auth_tokens")
+    given = [name for name in names if getattr(args, name)] + ["workers"] * (args.workers != 1)
+    return f"--{given[0].replace('_', '-')}" if given else None
+
+
+def _origin(text: str) -> str:
+    parts = urllib.parse.urlsplit(text)
+    if not parts.netloc or text != f"{parts.scheme}://{parts.netloc}":
+        raise argparse.ArgumentTypeError(f"'{text}' is not an origin. Write SCHEME://HOST or SCHEME://HOST:PORT")
+    return text
 
 
 def listen(
@@ -60,8 +78,7 @@ def listen(
     except ImportError as error:
         raise SpecError([Problem.of_argument("extra_missing", "--http", extra="http", module=error.name)]) from error
 
-    if args.watch and args.workers != 1:
-        raise SpecError([Problem.of_argument("watch_alone", "--watch")])
+    _refuse_combinations(args)
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
     if args.workers != 1:
@@ -87,6 +104,16 @@ def listen(
     from tmkb.transport import workers
 
     return workers.run(args.workers, work)
+
+
+def _refuse_combinations(args: argparse.Namespace) -> None:
+    """Raise SpecError for options that exclude each other, or that need another."""
+    if args.http is None and args.uds is None:
+        raise SpecError([Problem.of_argument("http_only", str(_first(args)))])
+    if args.allow_remote and not args.auth_tokens:
+        raise SpecError([Problem.of_argument("tokens_missing", "--allow-remote")])
+    if args.watch and args.workers != 1:
+        raise SpecError([Problem.of_argument("watch_alone", "--watch")])
 
 
 def _check_workers(server: Server, workers: int) -> None:

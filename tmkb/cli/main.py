@@ -1,7 +1,7 @@
 """The table of commands; imports only the one asked for.
 
-Exit status: 0 success, 1 check failed or nothing found, 2 usage error, schema error, or output that cannot be written,
-130 interrupted.
+Exit status: 0 success, also of a query without a match; 1 check failed, or nothing has that name or passes the filters;
+2 usage error, schema error, or output that cannot be written; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -129,6 +129,14 @@ def parser(configured: Collection[str]) -> argparse.ArgumentParser:
     from tmkb import __version__
 
     class Parser(argparse.ArgumentParser):
+        def _check_value(self, action: argparse.Action, value: Any) -> None:
+            if action.choices is not None and value not in action.choices:
+                from tmkb.schema import metaschema
+
+                if near := metaschema.nearest(str(value), [str(choice) for choice in action.choices]):
+                    raise argparse.ArgumentError(action, f"invalid choice: {value!r}. Did you mean {near!r}?")
+            super()._check_value(action, value)
+
         def _print_message(self, message: str, file: Any = None) -> None:
             print(message, end="", file=file or sys.stderr)  # argparse ignores output that cannot be written
 

@@ -58,16 +58,16 @@ def run(args: argparse.Namespace) -> int:
 def _values(args: argparse.Namespace) -> dict[str, str]:
     """What the options say, and in a terminal the answers. Raises SpecError."""
     values = {key: _cleaned(value) for key in KEYS if (value := getattr(args, key)) is not None}
-    if faults := [fault for key, value in values.items() if (fault := draft.fault(key, value))]:
+    if faults := [fault for key, value in values.items() if (fault := draft.fault(key, value, args.dir))]:
         raise SpecError(faults)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        values |= _asked([key for key in ASKED if key not in values])
+        values |= _asked([key for key in ASKED if key not in values], args.dir)
     if missing := [f"--{key}" for key in ASKED if key not in values]:
         raise SpecError([Problem.of_argument("missing_options", "--id", names=", ".join(missing))])
     return values
 
 
-def _asked(keys: list[str]) -> dict[str, str]:
+def _asked(keys: list[str], place: str) -> dict[str, str]:
     """What somebody at the terminal answers, asked again until it can be so; less where they end it."""
     answers: dict[str, str] = {}
     try:
@@ -78,7 +78,7 @@ def _asked(keys: list[str]) -> dict[str, str]:
             if not (line := sys.stdin.readline()):
                 break
             value = _cleaned(line.upper() if key == "id" else line)
-            if fault := draft.fault(key, value):
+            if fault := draft.fault(key, value, place):
                 sys.stderr.write(f"{problems.sentence(fault)}\n")
             else:
                 answers[key] = value

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tmkb import __version__
 from tmkb.authoring.proofs.runner import Report, prove_all
-from tmkb.cli import output
+from tmkb.cli import get, output
 from tmkb.knowledge import library, provenance
 from tmkb.knowledge.pattern import Pattern
-from tmkb.schema import metaschema, paths
+from tmkb.schema import paths
 from tmkb.server import sources
 
 NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
@@ -23,7 +23,9 @@ NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("ids", nargs="*", metavar="ID", help="only these patterns (default: all)")
+    parser.add_argument(
+        "ids", nargs="*", metavar="ID", help="only these patterns, as TMKB-AUTH-007 or 7 (default: all)"
+    )
     parser.add_argument(
         "--patterns",
         action="append",
@@ -45,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each pattern. 1 where one is not proven; 2 for an unknown id or without the extra ``proofs``."""
+    """Print a line for each pattern. 1 where one is not proven or not there; 2 without the extra ``proofs``."""
     if not all(importlib.util.find_spec(name) for name in NEEDED):
         output.fail("tmkb prove needs the extra `proofs`: where you installed tmkb from '.', install '.[proofs]'.")
         return 2
@@ -54,12 +56,12 @@ def run(args: argparse.Namespace) -> int:
     # TMKB_PATTERNS is not followed: a variable should not decide whose code is executed.
     found = sources.library(args.patterns or [library.PACKAGED])
     patterns = {each.pattern["id"]: (each.folder, each.pattern) for each in found.found if each.pattern is not None}
-    ids = [id_.upper() for id_ in args.ids] or sorted(patterns)
-    if unknown := [id_ for id_ in ids if id_ not in patterns]:
-        for id_ in unknown:
-            near = metaschema.nearest(id_, patterns)
-            output.fail(f"There is no pattern {id_}." + (f" Did you mean {near}?" if near else ""))
-        return 2
+    meant = {word: get.meant_ids(word.upper(), patterns) for word in args.ids}
+    if unknown := {word: ids for word, ids in meant.items() if len(ids) != 1}:
+        for word, ids in unknown.items():
+            output.fail(f"There is no pattern {word or repr(word)}. {get.hint(word.upper(), ids, patterns)}")
+        return 1
+    ids = [ids[0] for ids in meant.values()] or sorted(patterns)
     chosen = {id_: patterns[id_] for id_ in ids}
     before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
     reports = _reports(args, list(chosen.values()))

@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the answer. 2 for arguments that the tool refuses."""
     if args.context in (None, "-"):
         args.context = _stdin(args)
+    if not _is_text(args.context):
+        args.usage_error("CONTEXT is not valid UTF-8.")
     found = Server.load(schemas=args.schemas, patterns=args.patterns)
     spec = found.spec
     names = ("context", "language", "framework", "verbosity")
@@ -72,10 +74,22 @@ def _stdin(args: argparse.Namespace) -> str:
     """Return the question from stdin. Exits where somebody would have to type it, or there is none."""
     if args.context is None and sys.stdin.isatty():
         args.usage_error("CONTEXT is missing. Give it as an argument, or write it to stdin.")
-    text = sys.stdin.read().strip()
+    try:
+        text = sys.stdin.read().strip()
+    except UnicodeDecodeError:
+        args.usage_error("CONTEXT is not valid UTF-8.")
     if not text:
         args.usage_error("CONTEXT is missing: stdin is empty.")
     return text
+
+
+def _is_text(text: str) -> bool:
+    """Return whether no byte of ``text`` was kept as a surrogate because it could not be decoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _as_listed(value: str, choices: Iterable[object]) -> str:

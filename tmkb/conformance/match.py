@@ -10,7 +10,22 @@ from collections.abc import Iterator, Sequence
 
 from tmkb.protocol import messages
 from tmkb.protocol.arguments import json_type
+from tmkb.schema.reader import Path
 from tmkb.schema.values import JsonObject, JsonValue
+
+TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+
+
+def types(expected: JsonValue, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:
+    """Yield the path of each ``{$any: TYPE}`` in ``expected``, and its type."""
+    if isinstance(expected, dict) and list(expected) == ["$any"]:
+        yield path, expected["$any"]
+        return
+    items = (
+        expected.items() if isinstance(expected, dict) else enumerate(expected) if isinstance(expected, list) else ()
+    )
+    for step, inner in items:
+        yield from types(inner, (*path, step))
 
 
 def put(value: JsonValue, revision: str) -> JsonValue:

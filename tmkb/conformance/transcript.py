@@ -99,7 +99,7 @@ def read(path: str) -> Transcript:
     """Return the transcript in the file ``path``. Raises DocumentError with everything that is wrong with it."""
     doc = _document(path, "transcript")
     transcript = Transcript(path, doc.mapping())
-    if problems := [*_unknown_opening(transcript, doc), *_strayed(transcript, doc)]:
+    if problems := [*_unknown_opening(transcript, doc), *_strayed(transcript, doc), *_untyped(doc)]:
         raise DocumentError(problems)
     return transcript
 
@@ -188,6 +188,16 @@ def _unknown_opening(transcript: Transcript, doc: Document) -> Iterator[Problem]
         yield doc.problem("unknown_name", ("opening",), kind="opening", name=name, **metaschema.near(name, known))
     elif name != "none":
         _checked(_openings(transcript.path)[name], "opening")
+
+
+def _untyped(doc: Document) -> Iterator[Problem]:
+    """Yield a problem for each `$any` in an `expect` that names no JSON type."""
+    exchanges: Any = doc.mapping()["exchanges"]
+    for number, exchange in enumerate(exchanges):
+        for path, name in match.types(exchange["expect"], ("exchanges", number, "expect")):
+            if name not in match.TYPES:
+                hint = metaschema.near(str(name), match.TYPES)
+                yield doc.problem("unknown_name", (*path, "$any"), kind="JSON type", name=str(name), **hint)
 
 
 def _strayed(transcript: Transcript, doc: Document) -> Iterator[Problem]:
