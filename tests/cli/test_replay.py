@@ -48,7 +48,7 @@ def file(tmp_path):
 
 
 def test_packaged_transcripts_are_as_recorded(replay):
-    status, out, err = replay("--revision", "2025-03-26")
+    status, out, err = replay("--revision", "2025-03-26", os.path.join(paths.CONFORMANCE, "logging"))
 
     assert (status, err) == (0, "")
     assert out.endswith("conversations are as recorded.\n")

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.conformance.test_in_process import CONVERSATIONS, TRANSCRIPTS
+from tests.conformance.conversations import CONVERSATIONS, TRANSCRIPTS
 from tests.support.emitted import Noted
 from tests.support.process import SERVE, HttpServer
 from tests.support.tiers import sample
