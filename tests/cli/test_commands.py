@@ -16,6 +16,8 @@ from tmkb.cli import main
 from tmkb.knowledge import pattern, provenance
 from tmkb.schema import paths
 
+pytestmark = pytest.mark.process
+
 THREE = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
 
 
@@ -457,7 +459,6 @@ def in_terminal(*words, **env):
     return written.decode()
 
 
-@pytest.mark.process
 def test_a_terminal_gets_colours_unless_told_otherwise():
     assert "\x1b[31m" in in_terminal("query", "celery")
     assert "\x1b[3" not in in_terminal("query", "celery", NO_COLOR="1")
@@ -466,7 +467,6 @@ def test_a_terminal_gets_colours_unless_told_otherwise():
     assert max(map(len, re.sub(r"\x1b\[\d*m", "", in_terminal("list", NO_COLOR="1")).splitlines())) <= 100
 
 
-@pytest.mark.process
 def test_a_reader_that_has_seen_enough_is_no_error():
     command = f"{shlex.quote(sys.executable)} -m tmkb get TMKB-AUTH-001 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
@@ -474,7 +474,6 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     "words",
     [
@@ -530,7 +529,6 @@ def plain(text):
     return re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "")
 
 
-@pytest.mark.process
 def test_list_fits_a_narrow_terminal():
     lines = plain(in_terminal("list", COLUMNS="80")).splitlines()
 
@@ -540,7 +538,6 @@ def test_list_fits_a_narrow_terminal():
     assert max(len(row.strip().splitlines()) for row in rows) <= 3
 
 
-@pytest.mark.process
 def test_code_in_a_terminal_can_be_copied_and_sentences_hang():
     text = in_terminal("query", "background job processing", COLUMNS="60")
     lines = plain(text).splitlines()
@@ -553,7 +550,6 @@ def test_code_in_a_terminal_can_be_copied_and_sentences_hang():
     assert "[38;2;" not in text and not re.search(r"\x1b\[(37|97)m\S", text)  # fixed colours, white
 
 
-@pytest.mark.process
 def test_piped_text_is_never_broken(patterns):
     folder = patterns("acme_auth_001")
     file = folder / "acme_auth_001" / "pattern.yaml"
@@ -565,7 +561,6 @@ def test_piped_text_is_never_broken(patterns):
     assert max(map(len, done.stdout.splitlines())) > 8000
 
 
-@pytest.mark.process
 def test_schema_show_in_a_terminal_names_each_file_once():
     lines = plain(in_terminal("schema", "show", "2025-11-25", COLUMNS="80")).splitlines()
 

@@ -8,6 +8,8 @@ import pytest
 from tmkb.cli import main
 from tmkb.schema import paths, reader
 
+pytestmark = pytest.mark.process
+
 BARE = (
     "kind: tool\nname: bare\ndescription: Nothing.\nprovider: script.answer\nanswer: Nothing.\ninput: {type: object}\n"
 )

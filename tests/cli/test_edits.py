@@ -10,6 +10,8 @@ from tmkb.cli import main
 from tmkb.schema import export, metaschema, paths
 from tmkb.schema import overlay as overlays
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def schema(capsys, monkeypatch, tmp_path):

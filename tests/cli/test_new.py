@@ -14,6 +14,8 @@ from tmkb.cli import main
 from tmkb.knowledge import library
 from tmkb.schema import paths
 
+pytestmark = pytest.mark.process
+
 NAMED = ("--id", "ACME-AUTH-001", "--name", "Export Link Without Owner", "--category", "object-level")
 FILES = ["pattern.yaml", "proof.py", "secure.py", "vulnerable.py"]
 
@@ -242,7 +244,6 @@ def in_terminal(folder, typed, *words):
     return said.decode(), status
 
 
-@pytest.mark.process
 def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
     said, status = in_terminal(tmp_path, "acme\nacme-auth-001\nobject-level\n", "--name", "Mine")
     found = library.load([str(tmp_path)]).patterns[0]
@@ -253,7 +254,6 @@ def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
     assert (found["id"], found["name"], found["category"]) == ("ACME-AUTH-001", "Mine", "object-level")
 
 
-@pytest.mark.process
 def test_whoever_ends_the_questions_gets_nothing(tmp_path):
     said, status = in_terminal(tmp_path, "acme-auth-001\n\x04")
 

@@ -48,7 +48,7 @@ def file(tmp_path):
 
 
 def test_packaged_transcripts_are_as_recorded(replay):
-    status, out, err = replay("--revision", "2025-03-26")
+    status, out, err = replay("--revision", "2025-03-26", os.path.join(paths.CONFORMANCE, "logging"))
 
     assert (status, err) == (0, "")
     assert out.endswith("conversations are as recorded.\n")
@@ -95,6 +95,7 @@ def test_update_refuses_what_revisions_disagree_about(replay, file):
     assert file.read_text() == text
 
 
+@pytest.mark.process
 def test_another_server_is_started_for_each_conversation(replay, tmp_path):
     script = tmp_path / "server.py"
     script.write_text(
@@ -114,6 +115,7 @@ def test_another_server_is_started_for_each_conversation(replay, tmp_path):
     assert '  exchange 7: After the end of input\n    not expected: "not json"' in out
 
 
+@pytest.mark.process
 def test_a_server_that_does_not_start_is_told(replay, file):
     command = shlex.join([sys.executable, "-c", "pass"])
     status, out, _ = replay(file, "--command", command, "--revision", "2025-11-25")
@@ -123,6 +125,7 @@ def test_a_server_that_does_not_start_is_told(replay, file):
     assert replay(file, "--command", "no-such-command")[0] == 2
 
 
+@pytest.mark.process
 def test_our_own_server_as_a_command(replay):
     folder = os.path.join(paths.CONFORMANCE, "lifecycle")
     command = shlex.join([sys.executable, "-m", "tmkb", "serve"])

@@ -15,6 +15,8 @@ import pytest
 from tmkb.cli import main
 from tmkb.schema import paths
 
+pytestmark = pytest.mark.process
+
 SERVER = """\
 import json, sys, threading, time
 
@@ -114,7 +116,6 @@ def test_a_server_that_works_passes(replay, command, transcript):
 # --- Writing
 
 
-@pytest.mark.process
 def test_update_without_a_path_writes_nothing(tmp_path):
     """In a copy, so that a failure of this test spoils nothing."""
     root = os.path.dirname(paths.CONFORMANCE)

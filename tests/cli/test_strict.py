@@ -12,6 +12,8 @@ from tmkb.cli import main
 from tmkb.knowledge import library, vocabulary
 from tmkb.schema import metaschema, paths, reader
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def strict(capsys):
@@ -52,17 +54,14 @@ def cut(path, key):
     path.write_text("".join(lines[:begin] + lines[end:]), encoding="utf-8")
 
 
-@pytest.mark.process
 def test_the_packaged_patterns_stand_up_to_it(ids, capsys):
     assert (main.main(["validate", "--strict"]), capsys.readouterr().out) == (0, f"{len(ids)} patterns, no problems.\n")
 
 
-@pytest.mark.process
 def test_a_pattern_of_ones_own_can_stand_up_to_it(patterns, strict):
     assert strict(patterns("acme_auth_024")) == []
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
@@ -108,7 +107,6 @@ def test_tier_a_has_two_mitigations_and_says_what_each_costs(changed, strict):
     assert "acme_auth_024/pattern.yaml:54:5: Key 'tradeoffs' is missing in mitigations[0]." in strict(folder)
 
 
-@pytest.mark.process
 def test_the_proof_of_tier_a_shows_three_exploits_and_two_legitimate_uses(patterns, strict):
     said = "The proof has {} of the functions {}_…; tier A asks for {}. Add one with a docstring for each further step or use."
 
@@ -118,7 +116,6 @@ def test_the_proof_of_tier_a_shows_three_exploits_and_two_legitimate_uses(patter
     ]
 
 
-@pytest.mark.process
 def test_a_packaged_pattern_shows_code(patterns, strict, monkeypatch):
     folder = patterns("acme_auth_024")
     shutil.copy(os.path.join(paths.PATTERNS, vocabulary.FILE), folder)
@@ -154,7 +151,6 @@ def ties(lines):
     return [line for line in lines if "back." in line]
 
 
-@pytest.mark.process
 def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
     folder = patterns("acme_auth_001", "acme_auth_024")
     related(folder, "ACME-AUTH-024", "ACME-AUTH-001")
@@ -176,7 +172,6 @@ def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
     assert ties(strict(folder)) == []
 
 
-@pytest.mark.process
 def test_patterns_that_say_the_same_are_told(patterns, strict):
     folder = patterns("acme_auth_024", "acme_auth_001")
     shutil.copytree(folder / "acme_auth_024", folder / "acme_auth_025")
@@ -191,7 +186,6 @@ def test_patterns_that_say_the_same_are_told(patterns, strict):
     ]
 
 
-@pytest.mark.process
 def test_a_keyword_is_not_that_of_many(patterns, strict):
     folder = patterns("acme_auth_001", "acme_auth_024", "acme_auth_026")
     shutil.copytree(folder / "acme_auth_024", folder / "acme_auth_025")

@@ -4,13 +4,10 @@ import itertools
 
 import pytest
 
+from tests.conformance.conversations import CONVERSATIONS, TRANSCRIPTS
 from tests.support.emitted import Noted
 from tests.support.transcripts import TranscriptExtension, path_of, snapshot_name
 from tmkb.conformance import replay, transcript
-from tmkb.schema import paths
-
-TRANSCRIPTS = {each.name: each for each in map(transcript.read, transcript.find(paths.CONFORMANCE))}
-CONVERSATIONS = [(name, revision) for name, each in TRANSCRIPTS.items() for revision in each.revisions]
 
 
 @pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)

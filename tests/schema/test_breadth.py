@@ -120,6 +120,7 @@ def impacts(side, old, new):
     return {_SIDES[side].get(found.direction, "breaking") for found in widening.differences(old, new)}
 
 
+@pytest.mark.full
 @given(edited())
 @example(({}, {"properties": {"a": {"type": "string"}}}))
 @example(({"required": ["a"]}, {"required": ["a"], "properties": {"a": {"type": "string"}}}))

@@ -10,6 +10,8 @@ from tmkb.cli import main
 from tmkb.schema import load, paths, problems
 from tmkb.server import sources
 
+pytestmark = pytest.mark.process
+
 TOOL = "kind: tool\nname: hi\ndescription: x\nprovider: script.answer\nanswer: x\n"
 PROMPT = "kind: prompt\nname: hi\ndescription: x\nprovider: script.answer\nanswer: x\n"
 SERVER = 'kind: server\nname: a\nrevisions: ["2025-11-25"]\ncapabilities: {tools: {}}\n'

@@ -168,6 +168,7 @@ def traced():
     tracemalloc.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tokens", [(None,), ("one",)], ids=["anonymous", "authenticated"])
 @pytest.mark.parametrize("row", ROWS)
 def test_memory_stays_within_the_budget_of_a_principal(runtimes, quiet, traced, row, tokens):
@@ -198,6 +199,7 @@ def left_alone(peer):
     assert [(budget.held, budget.kept, len(budget.entries)) for budget in runtime.budgets.values()] == [(0, 0, 0)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("row", ROWS)
 def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
     (peer,) = peers(runtimes, quiet, **{"tokens": ("one",)}, **SMALL)

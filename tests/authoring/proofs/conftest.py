@@ -1,21 +1,9 @@
 """A worker for all proofs of a test session, and a way to spoil a pattern."""
 
-import importlib.util
-import os
-
 import pytest
 
 from tmkb.authoring.proofs import runner
 from tmkb.knowledge import pattern
-
-
-def pytest_collection_modifyitems(items):
-    """Without the extra these tests are skipped, except in CI, where skipping would hide that nothing was proven."""
-    if importlib.util.find_spec("flask") or os.environ.get("CI"):
-        return
-    for item in items:
-        if item.path.parent.name == "proof":
-            item.add_marker(pytest.mark.skip(reason="needs the extra `proofs`"))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from tmkb.authoring.proofs import runner
 from tmkb.knowledge import pattern
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.needs("flask", "celery")]
 
 NAME = "acme_auth_026"
 USE = '    """An administrator\'s token works, a member\'s does not, and a new one after a promotion does."""\n'

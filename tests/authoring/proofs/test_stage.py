@@ -4,6 +4,8 @@ import textwrap
 
 import pytest
 
+pytestmark = [pytest.mark.process, pytest.mark.needs("flask", "celery")]
+
 
 @pytest.fixture
 def play(worker):

@@ -539,6 +539,7 @@ def stat_or_nothing(files, path):
         return None
 
 
+@pytest.mark.full
 def test_very_many_files_in_one_folder_are_searched_in_steps(crowd):
     files = served(docs=crowd)
     begun = time.process_time()

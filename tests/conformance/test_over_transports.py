@@ -7,17 +7,14 @@ import os
 
 import pytest
 
-from tests.conformance.test_in_process import CONVERSATIONS, TRANSCRIPTS
+from tests.conformance.conversations import CONVERSATIONS, TRANSCRIPTS
 from tests.support.emitted import Noted
 from tests.support.process import SERVE, HttpServer
+from tests.support.tiers import sample
 from tmkb.conformance import replay
 from tmkb.conformance.http import Http
 
-SAMPLE = 20  # every so many conversations one is in the tier `process`
-TIERS = [
-    pytest.param(*each, id="-".join(each), marks=pytest.mark.full if number % SAMPLE else pytest.mark.process)
-    for number, each in enumerate(CONVERSATIONS)
-]
+TIERS = sample(CONVERSATIONS, 20, chosen=pytest.mark.process)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +32,7 @@ def servers():
     assert not [line for each in running.values() for line in each.log if "Traceback" in line or "[ERROR] HTTP" in line]
 
 
-@pytest.mark.parametrize(("name", "revision"), TIERS)
+@pytest.mark.parametrize(("name", "revision"), TIERS, ids=str)
 def test_conversation_over_stdio(monkeypatch, name, revision):
     for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
         monkeypatch.delenv(variable)  # these processes are many, and run no code that other tests do not
@@ -45,7 +42,7 @@ def test_conversation_over_stdio(monkeypatch, name, revision):
     assert [(result.number, result.differences) for result in results if result.differences] == []
 
 
-@pytest.mark.parametrize(("name", "revision"), TIERS)
+@pytest.mark.parametrize(("name", "revision"), TIERS, ids=str)
 def test_conversation_over_http(runtimes, servers, name, revision):
     each = TRANSCRIPTS[name]
     target = Noted(Http(servers(*each.arguments), runtimes(each.value["server"], each.config).spec))

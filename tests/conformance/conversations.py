@@ -1,0 +1,7 @@
+"""The packaged transcripts, and each of them under each of its revisions."""
+
+from tmkb.conformance import transcript
+from tmkb.schema import paths
+
+TRANSCRIPTS = {each.name: each for each in map(transcript.read, transcript.find(paths.CONFORMANCE))}
+CONVERSATIONS = [(name, revision) for name, each in TRANSCRIPTS.items() for revision in each.revisions]
