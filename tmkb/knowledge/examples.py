@@ -48,17 +48,18 @@ def region(found: Source, name: str, problems: list[Problem]) -> str:
     """The lines of the region ``name``, dedented, without any marker line. It has to be there exactly once."""
     open_names: list[str] = []
     lines: list[str] = []
-    count = 0
+    count = inside = 0  # how many regions of this name there are, and how many are open
     for number, line in enumerate(found.text.splitlines(), 1):
         if start := _START.match(line):
             open_names.append(start["name"])
             count += start["name"] == name
+            inside += start["name"] == name
         elif _END.match(line):
             if not open_names:
                 problems.append(Problem("region_not_open", found.shown, number))
                 return ""
-            open_names.pop()
-        elif name in open_names:
+            inside -= open_names.pop() == name
+        elif inside:
             lines.append(line)
     if open_names:
         problems.append(Problem("region_not_closed", found.shown, name=open_names[-1]))

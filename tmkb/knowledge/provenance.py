@@ -163,7 +163,8 @@ def _stage(sources: Iterable[bytes]) -> dict[str, bytes]:
 
 def _imported(source: bytes) -> Iterator[str]:
     """The modules of the package of proofs that ``source`` names, without the package's own name; that one is ""."""
-    for node in ast.walk(ast.parse(source)):
+    # As text, like every reader of patterns: as bytes, a comment could name another encoding, or one that is none.
+    for node in ast.walk(ast.parse(source.decode("utf-8-sig"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
