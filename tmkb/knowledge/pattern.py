@@ -132,7 +132,7 @@ def _hidden(doc: Document, text: str) -> list[Problem]:
 
 
 def _hidden_lines(file: str, text: str) -> list[Problem]:
-    """Return a problem for each of the first lines of ``text`` with a hidden character; a last one counts the others."""
+    """Return a problem for each of the first lines of ``text`` with a hidden character; the last counts the others."""
     places = hidden.places(text)
     problems = [_hidden_problem(file, *place) for place in islice(places, _HIDDEN_LINES)]
     if first := next(places, None):

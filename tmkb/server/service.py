@@ -116,7 +116,10 @@ def _request(server: str, schemas: list[str], patterns: list[str], config: str |
 
 def _kept(request: JsonObject) -> cache.Entry | None:
     """The entry in the cache: one that names no files (``from`` is null), else one that names them from here."""
-    return cache.read({**request, "from": None}) or cache.read({**request, "from": paths.current() or ""})
+    asked: Any = request
+    sources = [*asked["schemas"], paths.SCHEMAS, *filter(None, [asked["config"]])]
+    kept = cache.read({**request, "from": None}, sources)
+    return kept or cache.read({**request, "from": paths.current() or ""}, sources)
 
 
 def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
