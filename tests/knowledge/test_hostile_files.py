@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from tmkb.authoring import skeleton
+from tmkb.errors import Problem
 from tmkb.knowledge import examples, library, provenance
 from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import metaschema, problems
@@ -105,3 +107,26 @@ def test_a_comment_that_names_an_encoding_changes_nothing(folder):
     provenance.record({pattern["id"]: (str(folder), "0" * 64)}, "2026-01-02", "1.0")
 
     assert provenance.status(str(folder), pattern) == "changed"
+
+
+def test_an_integer_that_python_does_not_write_is_reported():
+    found = []
+    examples.parsed(examples.Source(f"x = 1\ny = 0x{'f' * 6000}\n", "proof.py"), found)
+
+    assert [(problem.rule, problem.line, problem.column) for problem in found] == [("not_python", 2, 5)]
+
+
+def test_calls_that_repeat_their_argument_do_not_multiply(folder, quick):
+    calls = "".join(f"def f{n}(x):\n    return f{n + 1}(({','.join(['x'] * 30)}))\n\n\n" for n in range(1, 8))
+    end = "def f8(x):\n    return outcome(gained=x, refused=x)\n\n\ndef legitimate_a(e):\n    'x'\n"
+    proof = f"from tmkb.proof import outcome\n\n\ndef exploit_a(example):\n    'x'\n    return f1(1)\n\n\n{calls}{end}"
+    (folder / "proof.py").write_text(proof)
+    pattern = library.load([library.PACKAGED]).patterns[0]
+
+    assert len(skeleton.tests(str(folder), pattern)) < 100_000
+
+
+def test_a_line_feed_forges_no_line(folder):
+    problem = Problem("nothing_found", "a\n1 pattern, no problems.")
+
+    assert "\n" not in problems.line(problem)

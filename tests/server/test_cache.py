@@ -510,3 +510,24 @@ def test_the_command_shows_and_clears(home, capsys):
     assert capsys.readouterr().out == "1 files deleted.\n"
     assert cache.files() == []
     assert main.main(["cache"]) == 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells whether a process is there")
+def test_what_is_made_in_a_child_process_ends_with_its_parent():
+    code = (
+        "import os, time; from tmkb.server import service\n"
+        "def work():\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"
+        "service.apart(work)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        process.kill()
+    for _ in range(100):
+        try:
+            if ") Z" in Path(f"/proc/{child}/stat").read_text():
+                return
+        except OSError:
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("it goes on")

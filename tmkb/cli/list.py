@@ -10,6 +10,7 @@ from typing import Any
 from tmkb.cli import output
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
+from tmkb.schema import hidden
 from tmkb.server import sources
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
@@ -52,7 +53,7 @@ def _row(folder: str, pattern: Pattern) -> dict[str, Any]:
 
 def _cell(value: Any) -> str:
     """What stands in the table; of sources there is room for their number."""
-    return str(len(value)) if isinstance(value, list) else str(value)
+    return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 
 def _passes(args: argparse.Namespace, pattern: Pattern) -> bool:

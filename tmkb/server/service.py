@@ -132,9 +132,12 @@ def _made_apart(request: JsonObject, caching: bool) -> cache.Entry | None:
 def apart(work: Callable[[], bytes]) -> bytes | None:
     """What ``work`` gives in a child process, with which goes whatever it has loaded; None where it did not succeed."""
     outlet, inlet = os.pipe()
+    watched, alive = os.pipe()
     if (child := os.fork()) == 0:
         status = 1
         try:
+            os.close(alive)
+            _end_with(watched)
             os.close(outlet)  # so that nobody is left who could read, when the other process has gone
             with open(inlet, "wb") as pipe:
                 pipe.write(work())
@@ -142,9 +145,23 @@ def apart(work: Callable[[], bytes]) -> bytes | None:
         finally:
             os._exit(status)  # without the ends of the process that it is a copy of
     os.close(inlet)
+    os.close(watched)
     with open(outlet, "rb") as pipe:
         given = pipe.read()
-    return given if os.waitpid(child, 0)[1] == 0 else None
+    ended = os.waitpid(child, 0)[1]
+    os.close(alive)
+    return given if ended == 0 else None
+
+
+def _end_with(watched: int) -> None:
+    """End this process as soon as nobody holds the other end of the pipe ``watched``: the parent, however it ends."""
+    import threading
+
+    def watch() -> None:
+        os.read(watched, 1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def made(request: JsonObject, caching: bool) -> cache.Entry:
