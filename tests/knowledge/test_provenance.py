@@ -1,5 +1,7 @@
 """What is recorded of proofs, and what it is held against."""
 
+import os
+
 import pytest
 
 from tmkb.knowledge import library, pattern, provenance
@@ -153,3 +155,20 @@ def test_the_packaged_record_can_be_read(ids):
 
     assert provenance.recorded(path)[1] == []
     assert set(reader.read(path).mapping()["patterns"]) <= set(ids)
+
+
+@pytest.mark.parametrize("kind", ["link", "FIFO"])
+def test_no_link_or_fifo_takes_the_place_of_the_record(folder, tmp_path, kind):
+    path = folder.parent / "_proven.yaml"
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    if kind == "link":
+        path.symlink_to(victim)
+    else:
+        os.mkfifo(path)
+    write(folder)
+
+    assert victim.read_text() == "untouched"
+    assert path.is_file() and not path.is_symlink()
+    assert sorted(each.name for each in folder.parent.iterdir() if each.name.startswith("_")) == ["_proven.yaml"]
+    assert status(folder) == "proven"

@@ -175,3 +175,11 @@ def test_what_is_read_is_what_the_usual_reader_reads(value):
         return  # refused, because readers could disagree
 
     assert found == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_what_only_python_takes_for_json_is_a_problem(number):
+    with pytest.raises(DocumentError) as caught:
+        reader.parse(f'{{"NaN": "NaN",\n "x": {number}}}', "t.json")
+
+    assert [(p.rule, p.line, p.column) for p in caught.value.problems] == [("syntax", 2, 7)]

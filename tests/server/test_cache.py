@@ -231,6 +231,75 @@ def test_no_link_in_the_folder_is_followed(home, source, tmp_path, monkeypatch):
     assert cache.read({}) and not os.path.islink(cache.path({}))
 
 
+def test_an_entry_without_the_sources_of_its_request_does_not_count(home, source):
+    cache.write({}, [], cache.entry(HEAD, SECTIONS))
+    assert cache.read({})
+    assert cache.read({}, [str(source)]) is None
+
+    keep(source, {})
+    assert cache.read({}, [str(source)])
+
+
+def test_a_relative_folder_for_caches_is_ignored(home, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cloned")
+    assert cache.folder() == str(tmp_path / ".cache" / "tmkb")
+    monkeypatch.setenv("HOME", "cloned")
+    keep(source, {})
+
+    assert cache.read({}) is None
+    assert not (tmp_path / "cloned").exists()
+
+
+def foreign(folder):
+    os.chown(folder, 12345, 12345)
+
+
+def linked(folder):
+    os.rename(folder, f"{folder}.clone")
+    os.symlink(f"{folder}.clone", folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owner there")
+@pytest.mark.parametrize("spoil", [foreign, linked, lambda folder: folder.chmod(0o777)])
+def test_a_folder_that_others_could_have_made_does_not_count(home, source, spoil):
+    if spoil is foreign and os.geteuid() != 0:
+        pytest.skip("only root gives a folder away")
+    keep(source, {})
+    assert cache.read({})
+    spoil(home)
+    before = os.listdir(home)
+    keep(source, {"another": 1})
+
+    assert cache.read({}) is None
+    assert cache.files() == []
+    assert os.listdir(home) == before
+
+
+def test_a_change_in_a_linked_folder_makes_it_stale(home, source, tmp_path):
+    real = tmp_path / "real"
+    (real / "pattern").mkdir(parents=True)
+    (real / "pattern" / "file").write_text("1")
+    (real / "pattern" / "loop").symlink_to(real)
+    (source / "link").symlink_to(real / "pattern")
+    age(source)
+    keep(source, {})
+    assert cache.read({})
+    (real / "pattern" / "file").write_text("2")
+
+    assert cache.read({}) is None
+
+
+def test_more_files_than_are_watched_are_not_kept(home, source, monkeypatch):
+    (source / "link").symlink_to("/")
+    monkeypatch.setattr(cache, "MOST_STAMPS", 50)
+    age(source)
+    keep(source, {})
+
+    assert len(cache.stamps([str(source)])) == 51
+    assert cache.read({}) is None
+
+
 @pytest.mark.parametrize("fails", ["replace", "write"])
 def test_a_write_that_fails_leaves_nothing(home, source, monkeypatch, fails):
     """A full disk; on Windows also a file that another process has open."""
@@ -453,3 +522,24 @@ def test_the_command_shows_and_clears(home, capsys):
     assert capsys.readouterr().out == "1 files deleted.\n"
     assert cache.files() == []
     assert main.main(["cache"]) == 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells whether a process is there")
+def test_what_is_made_in_a_child_process_ends_with_its_parent():
+    code = (
+        "import os, time; from tmkb.server import service\n"
+        "def work():\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"
+        "service.apart(work)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        process.kill()
+    for _ in range(100):
+        try:
+            if ") Z" in Path(f"/proc/{child}/stat").read_text():
+                return
+        except OSError:
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("it goes on")

@@ -17,6 +17,7 @@ from tmkb.knowledge.pattern import Pattern
 
 _WIDTH = 118
 _EXPLOIT, _USE = "exploit_", "legitimate_"
+_NODES = 5000  # of a function that is put in the place of its call
 _DEPTH = 8  # calls that are followed from an exploit to its outcome
 
 _PROJECT = '''
@@ -147,10 +148,17 @@ def _followed(steps: Iterable[ast.stmt], functions: Mapping[str, ast.FunctionDef
     if not isinstance(call, ast.Call) or called is None or depth == _DEPTH:
         return found
     given = _given(called.args, call)
-    if given is None:
+    if given is None or _size(_body(called), given) > _NODES:
         return found
     inner = [_Given(given).visit(step) for step in ast.parse(ast.unparse(_module(_body(called)))).body]
     return found[:-1] + _followed(inner, functions, depth + 1)
+
+
+def _size(steps: Iterable[ast.stmt], given: Mapping[str, ast.expr]) -> int:
+    """Return the nodes of ``steps`` once parameters are replaced: a call that repeats one can double it each time."""
+    sizes = {name: sum(1 for _ in ast.walk(value)) for name, value in given.items()}
+    names = [node.id if isinstance(node, ast.Name) else "" for step in steps for node in ast.walk(step)]
+    return sum(sizes.get(name, 1) for name in names)
 
 
 def _given(parameters: ast.arguments, call: ast.Call) -> dict[str, ast.expr] | None:

@@ -11,7 +11,7 @@ from typing import Any
 from tmkb.cli import output
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
-from tmkb.schema import metaschema
+from tmkb.schema import hidden, metaschema
 from tmkb.server import sources
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
@@ -70,7 +70,7 @@ def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern
 
 def _cell(value: Any) -> str:
     """What stands in the table; of sources there is room for their number."""
-    return str(len(value)) if isinstance(value, list) else str(value)
+    return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 
 def _passes(args: argparse.Namespace, pattern: Pattern) -> bool:

@@ -15,7 +15,7 @@ from tmkb.authoring.proofs.runner import Report, prove_all
 from tmkb.cli import get, output
 from tmkb.knowledge import library, provenance
 from tmkb.knowledge.pattern import Pattern
-from tmkb.schema import paths
+from tmkb.schema import hidden, paths
 from tmkb.server import sources
 
 NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
@@ -78,7 +78,7 @@ def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) ->
     for report in prove_all(chosen, args.jobs, not args.no_mutants, args.timeout, args.spawn):
         reports.append(report)
         if not args.json:
-            print("\n".join(_lines(report, args.verbose)), flush=True)
+            print("\n".join(map(hidden.line, _lines(report, args.verbose))), flush=True)
     if args.json:
         output.write(args, [_value(report) for report in reports], "")
     else:

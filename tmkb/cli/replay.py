@@ -17,7 +17,7 @@ from tmkb.conformance.replay import Replayed
 from tmkb.conformance.transcript import Transcript
 from tmkb.errors import DocumentError
 from tmkb.knowledge import library
-from tmkb.schema import documents, paths
+from tmkb.schema import documents, hidden, paths
 from tmkb.schema.model import Spec
 from tmkb.schema.values import JsonValue
 from tmkb.server import log, sources
@@ -235,7 +235,14 @@ def _update(conversations: Sequence[Conversation]) -> int:
         path: transcript.rewrite(transcripts[path], found) for path, found in actual.items() if path not in refused
     }
     changed = [path for path in before if path not in refused and transcript.read(path).value != before[path]]
-    print("\n".join([*(f"{path}: rewritten" for path in changed), f"{len(changed)} of {len(before)} files rewritten."]))
+    print(
+        "\n".join(
+            [
+                *(hidden.line(f"{path}: rewritten") for path in changed),
+                f"{len(changed)} of {len(before)} files rewritten.",
+            ]
+        )
+    )
     for path, reason in refused.items():
         output.fail(f"{path}: not rewritten: {reason}.")
     for path, numbers in disputed.items():

@@ -15,6 +15,7 @@ from tmkb.schema import textfile
 
 DEEPEST = 100  # levels of a syntax tree; our deepest own example has 15
 
+_BITS = 14_000  # of an integer; 4300 decimal digits, the most that Python writes, have 14284
 _START = re.compile(r"^\s*# region (?P<name>[a-z_]+)\s*$")
 _END = re.compile(r"^\s*# endregion\b")
 
@@ -48,17 +49,18 @@ def region(found: Source, name: str, problems: list[Problem]) -> str:
     """The lines of the region ``name``, dedented, without any marker line. It has to be there exactly once."""
     open_names: list[str] = []
     lines: list[str] = []
-    count = 0
+    count = inside = 0  # how many regions of this name there are, and how many are open
     for number, line in enumerate(found.text.splitlines(), 1):
         if start := _START.match(line):
             open_names.append(start["name"])
             count += start["name"] == name
+            inside += start["name"] == name
         elif _END.match(line):
             if not open_names:
                 problems.append(Problem("region_not_open", found.shown, number))
                 return ""
-            open_names.pop()
-        elif name in open_names:
+            inside -= open_names.pop() == name
+        elif inside:
             lines.append(line)
     if open_names:
         problems.append(Problem("region_not_closed", found.shown, name=open_names[-1]))
@@ -84,9 +86,19 @@ def parsed(found: Source, problems: list[Problem]) -> ast.Module:
         problems.append(Problem("too_deep", found.shown, lines.index(max(lines, key=len)) + 1, limit=DEEPEST))
     else:
         if (deep := _too_deep(tree)) is None:
-            return tree
+            return tree if not _refuse_numbers(tree, found.shown, problems) else ast.Module([], [])
         problems.append(Problem("too_deep", found.shown, *deep, limit=DEEPEST))
     return ast.Module([], [])
+
+
+def _refuse_numbers(tree: ast.Module, shown: str, problems: list[Problem]) -> bool:
+    """Note an integer that Python does not write as a decimal: only as a hexadecimal can it be in the source."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > _BITS:
+            reason = "an integer with more digits than Python writes"
+            problems.append(Problem("not_python", shown, node.lineno, node.col_offset + 1, reason=reason))
+            return True
+    return False
 
 
 def _too_deep(tree: ast.Module) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from itertools import islice
 from typing import Any, NotRequired, TypedDict, cast
 
 from tmkb.errors import DocumentError, Problem
@@ -12,6 +13,7 @@ from tmkb.schema import hidden, metaschema, paths, reader, textfile
 from tmkb.schema.reader import Document
 
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
+_HIDDEN_LINES = 20  # lines of one file that are reported for a hidden character
 VALUES = 1000  # in one file, because values are compared with each other; our largest has 138
 
 
@@ -117,7 +119,7 @@ def _shape(doc: Document) -> list[Problem]:
 
 def _hidden(doc: Document, text: str) -> list[Problem]:
     """Return a problem for each line of ``text`` with a hidden character; else for each value that escapes one."""
-    found = [_hidden_problem(doc.file, *place) for place in hidden.places(text)]
+    found = _hidden_lines(doc.file, text)
     if found:
         return found
     for path, place in doc.values.items():
@@ -127,6 +129,15 @@ def _hidden(doc: Document, text: str) -> list[Problem]:
         if isinstance(value, str) and (character := hidden.find(value)):
             found.append(_hidden_problem(doc.file, place.line, place.column, character))
     return found
+
+
+def _hidden_lines(file: str, text: str) -> list[Problem]:
+    """Return a problem for each of the first lines of ``text`` with a hidden character; the last counts the others."""
+    places = hidden.places(text)
+    problems = [_hidden_problem(file, *place) for place in islice(places, _HIDDEN_LINES)]
+    if first := next(places, None):
+        problems.append(Problem("more_hidden_characters", file, *first[:2], count=1 + sum(1 for _ in places)))
+    return problems
 
 
 def _hidden_problem(file: str, line: int, column: int, character: str) -> Problem:
@@ -151,16 +162,17 @@ def _add_code(found: Found, doc: Document, pattern: Pattern) -> None:
     code = pattern.get("code", {})
     shown = [m for m in pattern["mitigations"] if "example" in m]
     found.problems += _mitigations(doc, pattern)
-    if vulnerable := _source(found, doc, ("code", "vulnerable"), code["vulnerable"]):
-        pattern["vulnerable"] = examples.region(vulnerable, "example", found.problems)
+    sources = _Sources(found, doc)
+    if vulnerable := sources.read(("code", "vulnerable"), code["vulnerable"]):
+        pattern["vulnerable"] = sources.region(vulnerable, "example")
     for index, mitigation in enumerate(pattern["mitigations"]):
         if "example" not in mitigation:
             continue
-        if secure := _source(found, doc, ("mitigations", index, "example"), mitigation["example"]):
-            mitigation["secure"] = examples.region(secure, "example", found.problems)
+        if secure := sources.read(("mitigations", index, "example"), mitigation["example"]):
+            mitigation["secure"] = sources.region(secure, "example")
             if mitigation is shown[0]:
-                pattern["template"] = examples.region(secure, "template", found.problems)
-    if proof := _source(found, doc, ("code", "proof"), code.get("proof", "proof.py")):
+                pattern["template"] = sources.region(secure, "template")
+    if proof := sources.read(("code", "proof"), code.get("proof", "proof.py")):
         _add_steps(found, doc, pattern, proof)
 
 
@@ -183,15 +195,36 @@ def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.So
                 )
 
 
-def _source(found: Found, doc: Document, path: reader.Path, name: str) -> examples.Source | None:
-    try:
-        source = examples.source(found.folder, name, paths.shown(os.path.join(found.folder, name)))
-    except DocumentError as error:
-        found.problems += error.problems
-        return None
-    if source is None:
-        found.problems.append(doc.problem("no_example", path, name=name))
-        return None
-    found.problems += [_hidden_problem(source.shown, *place) for place in hidden.places(source.text)]
-    examples.parsed(source, found.problems)
-    return source
+class _Sources:
+    """The files beside a pattern: each is read once, however often the pattern names it."""
+
+    def __init__(self, found: Found, doc: Document) -> None:
+        self.found = found
+        self.doc = doc
+        self.files: dict[str, examples.Source | None] = {}
+        self.regions: dict[tuple[str, str], str] = {}
+
+    def read(self, path: reader.Path, name: str) -> examples.Source | None:
+        """Return the file ``name`` that the pattern names at ``path``; None, and a problem, where it cannot be read."""
+        if name in self.files:
+            return self.files[name]
+        source = None
+        try:
+            shown = paths.shown(os.path.join(self.found.folder, name))
+            source = examples.source(self.found.folder, name, shown)
+        except DocumentError as error:
+            self.found.problems += error.problems
+        else:
+            if source is None:
+                self.found.problems.append(self.doc.problem("no_example", path, name=name))
+                return None  # not kept: each place that names it is reported
+            self.found.problems += _hidden_lines(source.shown, source.text)
+            examples.parsed(source, self.found.problems)
+        self.files[name] = source
+        return source
+
+    def region(self, source: examples.Source, name: str) -> str:
+        """Return the region ``name`` of ``source``; where it is not there exactly once, note that."""
+        if (source.shown, name) not in self.regions:
+            self.regions[source.shown, name] = examples.region(source, name, self.found.problems)
+        return self.regions[source.shown, name]

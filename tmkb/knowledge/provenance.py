@@ -23,6 +23,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from tmkb.errors import DocumentError, Problem
@@ -104,11 +105,25 @@ def record(runs: Mapping[str, tuple[str, str | None]], date: str, release: str) 
             if proven and _record(folder) == path:
                 same = id_ in before and before[id_]["sha256"] == proven
                 lines[id_] = before[id_] if same else {"sha256": proven, "date": date, "tmkb": release}
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(metaschema.pointed(_text(lines), SCHEMA, path))
+        _replace(path, metaschema.pointed(_text(lines), SCHEMA, path))
         written.append(path)
     _read.cache_clear()
     return written
+
+
+def _replace(path: str, text: str) -> None:
+    """Put a file with ``text`` at ``path`` in one step; a link or FIFO there is replaced, not followed or opened."""
+    temporary = f"{path}.{os.getpid()}"
+    with suppress(FileNotFoundError):  # left by a process that was killed
+        os.remove(temporary)
+    try:
+        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.remove(temporary)
+        raise
 
 
 def _record(folder: str) -> str:
@@ -163,7 +178,8 @@ def _stage(sources: Iterable[bytes]) -> dict[str, bytes]:
 
 def _imported(source: bytes) -> Iterator[str]:
     """The modules of the package of proofs that ``source`` names, without the package's own name; that one is ""."""
-    for node in ast.walk(ast.parse(source)):
+    # As text, like every reader of patterns: as bytes, a comment could name another encoding, or one that is none.
+    for node in ast.walk(ast.parse(source.decode("utf-8-sig"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]

@@ -50,6 +50,11 @@ def escape(text: str) -> str:
     return _HIDDEN.sub(lambda found: _escaped(ord(found[0])), text)
 
 
+def line(text: str) -> str:
+    r"""Return ``text`` as one line: hidden characters escaped, and ``\n`` for line feeds, which could forge a line."""
+    return escape(text).replace("\n", "\\n")
+
+
 def _escaped(code: int) -> str:
     if code < 0x10000:
         return f"\\u{code:04x}"

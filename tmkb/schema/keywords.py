@@ -1,6 +1,6 @@
 """JSON Schema 2020-12 in time that grows with the value and not beyond.
 
-`jsonschema` decides, with four keywords replaced. Its `uniqueItems` compares each item with each other, and it matches
+`jsonschema` decides, with some keywords replaced. Its `uniqueItems` compares each item with each other, and it matches
 regular expressions with Python's `re`, which tries alternatives one after the other: ``^(a+)+$`` takes 9 s for 28
 characters, and ``a+$`` already grows with the square of the text. No check of an expression finds all of these, and a
 bound on the text would have to be a few hundred characters. So RE2 matches expressions. Its time grows with the text
@@ -67,15 +67,25 @@ def _validator() -> Any:
     import jsonschema
 
     extend: Any = jsonschema.validators.extend
-    return extend(
+    validator = extend(
         jsonschema.Draft202012Validator,
         {
             "additionalProperties": _additional,
+            "multipleOf": _multiple,
             "pattern": _expression,
             "patternProperties": _by_expression,
+            "unevaluatedProperties": _unevaluated,
             "uniqueItems": _unique,
         },
     )
+    validator.evolve = _evolve
+    return validator
+
+
+def _evolve(validator: Any, **changes: Any) -> Any:
+    """Return ``validator`` with ``changes``. That of `jsonschema` changes its class at a `$schema`."""
+    attributes = {"schema": validator.schema, "registry": validator._registry, "_resolver": validator._resolver}
+    return type(validator)(**attributes | changes)
 
 
 def _additional(validator: Any, expected: Any, value: JsonValue, schema: Any) -> Iterator[Any]:
@@ -88,6 +98,34 @@ def _additional(validator: Any, expected: Any, value: JsonValue, schema: Any) ->
     elif isinstance(value, dict) and isinstance(expected, dict):
         for name in names:
             yield from validator.descend(value[name], expected, path=name)
+
+
+def _multiple(_: object, expected: Any, value: JsonValue, __: object) -> Iterator[Any]:
+    import jsonschema
+
+    if isinstance(value, int | float) and not isinstance(value, bool) and not _divides(expected, value):
+        yield jsonschema.ValidationError(f"{_number(value)} is not a multiple of {_number(expected)}")
+
+
+def _divides(divisor: Any, number: Any) -> bool:
+    """Return whether ``number`` is a multiple of ``divisor``: of floats by their quotient, else exactly."""
+    if not isinstance(divisor, float):
+        return bool(number % divisor == 0)
+    try:
+        quotient = number / divisor
+        return bool(int(quotient) == quotient)
+    except OverflowError:  # an integer beyond any float, or a quotient that is infinite
+        from fractions import Fraction
+
+        return (Fraction(number) / Fraction(divisor)).denominator == 1
+
+
+def _number(number: Any) -> str:
+    """Return ``number`` as text; Python refuses to write more than 4300 digits."""
+    try:
+        return repr(number)
+    except ValueError:
+        return "The number"
 
 
 def _expression(_: object, expected: str, value: JsonValue, __: object) -> Iterator[Any]:
@@ -103,6 +141,50 @@ def _by_expression(validator: Any, expected: Any, value: JsonValue, _: object) -
             for name, inner in value.items():
                 if search(expression, name):
                     yield from validator.descend(inner, schema, path=name, schema_path=expression)
+
+
+def _unevaluated(validator: Any, expected: Any, value: JsonValue, schema: Any) -> Iterator[Any]:
+    """Judge `unevaluatedProperties`. That of `jsonschema` matches `patternProperties` with Python's `re`."""
+    import jsonschema
+
+    if not isinstance(value, dict):
+        return
+    known = _evaluated(
+        validator, value, {key: inner for key, inner in schema.items() if key != "unevaluatedProperties"}
+    )
+    names = [name for name in value if name not in known and not _valid(validator, value[name], expected)]
+    if names:
+        shown = ", ".join(map(repr, names[:_NAMED]))
+        yield jsonschema.ValidationError(f"Unevaluated properties are not allowed ({shown} unexpected)")
+
+
+def _evaluated(validator: Any, value: JsonObject, schema: Any) -> set[str]:
+    """Return the names in ``value`` that ``schema``, which it obeys, says something about (2020-12, section 11.3)."""
+    if not isinstance(schema, dict):
+        return set()
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        return {*value}
+    names = {*value} & {*schema.get("properties", ())}
+    for expression in schema.get("patternProperties", ()):
+        names |= {name for name in value if search(expression, name)}
+    for keyword in ("$ref", "$dynamicRef"):
+        if keyword in schema:
+            target = validator._resolver.lookup(schema[keyword])
+            below = validator.evolve(schema=target.contents, _resolver=target.resolver)
+            names |= _evaluated(below, value, target.contents)
+    inner = [each for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword, ())]
+    inner += [each for name, each in schema.get("dependentSchemas", {}).items() if name in value]
+    if "if" in schema:
+        chosen = ("if", "then") if _valid(validator, value, schema["if"]) else ("else",)
+        inner += [schema[keyword] for keyword in chosen if keyword in schema]
+    for each in inner:
+        if _valid(validator, value, each):
+            names |= _evaluated(validator, value, each)
+    return names
+
+
+def _valid(validator: Any, value: JsonValue, schema: Any) -> bool:
+    return next(iter(validator.descend(value, schema)), None) is None
 
 
 def _unique(_: object, expected: bool, value: JsonValue, __: object) -> Iterator[Any]:

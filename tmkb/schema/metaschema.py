@@ -11,8 +11,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import jsonschema
@@ -29,6 +31,10 @@ Names = Mapping[str, Collection[str]]
 
 _SHOWN = 12  # names that a reader is shown at once
 _NAMESAKE = 0.85  # likeness from which an entry was meant to be its neighbour
+_COMPARED = 1000  # names that a word is compared with; a longer list gives no suggestion
+_LONGEST = 100  # characters of a word or name that is compared
+_WORK = 20_000_000  # pairs of characters compared in `_WINDOW`: at most about two seconds
+_WINDOW = 10.0  # seconds
 POINTER = "# yaml-language-server: $schema="
 
 
@@ -81,22 +87,56 @@ def _marked(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def nearest(word: str, known: Collection[str]) -> str:
     """The name in ``known`` that ``word`` was most likely meant to be, or an empty string."""
+    if len(known) > _COMPARED:
+        return ""
     by_lower_case = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.6)
-    return by_lower_case[found[0]] if found else ""
+    alike = _alike(word.lower(), by_lower_case, 1, 0.6)
+    return by_lower_case[alike[0]] if alike else ""
 
 
 def near(word: str, known: Collection[str]) -> dict[str, str]:
     """Return the fields ``nearest`` and ``known`` of a problem about a ``word`` that is not ``known``.
 
-    Names are shown in the order of ``known``. Of many, those like ``word`` are shown, then the first.
+    Names are shown in the order of ``known``. Of many, those like ``word`` are shown, then the first. A file can hold
+    any number of wrong words: suggestions end where their cost would be felt, see `_alike`.
     """
-    shown = [*known]
-    if len(shown) > _SHOWN:
-        alike = difflib.get_close_matches(word, shown, n=_SHOWN // 2, cutoff=0.4)
-        chosen = {*dict.fromkeys([*alike, *shown][:_SHOWN])}
-        shown = [*(name for name in shown if name in chosen), "…"]
+    shown = [*islice(known, _SHOWN)]
+    if len(known) > _SHOWN:
+        chosen = {*dict.fromkeys([*_alike(word, known, _SHOWN // 2, 0.4), *shown][:_SHOWN])}
+        ordered = known if len(known) <= _COMPARED else shown
+        shown = [*(name for name in ordered if name in chosen), "…"]
     return {"nearest": nearest(word, known), "known": ", ".join(shown) or "none"}
+
+
+class _Work:
+    """Counts the comparisons of this process, so that no number of wrong words makes them last."""
+
+    def __init__(self) -> None:
+        self.since = 0.0
+        self.left = 0
+
+    def take(self, amount: int) -> bool:
+        """Return whether ``amount`` pairs of characters may still be compared in this `_WINDOW`."""
+        now = time.monotonic()
+        if now - self.since > _WINDOW:
+            self.since, self.left = now, _WORK
+        if amount > self.left:
+            return False
+        self.left -= amount
+        return True
+
+
+_work = _Work()
+
+
+def _alike(word: str, known: Collection[str], most: int, cutoff: float) -> list[str]:
+    """Return at most ``most`` of ``known`` that are like ``word``, the most similar first; none where it costs much."""
+    if len(word) > _LONGEST or len(known) > _COMPARED:
+        return []
+    names = [name for name in known if len(name) <= _LONGEST]
+    if not _work.take(len(word) * sum(map(len, names))):
+        return []
+    return difflib.get_close_matches(word, names, n=most, cutoff=cutoff)
 
 
 def pointed(text: str, schema: str, file: str) -> str:
@@ -173,9 +213,13 @@ def _namesake(doc: Document, path: Path, key: str) -> str:
     """
     if not path or not isinstance(path[-1], str):
         return ""
-    beside: Any = doc.part(path[:-1]).value
+    beside: Any = doc.value
+    for step in path[:-1]:
+        beside = beside[step]
+    if len(beside) > _COMPARED:
+        return ""
     others = [name for name, entry in beside.items() if isinstance(entry, dict) and key in entry]
-    return next(iter(difflib.get_close_matches(path[-1], others, n=1, cutoff=_NAMESAKE)), "")
+    return next(iter(_alike(path[-1], others, 1, _NAMESAKE)), "")
 
 
 def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -207,7 +251,7 @@ def _unknown(error: Any) -> dict[str, str]:
     return {
         "kind": kind,
         "name": error.instance,
-        **near(error.instance, [*names] if kind == "operation" else sorted(names)),
+        **near(error.instance, names if kind == "operation" or len(names) > _COMPARED else sorted(names)),
     }
 
 

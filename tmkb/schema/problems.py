@@ -50,10 +50,10 @@ def remedy(problem: Problem) -> str | None:
 def line(problem: Problem) -> str:
     """Format the problem as compilers do, so that editors can jump to the place; an argument has none.
 
-    Hidden characters are escaped.
+    Hidden characters and line feeds are escaped.
     """
     place = f"{problem.file}:{problem.line}:{problem.column}" if problem.line else problem.file
-    return hidden.escape(f"{place}: {sentence(problem)}")
+    return hidden.line(f"{place}: {sentence(problem)}")
 
 
 def _cut(fields: dict[str, object]) -> dict[str, object]:

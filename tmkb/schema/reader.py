@@ -23,6 +23,7 @@ from tmkb.schema.values import JsonObject, JsonValue
 Path = tuple[str | int, ...]
 
 SUFFIXES = (".yaml", ".yml", ".json")
+_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')  # outside of strings
 DEEPEST = 64  # levels of nesting; our deepest own file has 14
 VALUES = 50_000  # in one file; our largest has 4,500
 
@@ -125,9 +126,13 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
     if not file.endswith(".json"):
         return _Builder(file, values).build(text)
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise DocumentError([Problem("syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
+    except _NoNumberError as error:
+        place = next(found.start(1) for found in _CONSTANT.finditer(text) if found[1])
+        line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+        raise DocumentError([Problem("syntax", file, line, column, reason=f"{error} is no JSON")]) from error
     except (RecursionError, ValueError):  # nested too deep, or a number with too many digits: both are reported
         return _Builder(file, values).build(like_yaml(text))
     # Positions come from the YAML parser, of which JSON is a part but for two things: tabs between tokens (never inside
@@ -135,6 +140,14 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
     document = _Builder(file, values).build(like_yaml(text))
     document.value = value
     return document
+
+
+class _NoNumberError(Exception):
+    """What Python's reader of JSON takes for a number, and nobody else does."""
+
+
+def _no_constant(name: str) -> None:
+    raise _NoNumberError(name)
 
 
 def bare(text: str, flow: bool = False) -> bool:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 MOST_FILES = 32  # entries in the folder, of all releases, servers and options
 MOST_BYTES = 64 << 20  # of all entries together; one of the packaged servers has about 1 MB
 
+MOST_STAMPS = 50_000  # files and folders of all sources; the packaged ones and our code have about 1000
+
 _MAGIC = b"tmkb-cache 1 "
 _DAY = 86_400  # seconds; the time of last use is kept to the day, so that a start seldom writes
 _ABANDONED = 60  # seconds after which a temporary file has no process any more that writes it
@@ -76,7 +78,8 @@ def folder() -> str:
         return os.path.join(os.environ.get("LOCALAPPDATA") or home, "tmkb", "cache")
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "Caches", "tmkb")
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "tmkb")
+    named = os.environ.get("XDG_CACHE_HOME", "")  # the XDG specification: a relative path is ignored
+    return os.path.join(named if os.path.isabs(named) else os.path.join(home, ".cache"), "tmkb")
 
 
 def path(request: JsonObject) -> str:
@@ -84,10 +87,11 @@ def path(request: JsonObject) -> str:
     return os.path.join(folder(), f"{crc32(_encoded(request)):08x}.json")
 
 
-def read(request: JsonObject) -> Entry | None:
+def read(request: JsonObject, sources: Iterable[str] = ()) -> Entry | None:
     """The entry for ``request``, if there is one that still holds.
 
-    ``request`` is all that the entry depends on besides the files below its sources.
+    ``request`` is all that the entry depends on besides the files below its sources. ``sources`` are some that it must
+    have: an entry that depends on less was not made for the request.
     """
     import time
 
@@ -95,14 +99,16 @@ def read(request: JsonObject) -> Entry | None:
     try:
         with open(file, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _SAFE)) as source:
             status = os.fstat(source.fileno())
-            if not _is_ours(status):
+            if not _is_folder_ours() or not _is_ours(status):
                 return None
             first, _, rest = source.read().partition(b"\n")
         if first != _MAGIC + b"%08x" % crc32(rest):
             return None
         head, *lines = rest.split(b"\n")
         found = json.loads(head)
-        if found["request"] != request or any(_stamp(stamp[0]) != stamp for stamp in found["stamps"]):
+        if found["request"] != request or not {*sources} <= {stamp[0] for stamp in found["stamps"]}:
+            return None
+        if any(_stamp(stamp[0]) != stamp for stamp in found["stamps"]):
             return None
         if abs(time.time() - status.st_mtime) > _DAY:
             _mark_used(file)
@@ -127,7 +133,11 @@ def write(request: JsonObject, stamps: list[Stamp], made: Entry) -> None:
     rest = b"\n".join([head, *made.lines.values()])
     file = path(request)
     try:
+        if not os.path.isabs(folder()):
+            return
         os.makedirs(folder(), mode=0o700, exist_ok=True)
+        if not _is_folder_ours():
+            return
         # A name that nobody can guess, made with O_EXCL and O_NOFOLLOW, only for this user.
         descriptor, temporary = tempfile.mkstemp(prefix=f"{os.path.basename(file)}.", dir=folder())
     except OSError:
@@ -170,23 +180,44 @@ def _prune(newest: str) -> None:
 def stamps(sources: Iterable[str]) -> list[Stamp]:
     """A stamp of every file and folder below each of ``sources``, and of these themselves, there or not.
 
-    Compiled bytecode is no source: it comes and goes without a change.
+    Compiled bytecode is no source: it comes and goes without a change. Links to folders are followed, as readers of
+    sources follow them. Beyond `MOST_STAMPS` the last stamp is none that a file can have, so nothing is kept.
     """
     found: dict[str, Stamp] = {}
-    for source in sources:
+    walked: set[tuple[int, int]] = set()  # device and inode; links can lead back
+    waiting = [*sources]
+    for source in waiting:
         found[source] = _stamp(source)
-        for root, folders, files in os.walk(source):
-            folders[:] = [name for name in folders if name != "__pycache__"]
-            for name in (*folders, *files):
-                inside = os.path.join(root, name)
-                found[inside] = _stamp(inside)
+    while waiting:
+        inside = _entries(waiting.pop(), walked)
+        for path, is_folder in inside:
+            if len(found) >= MOST_STAMPS:
+                found[path] = [path, 0, 0]  # the stamp of no file
+                return [found[each] for each in sorted(found)]
+            found[path] = _stamp(path)
+            waiting += [path] if is_folder else []
     return [found[each] for each in sorted(found)]
 
 
-def files() -> list[str]:
-    """Every file in the cache folder, sorted, whether it still holds or not."""
+def _entries(folder: str, walked: set[tuple[int, int]]) -> list[tuple[str, bool]]:
+    """The paths in ``folder``, and whether each is a folder; none if it is in ``walked``, to which it is added."""
     try:
-        return sorted(os.path.join(folder(), name) for name in os.listdir(folder()))
+        status = os.stat(folder)
+        identity = status.st_dev, status.st_ino
+        if identity in walked:
+            return []
+        with os.scandir(folder) as entries:
+            inside = [(entry.path, entry.is_dir()) for entry in entries]
+    except OSError:
+        return []
+    walked.add(identity)
+    return [(path, is_folder) for path, is_folder in inside if not is_folder or os.path.basename(path) != "__pycache__"]
+
+
+def files() -> list[str]:
+    """Every file in the cache folder, sorted, whether it still holds or not; none where the folder is not ours."""
+    try:
+        return sorted(os.path.join(folder(), name) for name in os.listdir(folder())) if _is_folder_ours() else []
     except OSError:
         return []
 
@@ -214,5 +245,16 @@ def _encoded(value: object) -> bytes:
 def _is_ours(status: os.stat_result) -> bool:
     """Whether it is a file that nobody else could have written."""
     if not stat.S_ISREG(status.st_mode):
+        return False
+    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+
+
+def _is_folder_ours() -> bool:
+    """Whether the cache folder is one that nobody else could have put there, or written to."""
+    try:
+        status = os.lstat(folder())
+    except OSError:
+        return False
+    if not os.path.isabs(folder()) or not stat.S_ISDIR(status.st_mode):
         return False
     return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)

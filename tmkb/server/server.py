@@ -236,7 +236,10 @@ def _request(server: str, schemas: list[str], patterns: list[str], config: str |
 
 def _cached(request: JsonObject) -> cache.Entry | None:
     """The entry in the cache that is valid in every folder (``from`` is null), or else in the current one."""
-    entry = cache.read({**request, "from": None}) or cache.read({**request, "from": paths.current() or ""})
+    parts: Any = request
+    sources = [*parts["schemas"], paths.SCHEMAS, *filter(None, [parts["config"]])]
+    entry = cache.read({**request, "from": None}, sources)
+    entry = entry or cache.read({**request, "from": paths.current() or ""}, sources)
     modules: Any = entry.head["modules"] if entry is not None else {}
     return entry if all(_origin(name) == file for name, file in modules.items()) else None
 
@@ -259,11 +262,14 @@ def _built_in_child(request: JsonObject, caching: bool) -> cache.Entry | None:
 
 
 def in_child(work: Callable[[], bytes]) -> bytes | None:
-    """Return the result of ``work`` from a child process; None if it failed."""
+    """Return the result of ``work`` from a child process; None if it failed. The child ends when this process does."""
     outlet, inlet = os.pipe()
+    watched, alive = os.pipe()
     if (child := os.fork()) == 0:
         status = 1
         try:
+            os.close(alive)
+            _exit_with_parent(watched)
             os.close(outlet)  # else nobody would notice that the parent has gone
             with open(inlet, "wb") as pipe:
                 pipe.write(work())
@@ -271,9 +277,23 @@ def in_child(work: Callable[[], bytes]) -> bytes | None:
         finally:
             os._exit(status)  # without the exit handlers of the parent
     os.close(inlet)
+    os.close(watched)
     with open(outlet, "rb") as pipe:
         result = pipe.read()
-    return result if os.waitpid(child, 0)[1] == 0 else None
+    ended = os.waitpid(child, 0)[1]
+    os.close(alive)
+    return result if ended == 0 else None
+
+
+def _exit_with_parent(watched: int) -> None:
+    """Exit as soon as the parent no longer holds the other end of the pipe ``watched``."""
+    import threading
+
+    def watch() -> None:
+        os.read(watched, 1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def build(request: JsonObject, caching: bool) -> cache.Entry:

@@ -149,6 +149,30 @@ def test_a_difference_that_no_exploit_needs_can_be_listed(spoilt, folder, prove)
         ("import os; os.symlink('/tmp', 'x'); open('x/tmkb-out-of-bounds', 'w')", "may not write x/tmkb-out-of-bounds"),
         ("import sqlite3; sqlite3.connect('/tmp/tmkb-out-of-bounds')", "may not write /tmp/tmkb-out-of-bounds"),
         (
+            "import sqlite3; sqlite3.connect('file:/tmp/tmkb-out-of-%62ounds?mode=rwc', uri=True)",
+            "may not write /tmp/tmkb-out-of-bounds",
+        ),
+        ("import sqlite3; sqlite3.connect('file:x?mode=memory', uri=True); raise KeyError('done')", "KeyError: 'done'"),
+        ("import os; os.mknod('/tmp/tmkb-out-of-bounds')", "may not use os.mknod"),
+        ("import os; os.mkfifo('/tmp/tmkb-out-of-bounds')", "may not use os.mkfifo"),
+        ("import os; os.fchmod(os.open('/etc/hostname', os.O_RDONLY), 0o644)", "may not write /etc/hostname"),
+        ("import os; os.utime(os.open('/etc/hostname', os.O_RDONLY))", "may not write /etc/hostname"),
+        ("import os; os.fchmod(os.open('x', os.O_CREAT), 0o600); raise KeyError('done')", "KeyError: 'done'"),
+        ("import os; os.link('/etc/hostname', 'x')", "may not write /etc/hostname"),
+        (
+            "import multiprocessing as m, os; m.get_context('spawn').Process(target=os.getpid).start()",
+            "may not use _posixsubprocess.fork_exec",
+        ),
+        (
+            "import os, signal; signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 0)",
+            "may not use signal.pidfd_send_signal",
+        ),
+        ("import socket; socket.socket().listen()", "may not use socket.listen"),
+        (
+            "import os\n    for fd in range(3, 30):\n        try: os.write(fd, b'{')\n        except OSError: pass",
+            "cannot be read",
+        ),
+        (
             "import os, shutil, sqlite3; os.makedirs('a/b'); os.symlink('/tmp', 'a/c'); os.remove('a/c');"
             " os.rename('a/b', 'a/d'); shutil.rmtree('a'); sqlite3.connect(':memory:'); sqlite3.connect('y').close();"
             " os.chmod('y', 0o600); os.truncate('y', 0); raise KeyError('done')",

@@ -7,15 +7,17 @@ fresh interpreter. A request does not say which version of the example it brings
 An audit hook (PEP 578) is a fence against accidents. It is no sandbox: `tmkb prove` runs Python of the folders that it
 is given, with all permissions of the user, as pytest does. Through Python's own functions a proof cannot
 
-- write, create, delete, rename, link or truncate files, change their mode, owner or times, or open a SQLite database,
-  outside its temporary folder;
+- write, create, delete, rename, link or truncate files, change their mode, owner or times, also through a descriptor,
+  or open a SQLite database, outside its temporary folder;
+- make devices or FIFOs anywhere;
 - start, fork or signal processes;
-- connect, bind, resolve names, or send datagrams;
+- connect, bind, listen, resolve names, or send datagrams;
 - load or call native code with ctypes.
 
 A proof still can read every file that the user can read, and use memory and processor until the time limit. It can
-write elsewhere through the descriptor of a folder (`os.open`) or SQLite's ATTACH, and do what an extension module does
-without an audit event. Code that tries can take the fence apart.
+write elsewhere through SQLite's ATTACH, without /proc also through the descriptor of a folder or a file, and do what an
+extension module does without an audit event. Code that tries can take the fence apart: some of it is only functions of
+the standard library that were replaced (`_UNHEARD`).
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.parse
 import warnings
+from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -43,6 +47,7 @@ EXAMPLE = "example.py"  # what every version is called here; the runner puts the
 Request = dict[str, Any]  # source, proof_source, proof_file, function, timeout
 Answer = dict[str, Any]  # status, detail, seconds
 
+_LONGEST = 1 << 20  # bytes of an answer
 _PRELOADED = ("tmkb.authoring.proofs.stage", "flask_caching", "jwt", "graphql")
 # Audit events (https://docs.python.org/3/library/audit_events.html) of what a proof may not do at all.
 _REFUSED = {
@@ -74,7 +79,7 @@ _CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
     "os.chflags": ((0, None),),
     "os.chmod": ((0, 2),),
     "os.chown": ((0, 3),),
-    "os.link": ((1, 3),),
+    "os.link": ((0, 2), (1, 3)),  # a second name of a file outside would make it writable inside
     "os.mkdir": ((0, 2),),
     "os.remove": ((0, 1),),
     "os.removexattr": ((0, None),),
@@ -86,6 +91,15 @@ _CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
     "os.utime": ((0, 3),),
 }
 _NAMES = {"os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"}  # a link itself is changed
+# Functions without an audit event of what a proof may not do at all: module and name.
+_UNHEARD = (
+    ("os", "mkfifo"),
+    ("os", "mknod"),
+    ("posix", "mkfifo"),
+    ("posix", "mknod"),
+    ("signal", "pidfd_send_signal"),
+    ("_posixsubprocess", "fork_exec"),  # how multiprocessing starts an interpreter; subprocess has an event of its own
+)
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _STATUS = {(True, False): "gained", (False, True): "refused", (True, True): "both", (False, False): "neither"}
 
@@ -173,18 +187,53 @@ def _fence(folder: str) -> None:
         if name in _REFUSED:
             raise PermissionError(f"a proof may not use {name}")
         if name in _CHANGES:
-            for at, start in _CHANGES[name]:
-                _hold(root, args[at], -1 if start is None else args[start], name in _NAMES)
+            _hold_change(root, name, args)
         elif name == "open":
             if (args[2] or 0) & _WRITING:
                 _hold(root, args[0], -1, False)
         elif name == "sqlite3.connect":
-            if os.fsdecode(args[0]) not in ("", ":memory:", "file::memory:"):
-                _hold(root, args[0], -1, False)
+            if _database(os.fsdecode(args[0])) not in ("", ":memory:"):
+                _hold(root, _database(os.fsdecode(args[0])), -1, False)
         elif name in ("os.kill", "os.killpg") and args[0] != os.getpid():
             raise PermissionError(f"a proof may not use {name}")
 
+    for module, function in _UNHEARD:
+        if hasattr(sys.modules.get(module), function):
+            setattr(sys.modules[module], function, _refusal(f"{module}.{function}"))
+    import socket  # here: only a process that executes needs it
+
+    setattr(socket.socket, "listen", _refusal("socket.listen"))  # noqa: B010  # without `bind` it takes any port
     sys.addaudithook(hook)  # cannot be undone: only ever in a process that ends after one request
+
+
+def _refusal(name: str) -> Callable[..., None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(f"a proof may not use {name}")
+
+    return refuse
+
+
+def _database(name: str) -> str:
+    """Return the path of the SQLite database ``name``, which may be a URI (https://www.sqlite.org/uri.html)."""
+    if not name.startswith("file:"):
+        return name
+    path = urllib.parse.unquote(name.removeprefix("file:").partition("?")[0].partition("#")[0])
+    return "/" + path[2:].partition("/")[2] if path.startswith("//") else path
+
+
+def _hold_change(root: str, name: str, args: tuple[Any, ...]) -> None:
+    """Refuse the change that the audit event ``name`` announces, outside ``root``."""
+    for at, start in _CHANGES[name]:
+        if isinstance(args[at], int) and name != "os.truncate":  # that needs a descriptor opened for writing
+            _hold_descriptor(root, args[at])
+        _hold(root, args[at], -1 if start is None else args[start], name in _NAMES)
+
+
+def _hold_descriptor(root: str, descriptor: int) -> None:
+    """Refuse a change of the file behind ``descriptor``, which may be open only for reading, outside ``root``."""
+    link = f"/proc/self/fd/{descriptor}"
+    if os.path.lexists(link) and os.path.exists(file := os.readlink(link)) and not file.startswith(root + os.sep):
+        raise PermissionError(f"a proof may not write {file}")
 
 
 def _hold(root: str, path: Any, start: int, is_name: bool) -> None:
@@ -237,7 +286,7 @@ def _forked(request: Request) -> Answer:
 
 
 def _read_all(fd: int, timeout: float) -> tuple[bytes, bool]:
-    """What comes until the end of the pipe, and whether that came in time."""
+    """What comes until the end of the pipe, and whether that came in time; of what is too long, nothing to read."""
     data = b""
     deadline = time.monotonic() + timeout
     while select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -245,6 +294,8 @@ def _read_all(fd: int, timeout: float) -> tuple[bytes, bool]:
         if not chunk:
             return data, True
         data += chunk
+        if len(data) > _LONGEST:
+            return b"?", True
     return data, False
 
 
@@ -264,8 +315,13 @@ def _spawned(request: Request) -> Answer:
 def _answer(data: bytes, in_time: bool, request: Request) -> Answer:
     if not in_time:
         return {"status": "error", "detail": f"no answer within {request['timeout']} s"}
-    answer: Answer = json.loads(data or b'{"status": "error", "detail": "the process died"}')
-    return answer
+    if not data:
+        return {"status": "error", "detail": "the process died"}
+    try:  # what is executed can write to the pipe as well
+        answer = json.loads(data)
+        return {"status": str(answer["status"]), "detail": str(answer["detail"])}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {"status": "error", "detail": "the answer of the process cannot be read"}
 
 
 def _preload() -> None:

@@ -147,13 +147,11 @@ def _expressions(doc: reader.Document, shapes: Any) -> Iterator[Problem]:
     for name, shape in shapes.items():
         try:
             re.compile(shape["regex"])
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             yield doc.problem("bad_expression", ("shapes", name, "regex"), reason=str(error))
 
 
 def _unknown(doc: reader.Document, path: reader.Path, term: str, concepts: Any) -> list[Problem]:
     if not _CONCEPT.fullmatch(term) or term in concepts:
         return []
-    return [
-        doc.key_problem("unknown_concept", path, kind="concept", name=term, **metaschema.near(term, list(concepts)))
-    ]
+    return [doc.key_problem("unknown_concept", path, kind="concept", name=term, **metaschema.near(term, concepts))]
