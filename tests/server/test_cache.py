@@ -527,9 +527,9 @@ def test_the_command_shows_and_clears(home, capsys):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells whether a process is there")
 def test_what_is_made_in_a_child_process_ends_with_its_parent():
     code = (
-        "import os, time; from tmkb.server import service\n"
+        "import os, time; from tmkb.server import server\n"
         "def work():\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"
-        "service.apart(work)"
+        "server.in_child(work)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         child = int(process.stdout.readline())
