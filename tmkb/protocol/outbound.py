@@ -221,7 +221,7 @@ def tool_result(server: Server, tool: Any, outcome: Result | JsonValue) -> JsonO
 
 
 def _plain(tool: Any, outcome: Result | JsonValue) -> JsonObject:
-    """Return the fields of a result; a value becomes a text, and structured content if the tool has an output schema."""
+    """Return the fields of a result. A value becomes a text; with an output schema, structured content too."""
     if not isinstance(outcome, Result):
         text = outcome if isinstance(outcome, str) else messages.compact(outcome)
         structured = outcome if "output" in tool and isinstance(outcome, dict) else None

@@ -63,7 +63,8 @@ class Log:
         found = self.lines[line] if isinstance(line, str) else line
         if _RANKS[found["level"]] < self.least:
             return
-        self.waiting.append((found, request_id, fields))
+        id_ = template.cut(request_id) if isinstance(request_id, str) else request_id
+        self.waiting.append((found, id_, fields))
         if len(self.waiting) >= _MANY:
             self.flush()
 
@@ -140,8 +141,7 @@ class _Threaded:
 
 
 def _formatted(line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> bytes:
-    id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
-    head = _HEADS[line["level"]] if id_ is None else f"{_HEADS[line['level']]}[req_id={id_}] "
+    head = _HEADS[line["level"]] if request_id is None else f"{_HEADS[line['level']]}[req_id={request_id}] "
     text = head + template.fill(line["message"], fields)
     if not text.isprintable():
         text = text.translate(_CONTROLS)
