@@ -42,7 +42,7 @@ CASES = {
         ("tool", "servers/tmkb/tools/tmkb_query", "input: {properties: {context: {maxLength: 9}}}", "+ input.properties.context.maxLength"),
         ("tool", "servers/tmkb/tools/tmkb_query", "input: {properties: {language: {type: integer}}}", "~ input.properties.language.type"),
         ("tool", "servers/tmkb/tools/tmkb_query", "task: {support: required}", "+ task"),
-        ("tool", "servers/tmkb/tools/tmkb_query", "failure: tool_failed", "~ failure"),
+        ("tool", "servers/tmkb/tools/tmkb_query", "on_exception: tool_failed", "~ on_exception"),
         ("tool", "servers/tmkb-full/tools/tmkb_list", "annotations: null", "- annotations"),
         ("tool", "servers/tmkb-full/tools/tmkb_list", "output: {properties: {count: null}}", "- output.properties.count"),
         ("tool", "servers/tmkb-full/tools/tmkb_list", "output: {required: [count]}", "- output.required"),
@@ -93,7 +93,7 @@ CASES = {
         ("errors", "errors", "types: {string: [Text, ein Text]}", "~ types.string"),
     ],
     "unseen": [
-        ("tool", "servers/tmkb/tools/tmkb_query", "keep: 3", "~ keep"),
+        ("tool", "servers/tmkb/tools/tmkb_query", "cache_results: 3", "~ cache_results"),
         ("log", "log", "lines: {ready: {message: Ready.}}", "~ log.ready.message"),
         ("revision", "protocol/2025-11-25", "specification: https://example.com", "~ specification"),
     ],

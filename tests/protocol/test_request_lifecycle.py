@@ -10,7 +10,7 @@ import os
 import time
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -18,6 +18,7 @@ import tmkb.server.runtime
 from tests.protocol import connection_model as model
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
+from tmkb.protocol.requests import IllegalTransitionError, Lifecycle
 from tmkb.providers.operation import Ask, Pause, Question
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
@@ -209,6 +210,8 @@ class Connection(RuleBasedStateMachine):
     def runs_no_more_than_the_model(self):
         assert len(self.runtime.jobs) == len(self.model.calls)
         assert sum(job.exchange.task is None for job in self.runtime.jobs) <= model.RUNNING
+        states = [job.exchange.lifecycle.state for job in self.runtime.jobs]
+        assert sorted(states) == sorted(map(state, self.model.calls))
         due = min((call.due for call in self.model.calls), default=None)
         assert self.runtime.due() == (None if due is None else max(0, due - self.model.now))
 
@@ -307,6 +310,13 @@ class Stateless(Connection):
         self.exchange(("task", id_, "cancel", data.draw(st.sampled_from(self.tasks))))
 
 
+def state(call):
+    """The state in `schemas/lifecycle/request.yaml` of a call that the model has not ended."""
+    if call.status:
+        return "detached_waiting" if call.open else "detached"
+    return "waiting" if call.open else "running"
+
+
 def capabilities(declared):
     return {"io.modelcontextprotocol/clientCapabilities": declared}
 
@@ -370,3 +380,40 @@ def test_a_task_whose_questions_were_not_answered_in_time_goes_on():
         state.exchange(("task", 1, "get", task))
     finally:
         state.teardown()
+
+
+EVENTS = ("begin", "ask", "resume", "detach", "finish", "cancel")
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(EVENTS), max_size=8))
+def test_an_event_that_the_state_does_not_accept_is_refused_and_changes_nothing(events):
+    """The model: two flags and an end, independent of the table."""
+    life = Lifecycle(served()["lifecycles"]["request"])
+    begun = detached = waiting = False
+    ended = None
+    for event in events:
+        allowed = (
+            ended is None
+            and {
+                "begin": not (begun or detached),
+                "ask": (begun or detached) and not waiting,
+                "resume": waiting,
+                "detach": not (detached or waiting),
+                "finish": True,
+                "cancel": True,
+            }[event]
+        )
+        before = life.state
+        if not allowed:
+            with pytest.raises(IllegalTransitionError):
+                life.move(event)
+            assert life.state == before
+            continue
+        life.move(event)
+        begun, detached = begun or event == "begin", detached or event == "detach"
+        waiting = event == "ask"
+        ended = {"finish": "finished", "cancel": "cancelled"}.get(event)
+        word = "detached" if detached else "running" if begun else "received"
+        waits = {"detached": "detached_waiting", "running": "waiting"}.get(word)
+        assert life.state == (ended or (waits if waiting else word))

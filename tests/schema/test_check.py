@@ -204,12 +204,12 @@ def test_unknown_operation(complaints):
     ]
 
 
-def test_unknown_reading_and_argument(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "read: {context: trim}\n")
-    other = complaints(servers__tmkb__tools__tmkb_query=TOOL + "read: {contxt: strip}\n")
+def test_unknown_coercion_and_argument(complaints):
+    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "coerce: {context: trim}\n")
+    other = complaints(servers__tmkb__tools__tmkb_query=TOOL + "coerce: {contxt: strip}\n")
 
-    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:17: There is no reading 'trim'. Did you mean 'strip'?"]
-    assert other == ["servers/tmkb/tools/tmkb_query.yaml:3:8: There is no argument 'contxt'. Did you mean 'context'?"]
+    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:19: There is no coercion 'trim'. Did you mean 'strip'?"]
+    assert other == ["servers/tmkb/tools/tmkb_query.yaml:3:10: There is no argument 'contxt'. Did you mean 'context'?"]
 
 
 def test_input_that_is_no_json_schema(complaints):
@@ -318,3 +318,25 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
         "servers/tmkb/tools/hello.yaml:6:51: This needs the module re2, which is not installed. "
         "Install it with: pip install 'tmkb[regex]'"
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "file", "old", "new"),
+    [
+        ("protocol__2025-11-25", "extends: packaged\nsender: {}\n", "sender", "request_metadata"),
+        ("protocol__2025-11-25", "extends: packaged\nasks: in_result\n", "asks", "client_requests"),
+        ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {says: log}}\n", "says", "role"),
+        ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {sends: log}}\n", "sends", "params_shape"),
+        ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {most: 1}}\n", "most", "max_values"),
+        ("servers__tmkb__tools__tmkb_query", "extends: packaged\nread: {}\n", "read", "coerce"),
+        ("servers__tmkb__tools__tmkb_query", "extends: packaged\nkeep: 1\n", "keep", "cache_results"),
+        ("servers__tmkb__tools__tmkb_query", "extends: packaged\nfailure: x\n", "failure", "on_exception"),
+    ],
+)
+def test_an_old_key_is_refused_with_its_new_name(complaints, place, file, old, new):
+    kind = "revision" if place.startswith("protocol") else "tool"
+    lines = complaints(**{place: f"kind: {kind}\n{file}"})
+
+    assert [
+        line for line in lines if f"Key '{old}' in " in line and line.endswith(f"is now called '{new}'. Rename it.")
+    ]

@@ -54,14 +54,14 @@ def test_tables_have_four_columns():
 @pytest.mark.parametrize(
     ("kind", "line"),
     [
-        ("tool", "| `read` | map of name (reading) |  | Argument → "),
+        ("tool", "| `coerce` | map of name (coercion) |  | Argument → "),
         ("limits", "| `limits.running` | integer ≥ 1 | yes | Most operations "),
         ("prompt", "| `arguments.*.required` | boolean |  | Whether "),
         ("server", "| `log` | map |  | Line id → what differs "),  # what every server is given is not asked of any
         ("script", "| `steps.*.ask.*.as` | string | yes | The KEY "),
         (
             "lifecycle",
-            '| `states.*.accepts` | map of name (state) |  | Method → the state after it. "\\*" is every method ',
+            '| `states.*.accepts` | map of name (state) |  | Method or event → the state after it. "\\*" is every method ',
         ),
     ],
 )

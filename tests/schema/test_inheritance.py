@@ -202,10 +202,10 @@ def test_a_name_that_is_only_inherited_is_told_where_it_is_missing(complaints):
 def test_what_the_parent_has_wrong_is_told_once(complaints):
     said = complaints(
         servers__child__server=CHILD,
-        servers__tmkb__tools__tmkb_query="kind: tool\nextends: packaged\nread: {context: trim}\n",
+        servers__tmkb__tools__tmkb_query="kind: tool\nextends: packaged\ncoerce: {context: trim}\n",
     )
 
-    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:17: There is no reading 'trim'. Did you mean 'strip'?"]
+    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:19: There is no coercion 'trim'. Did you mean 'strip'?"]
 
 
 def test_what_is_inherited_counts_as_no_file(overlay):

@@ -120,7 +120,7 @@ def test_answers_are_kept_by_their_arguments(spec, quiet):
             return lambda **arguments: calls.append(arguments) or "answer"
 
     changed = copy.deepcopy(spec)
-    changed["tools"]["tmkb_query"] |= {"keep": 2, "log": changed["server"]["log"]["called"]}
+    changed["tools"]["tmkb_query"] |= {"cache_results": 2, "log": changed["server"]["log"]["called"]}
     runtime = Runtime(changed, lambda name: Counting(), quiet(changed))
     connection = runtime.connect()
     connection.state = "initialized"

@@ -94,7 +94,7 @@ class Http:
         meta: Any = sent.params.get("_meta") if isinstance(sent, Request) else None
         if (revision := negotiation.describing(self.spec, meta)) is None:
             return _ACCEPTED | self.session
-        named = meta.get(revision["sender"]["revision"])
+        named = meta.get(revision["request_metadata"]["revision"])
         said = headers.written(self.spec, revision, sent)
         return _ACCEPTED | said | ({revision["http"]["version"]: named} if isinstance(named, str) else {})
 

@@ -34,7 +34,7 @@ def check(
     tool: Tool, arguments: JsonObject, spec: Spec, errors: Mapping[str, ErrorTemplate]
 ) -> tuple[JsonObject, list[Failure]]:
     """Return the arguments as the operation gets them, and every failure of the arguments a client sent."""
-    coerced = coerce(arguments, tool.get("read", {}))
+    coerced = coerce(arguments, tool.get("coerce", {}))
     schema: Any = tool["input"]
     invalid = violations(schema, coerced, spec, "arguments")
     defaults = {
@@ -45,7 +45,7 @@ def check(
     return {**defaults, **coerced}, failures(invalid, "tool", tool.get("errors", {}), errors)
 
 
-# --- Coercion. A tool names these functions under ``read``.
+# --- Coercion. A tool names these functions under ``coerce``.
 
 
 def strip(value: JsonValue) -> JsonValue:

@@ -99,7 +99,7 @@ def withdraw(exchange: Exchange) -> list[Effect]:
 
 
 def _fit(revision: Revision, question: Question) -> Question:
-    kind = revision["methods"][question.method].get("sends")
+    kind = revision["methods"][question.method].get("params_shape")
     if kind is None or question.params is None:
         return question
     return Question(question.method, outbound.fit(revision, kind, question.params))

@@ -112,14 +112,14 @@ def _check_batch(connection: Connection, message: Request, batch: Batch) -> None
 def _request(exchange: Exchange) -> list[Effect]:
     """Pass ``exchange`` through the checks, and let its handler begin."""
     connection, revision = exchange.connection, exchange.revision
-    if "sender" in revision:
+    if "request_metadata" in revision:
         _check_meta(exchange)
     if connection.headers is not None:
         _check_headers(exchange)
     method = _check_method(exchange, "request")
     state = _check_state(exchange)
     _check_params(exchange, method)
-    if "sender" not in revision:
+    if "request_metadata" not in revision:
         _check_meta(exchange)
     if "extension" in method:
         negotiation.require_extension(exchange.capabilities, method["extension"])
@@ -174,7 +174,7 @@ def _check_method(exchange: Exchange, kind: str) -> Method:
 def _check_state(exchange: Exchange) -> str:
     """server_not_initialized, already_initialized, …: the lifecycle refuses the method. Return the state after it."""
     table = exchange.spec["lifecycles"][exchange.revision["lifecycle"]]
-    state = table["start"] if "sender" in exchange.revision else exchange.connection.state
+    state = table["start"] if "request_metadata" in exchange.revision else exchange.connection.state
     return next_state(table, state, exchange.method)
 
 
@@ -187,7 +187,7 @@ def _check_params(exchange: Exchange, method: Method) -> None:
 
 def _check_meta(exchange: Exchange) -> None:
     """invalid_params: ``params._meta`` breaks the schema of the revision."""
-    if "_meta" in exchange.params or "sender" in exchange.revision:
+    if "_meta" in exchange.params or "request_metadata" in exchange.revision:
         schema: JsonObject = {
             "type": "object",
             "required": ["_meta"],
@@ -208,7 +208,7 @@ def _check_headers(exchange: Exchange) -> None:
 
 def _commit(exchange: Exchange, state: str) -> None:
     """Set the new state of the connection. A request that describes itself changes none."""
-    if "sender" not in exchange.revision:
+    if "request_metadata" not in exchange.revision:
         exchange.connection.state = state
 
 

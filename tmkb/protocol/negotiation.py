@@ -1,7 +1,7 @@
 """Which revision governs a message, and which capabilities and extensions both sides declare.
 
-Specification: Basic / Lifecycle, Version Negotiation; Basic / Versioning. A revision with ``sender`` is named by each
-request, all others are negotiated in a handshake; one connection may use both kinds.
+Specification: Basic / Lifecycle, Version Negotiation; Basic / Versioning. A revision with ``request_metadata`` is named
+by each request, all others are negotiated in a handshake; one connection may use both kinds.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def governing(
     if (param := version_param(spec, message)) is not None:
         requested = message.params.get(param)
         known = spec["revisions"].get(requested) if isinstance(requested, str) else None
-        revision = known if known is not None and "sender" not in known else preferred(spec)
-    if "sender" in revision and hasattr(message, "id"):
+        revision = known if known is not None and "request_metadata" not in known else preferred(spec)
+    if "request_metadata" in revision and hasattr(message, "id"):
         raise unsupported(spec, message.params.get(param or "", ""))
     return revision
 
@@ -74,7 +74,7 @@ def describing(spec: Spec, meta: Any) -> Revision | None:
     """Return the revision whose requests describe themselves with a key of ``meta``; None if there is none."""
     if not isinstance(meta, dict):
         return None
-    matching = (each for each in _stateless(spec) if any(key in meta for key in each["sender"].values()))
+    matching = (each for each in _stateless(spec) if any(key in meta for key in each["request_metadata"].values()))
     return next(matching, None)
 
 
@@ -111,10 +111,10 @@ def require_extension(declared: JsonObject, extension: str) -> None:
 
 def client_capabilities(negotiated: JsonObject, revision: Revision, params: JsonObject) -> JsonObject:
     """Return what the client declares: in its handshake or, where the revision has none, in the request."""
-    if "sender" not in revision:
+    if "request_metadata" not in revision:
         return negotiated
     meta: Any = params["_meta"]
-    declared: JsonObject = meta[revision["sender"]["capabilities"]]
+    declared: JsonObject = meta[revision["request_metadata"]["capabilities"]]
     return declared
 
 
@@ -125,11 +125,11 @@ def _stateless(spec: Spec) -> Iterator[Revision]:
 
 def _named(spec: Spec, stateless: Revision, meta: Any) -> Revision:
     """Return the revision that ``meta`` names; if it names none, ``stateless``, whose rules will refuse the request."""
-    name = meta.get(stateless["sender"]["revision"])
+    name = meta.get(stateless["request_metadata"]["revision"])
     if not isinstance(name, str):
         return stateless
     named = spec["revisions"].get(name)
-    if named is None or "sender" not in named:
+    if named is None or "request_metadata" not in named:
         raise unsupported(spec, name)
     return named
 
@@ -145,5 +145,5 @@ def _check_header(spec: Spec, headers: Mapping[str, str], meta: Any) -> None:
     from tmkb.protocol import headers as header
 
     stateless = describing(spec, meta)
-    if stateless is not None and isinstance(named := meta.get(stateless["sender"]["revision"]), str):
+    if stateless is not None and isinstance(named := meta.get(stateless["request_metadata"]["revision"]), str):
         header.expect(headers, stateless["http"]["version"], named)

@@ -145,7 +145,7 @@ def broadcast(connection: Connection, item: operation.Notify) -> list[Effect]:
 
 def method_of(revision: Revision, role: str) -> str:
     """Return the name of the notification with this role."""
-    return next(name for name, method in revision["methods"].items() if method.get("says") == role)
+    return next(name for name, method in revision["methods"].items() if method.get("role") == role)
 
 
 def _notification(
@@ -162,8 +162,8 @@ def _notification(
         return []
     if "subscribed" in method and (params is None or params.get(method["subscribed"]) not in connection.subscribed):
         return []
-    if "sends" in method and params is not None:
-        params = fit(revision, method["sends"], params)
+    if "params_shape" in method and params is not None:
+        params = fit(revision, method["params_shape"], params)
     return [Send(connection, messages.notification(name, params), about)]
 
 
@@ -221,7 +221,7 @@ def tool_result(server: Server, tool: Any, outcome: Result | JsonValue) -> JsonO
 
 
 def _plain(tool: Any, outcome: Result | JsonValue) -> JsonObject:
-    """Return the fields of a result; a value becomes text, and structured content if the tool has an output schema."""
+    """Return the fields of a result. A value becomes a text; with an output schema, structured content too."""
     if not isinstance(outcome, Result):
         text = outcome if isinstance(outcome, str) else messages.compact(outcome)
         structured = outcome if "output" in tool and isinstance(outcome, dict) else None

@@ -155,9 +155,9 @@ class Exchange:
     def invoke(self, definition: model.Definition, arguments: JsonObject) -> list[Effect]:
         """Return the effect that runs the operation of ``definition``."""
         self.definition, self.arguments = definition, arguments
-        if "sender" in self.revision:
+        if "request_metadata" in self.revision:
             meta: Any = self.params["_meta"]
-            self.log_level = meta.get(self.revision["sender"]["log_level"])
+            self.log_level = meta.get(self.revision["request_metadata"]["log_level"])
         else:
             self.log_level = self.connection.log_level or self.revision["logging"]["unset"]
         return [Invoke(self)]

@@ -38,7 +38,9 @@ class Steps:
         """
         if exchange.task is None:
             requests.hold(exchange)
-        current: Any = exchange.params.get("inputResponses", {}) if exchange.revision["asks"] == "in_result" else {}
+        current: Any = (
+            exchange.params.get("inputResponses", {}) if exchange.revision["client_requests"] == "in_result" else {}
+        )
         self.exchange = exchange
         self.due = 0.0  # seconds
         self.questions: dict[str, Question] = {}  # without an answer, by their keys
@@ -143,7 +145,7 @@ class Steps:
             self._wait(questions, limits["task_seconds"])
             self.exchange.task.ask(questions)
             return self.take_pending()
-        if self.exchange.revision["asks"] == "by_request":
+        if self.exchange.revision["client_requests"] == "by_request":
             self._wait(questions, limits["answer_seconds"])
             effects = self.take_pending()
             for key, question in questions.items():

@@ -245,10 +245,10 @@ def _tool(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[P
     yield from _json_schema(doc, ("input",), tool["input"])
     yield from _json_schema(doc, ("output",), tool.get("output", {}))
     arguments = list(answers.properties(tool["input"]))
-    for key in _map(doc, "read"):
+    for key in _map(doc, "coerce"):
         if key not in arguments:
             yield doc.key_problem(
-                "unknown_name", ("read", key), kind="argument", name=key, **metaschema.near(key, arguments)
+                "unknown_name", ("coerce", key), kind="argument", name=key, **metaschema.near(key, arguments)
             )
     yield from _bindings(found, place, doc, ("errors",), known)
     yield from _marks(found, doc)

@@ -18,7 +18,7 @@ EDITOR = os.path.join(paths.SCHEMAS, "editor")  # where the packaged files point
 _NAMED = ("properties", "patternProperties", "$defs")  # keywords that hold schemas by name
 _SINGLE = ("additionalProperties", "items", "propertyNames")
 _SEVERAL = ("anyOf", "oneOf", "allOf")
-_OURS = ("described", "elsewhere", "example", "lacks", "noticed", "remedy")  # keywords that no editor knows
+_OURS = ("described", "elsewhere", "example", "lacks", "noticed", "remedy", "renamed")  # keywords that no editor knows
 _WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true of what is merged, not of one file
 
 

@@ -25,7 +25,7 @@ def read(
 ) -> Schemas:
     """Read, resolve and check what `documents.read` finds. Problems are in the result, sorted by place.
 
-    ``names`` is what the code offers to the files, by kind: handlers, operations, providers, readings. ``given``: what
+    ``names`` is what the code offers to the files, by kind: handlers, operations, providers, coercions. ``given``: what
     a configuration changes in the one server that is read. ``offer`` imports classes that servers name as providers.
     """
     found = documents.read(folders, servers)

@@ -1,9 +1,10 @@
 """Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
 
-Meta-schemas describe the resolved form of a file. Five keywords are ours. ``refersTo: KIND``: the string is one of the
+Meta-schemas describe the resolved form of a file. Six keywords are ours. ``refersTo: KIND``: the string is one of the
 names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
 ``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``. ``example: FILE``: such a one.
-``elsewhere: {KEY: SENTENCE}``: a key that authors expect here, and where its content belongs.
+``elsewhere: {KEY: SENTENCE}``: a key that authors expect here, and where its content belongs. ``renamed: {OLD: NEW}``:
+keys that had another name.
 """
 
 from __future__ import annotations
@@ -196,13 +197,17 @@ def _unknown_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
             continue
         if remedy := error.schema.get("elsewhere", {}).get(key):
             yield doc.key_problem("misplaced_key", (*path, key), key=key, place=_dotted(path), remedy=remedy)
+        elif name := error.schema.get("renamed", {}).get(key):
+            yield doc.key_problem("renamed_key", (*path, key), key=key, place=_dotted(path), name=name)
         else:
             yield doc.key_problem("unknown_key", (*path, key), key=key, place=_dotted(path), **near(key, known))
 
 
 def _missing_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
+    renamed = error.schema.get("renamed", {})
+    present = {renamed.get(key, key) for key in error.instance}
     for key in error.validator_value:
-        if key not in error.instance:
+        if key not in present:
             yield doc.key_problem("missing_key", path, key=key, place=_dotted(path), nearest=_namesake(doc, path, key))
 
 

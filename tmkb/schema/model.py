@@ -56,9 +56,9 @@ Method = TypedDict(
         "invalid": NotRequired[str],
         "violations": NotRequired[dict[str, str]],
         "completes": NotRequired[dict[str, Reference]],
-        "most": NotRequired[int],
-        "says": NotRequired[str],
-        "sends": NotRequired[str],
+        "max_values": NotRequired[int],
+        "role": NotRequired[str],
+        "params_shape": NotRequired[str],
         "subscribed": NotRequired[str],
         "listened": NotRequired[str],
         "lists": NotRequired[list[str]],
@@ -101,7 +101,7 @@ class Shape(TypedDict):
     titles: NotRequired[Literal["enumNames", "oneOf"]]
 
 
-class Sender(TypedDict):
+class RequestMetadata(TypedDict):
     """The keys of `_meta` under which a request names its revision and what the client can and wants."""
 
     revision: str
@@ -127,11 +127,11 @@ class Revision(TypedDict):
 
     revision: str
     lifecycle: str
-    sender: NotRequired[Sender]
+    request_metadata: NotRequired[RequestMetadata]
     identity: NotRequired[str]
     subscription: NotRequired[str]
     tasks: NotRequired[str]
-    asks: Literal["by_request", "in_result"]
+    client_requests: Literal["by_request", "in_result"]
     message: Message
     http: Http
     meta: JsonObject
@@ -223,8 +223,8 @@ class Definition(TypedDict):
     meta: NotRequired[JsonObject]
     answer: NotRequired[str | JsonObject]
     steps: NotRequired[list[JsonObject]]
-    failure: NotRequired[str]
-    keep: NotRequired[int]
+    on_exception: NotRequired[str]
+    cache_results: NotRequired[int]
 
 
 class TaskSupport(TypedDict):
@@ -241,7 +241,7 @@ class Tool(Definition):
     output: NotRequired[JsonObject]
     annotations: NotRequired[JsonObject]
     task: NotRequired[TaskSupport]
-    read: NotRequired[dict[str, str]]
+    coerce: NotRequired[dict[str, str]]
     errors: NotRequired[dict[str, str]]
     log: LogLine
 

@@ -14,7 +14,7 @@ def negotiation(names: Sequence[str], revisions: Mapping[str, Revision]) -> Nego
 
     ``preferred`` is the first one with a handshake; if there is none, the first of all.
     """
-    stateless = [name for name in names if "sender" in revisions[name]]
+    stateless = [name for name in names if "request_metadata" in revisions[name]]
     handshakes = [name for name in names if name not in stateless]
     params: dict[str, str] = {}
     for name in names:

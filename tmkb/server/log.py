@@ -63,7 +63,7 @@ class Log:
         line = self.lines[line] if isinstance(line, str) else line
         if _RANKS[line["level"]] < self.least:
             return
-        self._add(line, request_id, fields)
+        self._add(line, template.cut(request_id) if isinstance(request_id, str) else request_id, fields)
 
     def _add(self, line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> None:
         self.waiting.append((line, request_id, fields))
@@ -171,10 +171,9 @@ def _formatted(line: Line, request_id: str | int | None, fields: Mapping[str, ob
 
 
 def _text(line: Line, request_id: str | int | None, fields: Mapping[str, object]) -> str:
-    id_ = request_id if request_id is None or isinstance(request_id, int) else template.cut(request_id)
     text = template.fill(line["message"], fields)
-    if id_ is not None:
-        text = f"[req_id={id_}] {text}"
+    if request_id is not None:
+        text = f"[req_id={request_id}] {text}"
     return text if text.isprintable() else text.translate(_CONTROLS)
 
 

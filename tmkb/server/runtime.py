@@ -316,7 +316,7 @@ class Runtime:
 
     def _earlier_answers(self, exchange: Exchange) -> JsonObject:
         """Return the answers of earlier rounds that the client kept. Raises ProtocolError if it changed them."""
-        sealed = exchange.params.get("requestState") if exchange.revision["asks"] == "in_result" else None
+        sealed = exchange.params.get("requestState") if exchange.revision["client_requests"] == "in_result" else None
         if sealed is None:
             return {}
         from tmkb.protocol import request_state
@@ -386,7 +386,7 @@ class Runtime:
         self._log_exception(LogException(error, exchange.id, ref))
         if exchange.definition["kind"] != "tool":
             return ProtocolError("internal_error", ref=ref)
-        return ToolError(exchange.definition.get("failure", "tool_failed"), ref=ref)
+        return ToolError(exchange.definition.get("on_exception", "tool_failed"), ref=ref)
 
     def _trace(self, kind: str, request_id: Id | None, value: JsonValue) -> None:
         if self.log.level == "debug":

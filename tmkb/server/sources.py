@@ -52,7 +52,7 @@ def names() -> Names:
     """What the code offers to the schemas, by kind."""
     return {
         "handler": list(requests.HANDLERS),
-        "reading": list(arguments.COERCIONS),
+        "coercion": list(arguments.COERCIONS),
         "result style": list(outbound.STYLES),
         "violation field": arguments.FIELDS,
         **registry.names(),

@@ -35,7 +35,7 @@ class _Complete(Operations):
 
     def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
         params: Any = exchange.params
-        prefix, limit = params["argument"]["value"].lower(), exchange.rules["most"]
+        prefix, limit = params["argument"]["value"].lower(), exchange.rules["max_values"]
         values = [value for value in outcome if value.lower().startswith(prefix)]
         completion = {"values": values[:limit], "total": len(values), "hasMore": len(values) > limit}
         return outbound.send_result(exchange, "completion_result", {"completion": completion})

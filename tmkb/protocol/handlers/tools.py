@@ -42,7 +42,7 @@ class _CallTool:
         tool = exchange.spec["tools"].get(name)
         if tool is None:
             return outbound.send_tool_error(exchange, ToolError("unknown_tool", tool=name))
-        if "keep" in tool and not exchange.connection.traced:
+        if "cache_results" in tool and not exchange.connection.traced:
             exchange.cache_key = _cache_key(revision, sent)
             cached = exchange.snapshot.result_cache.get(name, {}).get(exchange.cache_key)
             if cached is not None:
@@ -77,7 +77,7 @@ class _CallTool:
         if exchange.cache_key is not None:
             cache = exchange.snapshot.result_cache.setdefault(tool["name"], {})
             cache[exchange.cache_key] = (line, fields, encoded)
-            if len(cache) > tool["keep"]:
+            if len(cache) > tool["cache_results"]:
                 del cache[next(iter(cache))]
         effects: list[Effect] = [Log(line, exchange.id, fields), *outbound.send_encoded(exchange, encoded)]
         if not exchange.connection.traced:
@@ -121,5 +121,5 @@ def _invalid_output(exchange: Exchange, invalid: Violations) -> list[Effect]:
         outbound.log_line(exchange.spec, "bad_output", exchange.id, tool=tool["name"], violation=failure.sentence)
         for failure in arguments.failures(invalid, "tool", {}, exchange.revision["errors"])
     ]
-    error = ToolError(tool.get("failure", "tool_failed"), ref=exchange.connection.reference())
+    error = ToolError(tool.get("on_exception", "tool_failed"), ref=exchange.connection.reference())
     return [*logged, *outbound.send_tool_error(exchange, error)]
