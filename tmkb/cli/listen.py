@@ -56,7 +56,7 @@ def listen(
 ) -> int:
     """Serve until a signal comes. ``hear`` gives what tells of changes on disk. Raises SpecError where it cannot be."""
     try:
-        from tmkb.transport import asgi, guard
+        from tmkb.transport import guard, listener
     except ImportError as error:
         raise SpecError([Problem.of_argument("extra_missing", "--http", extra="http", module=error.name)]) from error
 
@@ -76,7 +76,7 @@ def listen(
         runtime = found.runtime(output, key, stateless=args.workers != 1)
         news = hear(runtime)
         try:
-            asgi.serve(runtime, admitted, bound, news)
+            listener.serve(runtime, admitted, bound, news)
         finally:
             if news is not None:
                 news.close()
