@@ -49,12 +49,12 @@ def wanted(args: argparse.Namespace) -> bool:
 
 def listen(
     args: argparse.Namespace,
-    found: Server,
+    server: Server,
     output: log.Log,
     key: bytes | None,
     hear: Callable[[Runtime], News | None] = lambda _: None,
 ) -> int:
-    """Serve until a signal comes. ``hear`` gives what tells of changes on disk. Raises SpecError where it cannot be."""
+    """Serve until a signal comes. ``hear`` returns the updates of changed files. Raises SpecError."""
     try:
         from tmkb.transport import guard, listener
     except ImportError as error:
@@ -65,15 +65,15 @@ def listen(
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
     if args.workers != 1:
-        _check_workers(found, args.workers)
+        _check_workers(server, args.workers)
     bound, address = _bound(args, bool(tokens))
-    found.announce(output, address)
+    server.announce(output, address)
     output.flush()
     key = key or os.urandom(32)
     admitted = guard.Guard(hosts, args.allow_origin or [], tokens)
 
     def work() -> None:
-        runtime = found.runtime(output, key, stateless=args.workers != 1)
+        runtime = server.runtime(output, key, stateless=args.workers != 1)
         news = hear(runtime)
         try:
             listener.serve(runtime, admitted, bound, news)
