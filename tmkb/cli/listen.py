@@ -166,14 +166,14 @@ def _tokens(file: str) -> list[str]:
     """The digests of ``file``; lines that begin with # are for people. Raises SpecError."""
     try:
         with open(file, encoding="utf-8") as lines:
-            found = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+            entries = [(number, line.strip()) for number, line in enumerate(lines, 1)]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise SpecError([Problem("unreadable", file, reason=reason)]) from error
-    said = [(number, line.lower()) for number, line in found if line and not line.startswith("#")]
-    wrong = [Problem("not_a_digest", file, number, 1) for number, line in said if not _DIGEST.fullmatch(line)]
-    if wrong or not said:
+    digests = [(number, line.lower()) for number, line in entries if line and not line.startswith("#")]
+    wrong = [Problem("not_a_digest", file, number, 1) for number, line in digests if not _DIGEST.fullmatch(line)]
+    if wrong or not digests:
         raise SpecError(wrong or [Problem("empty", file)])
     if os.name == "posix" and os.stat(file).st_mode & 0o022:
         sys.stderr.write(f"{file}: Others may write to this file, and let themselves in.\n")
-    return [line for _, line in said]
+    return [line for _, line in digests]
