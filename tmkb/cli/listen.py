@@ -67,14 +67,14 @@ def _origin(text: str) -> str:
 
 def listen(
     args: argparse.Namespace,
-    found: Server,
+    server: Server,
     output: log.Log,
     key: bytes | None,
     hear: Callable[[Runtime], News | None] = lambda _: None,
 ) -> int:
-    """Serve until a signal comes. ``hear`` gives what tells of changes on disk. Raises SpecError where it cannot be."""
+    """Serve until a signal comes. ``hear`` returns the updates of changed files. Raises SpecError."""
     try:
-        from tmkb.transport import asgi, guard
+        from tmkb.transport import guard, listener
     except ImportError as error:
         raise SpecError([Problem.of_argument("extra_missing", "--http", extra="http", module=error.name)]) from error
 
@@ -82,18 +82,18 @@ def listen(
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
     if args.workers != 1:
-        _check_workers(found, args.workers)
+        _check_workers(server, args.workers)
     bound, address = _bound(args, bool(tokens))
-    found.announce(output, address)
+    server.announce(output, address)
     output.flush()
     key = key or os.urandom(32)
     admitted = guard.Guard(hosts, args.allow_origin or [], tokens)
 
     def work() -> None:
-        runtime = found.runtime(output, key, stateless=args.workers != 1)
+        runtime = server.runtime(output, key, stateless=args.workers != 1)
         news = hear(runtime)
         try:
-            asgi.serve(runtime, admitted, bound, news)
+            listener.serve(runtime, admitted, bound, news)
         finally:
             if news is not None:
                 news.close()
@@ -193,14 +193,14 @@ def _tokens(file: str) -> list[str]:
     """The digests of ``file``; lines that begin with # are for people. Raises SpecError."""
     try:
         with open(file, encoding="utf-8") as lines:
-            found = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+            entries = [(number, line.strip()) for number, line in enumerate(lines, 1)]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise SpecError([Problem("unreadable", file, reason=reason)]) from error
-    said = [(number, line.lower()) for number, line in found if line and not line.startswith("#")]
-    wrong = [Problem("not_a_digest", file, number, 1) for number, line in said if not _DIGEST.fullmatch(line)]
-    if wrong or not said:
+    digests = [(number, line.lower()) for number, line in entries if line and not line.startswith("#")]
+    wrong = [Problem("not_a_digest", file, number, 1) for number, line in digests if not _DIGEST.fullmatch(line)]
+    if wrong or not digests:
         raise SpecError(wrong or [Problem("empty", file)])
     if os.name == "posix" and os.stat(file).st_mode & 0o022:
         sys.stderr.write(f"{file}: Others may write to this file, and let themselves in.\n")
-    return [line for _, line in said]
+    return [line for _, line in digests]

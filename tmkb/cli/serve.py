@@ -30,7 +30,7 @@ _SHORTEST_KEY = 32  # characters
 
 
 def quick(words: Sequence[str]) -> Options | None:
-    """The flags, where they are plainly right; None where a parser has to explain (help, a mistake)."""
+    """Return the options; None where a parser has to explain (help, an error)."""
     options: Options = {}
     rest = list(words)
     while rest:
@@ -78,12 +78,12 @@ def run(args: argparse.Namespace) -> int:
 
 def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     """Serve until the client has gone; over HTTP, where ``args`` ask for it, until a signal comes."""
-    server = options.get("--server", [DEFAULT_SERVER])[-1]
+    name = options.get("--server", [DEFAULT_SERVER])[-1]
     began = time.time()
     try:
         key = _key()
-        found = Server.load(
-            server,
+        server = Server.load(
+            name,
             schemas=options.get("--schemas"),
             patterns=options.get("--patterns"),
             config=options["--config"][-1] if "--config" in options else None,
@@ -91,20 +91,22 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
             caching="--no-cache" not in options,
             forking=True,
         )
-        output = _log(found.spec["server"]["log"], options)
+        output = _log(server.spec["server"]["log"], options)
         if args is not None:
             from tmkb.cli import listen
 
             if listen.wanted(args):
-                return listen.listen(args, found, output, key, lambda runtime: _news(runtime, found, began, options))
-        runtime = found.runtime(output, key)
-        news = _news(runtime, found, began, options)
+                return listen.listen(
+                    args, server, output, key, lambda runtime: _updates(runtime, server, began, options)
+                )
+        runtime = server.runtime(output, key)
+        news = _updates(runtime, server, began, options)
     except SpecError as error:
         from tmkb.schema import problems
 
         sys.stderr.write("".join(f"{problems.line(problem)}\n" for problem in error.problems))
         return 2
-    found.announce(output, "stdio")
+    server.announce(output, "stdio")
     try:
         stdio.serve(runtime, news=news)
     finally:
@@ -113,27 +115,27 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     return 0
 
 
-def _news(runtime: Runtime, found: Server, began: float, options: Options) -> News | None:
-    """What tells of changes on disk, if that is asked for. Raises SpecError where it cannot be had."""
+def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> News | None:
+    """Return the updates of changed files with ``--watch``. Raises SpecError where files cannot be watched."""
     if "--watch" not in options:
         return None
     from tmkb.server import reload
 
-    return reload.News(runtime, found, began, "--no-cache" not in options)
+    return reload.News(runtime, server, began, "--no-cache" not in options)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:
-    """The log at the level that options or the environment name; info where there is none of that name."""
-    asked = options.get("--log-level", [os.environ.get("LOG_LEVEL") or "info"])[-1]
-    level = asked.lower() if asked.lower() in log.LEVELS else "info"
+    """Return a log at the level of the options or of ``LOG_LEVEL``; info if that names no level."""
+    name = options.get("--log-level", [os.environ.get("LOG_LEVEL") or "info"])[-1]
+    level = name.lower() if name.lower() in log.LEVELS else "info"
     output = log.Log(lines, level)
-    if level != asked.lower():
-        output.write("unknown_log_level", value=template.cut(asked), known=", ".join(log.LEVELS))
+    if level != name.lower():
+        output.write("unknown_log_level", value=template.cut(name), known=", ".join(log.LEVELS))
     return output
 
 
 def _key() -> bytes | None:
-    """What several servers share, so that each can read what another has sealed for a client. Raises SpecError."""
+    """Return the key that seals request states, which several servers can share. Raises SpecError."""
     key = os.environ.get("TMKB_STATE_KEY") or None
     if key is not None and len(key) < _SHORTEST_KEY:
         raise SpecError([Problem.of_argument("weak_key", "TMKB_STATE_KEY", count=len(key), least=_SHORTEST_KEY)])

@@ -1,1 +1,1 @@
-"""What tools do. Know nothing of the protocol; what they are told was checked before."""
+"""Operations of tools, prompts and resources. Providers know nothing of the protocol; their arguments are validated."""

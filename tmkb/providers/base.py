@@ -2,16 +2,13 @@
 
 An example, which is all that a tool with ``provider: inventory.count`` needs::
 
-    from tmkb import Provider, ToolError
-
-    class Inventory(Provider):
-        operations = {"count": ("items",)}
-
-        def operation(self, name, definition):
-            return self.count
+    class Inventory(tmkb.Provider):
+        operations = {"count": ()}
 
         def count(self, item):
-            ...
+            return str(STOCK.get(item, 0))
+
+docs/examples/provider is a whole package with settings and a server.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ class Provider:
     Class attributes:
         operations: operation → the facts that its `Result` carries for the tool's log line.
         facts: names of the facts that `prepare` returns.
-        settings_schema: a YAML file with a JSON Schema for the settings, beside the provider's module. None: the
+        settings_schema: a YAML or JSON file beside the provider's module, the JSON Schema of its settings. None: the
             provider has no settings.
         takes_folders: whether the folders of ``--patterns`` become the setting ``folders``.
     """

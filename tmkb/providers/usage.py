@@ -1,4 +1,4 @@
-"""How often each tool was called, how often that failed, and how long it took. The runtime tells it of each call."""
+"""Counts calls, errors and latencies of each tool. The runtime records each call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 0.95  # of these calls took no longer
 
 
 class Usage(Provider):
-    """The figures of one process, from its start on. Only tools that there are have any, so they stay few."""
+    """Figures of one process since its start, for each tool."""
 
     operations: ClassVar = {"report": ()}
 
@@ -30,11 +30,11 @@ class Usage(Provider):
         self.tools: dict[str, _Figures] = {}
 
     def record(self, tool: str, failed: bool, seconds: float | None) -> None:
-        """A call has ended; ``seconds`` is None where its arguments were refused, so that nothing ran."""
+        """Record a call. ``seconds``: how long it ran; None if its arguments were refused."""
         self.tools.setdefault(tool, _Figures()).record(failed, seconds)
 
     def report(self) -> str:
-        """The figures of each tool that was called, as JSON."""
+        """Return the figures of each tool that was called, as JSON."""
         return json.dumps({"tools": {tool: self.tools[tool].value() for tool in sorted(self.tools)}})
 
 

@@ -1,6 +1,6 @@
-"""``tmkb serve --watch``: a process beside the server looks at its files, checks what has changed, and hands it over.
+"""``tmkb serve --watch``: a child process watches the server's files, checks changes, and sends the result.
 
-The server only reads what is handed over, between two messages: it never waits for a check, and loads nothing for it.
+The server only reads the result, between two messages: it never waits for a check, and imports nothing for it.
 Where the system cannot fork, a thread does the same. On macOS the watcher checks in its own process (`_can_fork`).
 """
 
@@ -33,18 +33,18 @@ _RACE = 0.1  # seconds by which a file's time may lag behind the clock
 
 
 class News:
-    """What a server hears from who watches: bytes that come on `fd` are for `feed`."""
+    """The updates that a watcher sends: bytes readable on `fd` are for `feed`."""
 
-    def __init__(self, runtime: Runtime, found: Server, began: float, caching: bool) -> None:
-        """``began``: the time before ``found`` was read. Raises SpecError where there is nothing to watch with."""
+    def __init__(self, runtime: Runtime, current: Server, began: float, caching: bool) -> None:
+        """``began``: the time before ``current`` was loaded. Raises SpecError if the extra is not installed."""
         if not _installed("watchfiles"):
             raise SpecError([Problem.of_argument("extra_missing", "--watch", extra="watch", module="watchfiles")])
         self.runtime = runtime
-        self.notes = found.notes
+        self.notes = current.notes
         self.waiting = bytearray()
         self.fd, inlet = os.pipe()
         self.child: int | None = None
-        watcher = Watcher(found, caching, inlet)
+        watcher = Watcher(current, caching, inlet)
         if hasattr(os, "fork"):
             self.child = _forked(lambda: watcher.run(began), inlet)
             os.close(inlet)
@@ -52,14 +52,16 @@ class News:
             threading.Thread(target=watcher.run, args=(began,), daemon=True).start()
 
     def feed(self, chunk: bytes) -> list[Sent]:
-        """Take over what ``chunk`` completes; what is sent because of it. An empty chunk: nobody watches any more."""
+        """Apply the updates that ``chunk`` completes; return what to send. An empty chunk: the watcher has ended."""
         if not chunk:
             self.runtime.log.write("watch_ended")
         self.waiting += chunk
-        return [sent for good, told in self._frames() for sent in (self._renew(told) if good else self._refuse(told))]
+        return [
+            sent for good, update in self._frames() for sent in (self._renew(update) if good else self._refuse(update))
+        ]
 
     def close(self) -> None:
-        """No longer watch."""
+        """Stop the watcher."""
         if self.child is not None:
             os.kill(self.child, signal.SIGKILL)
             os.waitpid(self.child, 0)
@@ -71,43 +73,43 @@ class News:
             end = _HEAD.size + size
             if len(self.waiting) < end:
                 return
-            told = bytes(self.waiting[_HEAD.size : end])
+            update = bytes(self.waiting[_HEAD.size : end])
             del self.waiting[:end]
-            yield good, told
+            yield good, update
 
     def _renew(self, packed: bytes) -> list[Sent]:
-        found = Server(cache.unpack(packed), {})
-        sent = self.runtime.replace(found.spec, found.provider)
+        reloaded = Server(cache.unpack(packed), {})
+        sent = self.runtime.replace(reloaded.spec, reloaded.provider)
         self.runtime.log.write("renewed")
-        for line, fields in found.notes:
+        for line, fields in reloaded.notes:
             if (line, fields) not in self.notes:
                 self.runtime.log.write(line, **fields)
-        self.notes = found.notes
+        self.notes = reloaded.notes
         return sent
 
-    def _refuse(self, told: bytes) -> list[Sent]:
+    def _refuse(self, lines: bytes) -> list[Sent]:
         self.runtime.log.write("not_renewed")
-        for line, fields in json.loads(told):
+        for line, fields in json.loads(lines):
             self.runtime.log.write(line, **fields)
         return []
 
 
 class Watcher:
-    """Looks at the sources of a service, and writes to ``inlet`` what has become of them."""
+    """Watches the sources of a server, and writes an update to ``inlet`` after each change."""
 
-    def __init__(self, found: Server, caching: bool, inlet: int) -> None:
-        self.request = found.request
+    def __init__(self, current: Server, caching: bool, inlet: int) -> None:
+        self.request = current.request
         self.caching = caching
         self.inlet = inlet
         self.server = os.getpid()
-        self.sources = [*found.sources]
-        self.known: list[Any] = [[line, {**fields}] for line, fields in found.warnings]
-        self.said: tuple[bool, bytes] | None = None
+        self.sources = [*current.sources]
+        self.known: list[Any] = [[line, {**fields}] for line, fields in current.warnings]
+        self.sent: tuple[bool, bytes] | None = None
         self.present = self._present()
         self.began = float("inf")  # from when on changes have not been seen
 
     def run(self, began: float) -> None:
-        """Until the server has gone. ``began``: the time before the service was read."""
+        """Run until the server has ended. ``began``: the time before it was loaded."""
         due, self.began = self._present() != self.present, began
         while not self._gone():
             self.present = self._present()
@@ -136,14 +138,14 @@ class Watcher:
         return os.getpid() != self.server and os.getppid() != self.server
 
     def _present(self) -> dict[str, int]:
-        """The sources that there are, each with what tells it from another of its name."""
-        found = {}
+        """Existing sources, each with its inode number."""
+        inodes = {}
         for source in dict.fromkeys([*self.sources, paths.SCHEMAS]):
             try:
-                found[source] = os.stat(source).st_ino
+                inodes[source] = os.stat(source).st_ino
             except OSError:
                 continue
-        return found
+        return inodes
 
     def _replaced(self, changes: set[tuple[Change, str]]) -> bool:
         """Whether other folders are there than are watched. One made again may have the number of the old one."""
@@ -152,33 +154,33 @@ class Watcher:
         return any(change.name == "deleted" and os.path.isdir(path) for change, path in changes)
 
     def _newest(self) -> float:
-        """When something was changed last."""
+        """The time of the last change, in seconds."""
         return max(int(stamp[-2]) for stamp in self._stamps() if len(stamp) > 1) / 1e9 + _RACE
 
     def _stamps(self) -> list[Any]:
         return cache.stamps(self.sources)
 
     def _check(self) -> None:
-        """Make everything anew, from files that stay as they are meanwhile; hand over what is news."""
+        """Build the server from files that do not change meanwhile; send the result if it is new."""
         while True:
             before = self._stamps()
-            good, told = _apart(self._made) if _can_fork() else self._made()
+            good, update = _apart(self._made) if _can_fork() else self._made()
             if self._stamps() == before:
                 break
         if good:
-            head = json.loads(told.partition(b"\n")[0])["head"]
+            head = json.loads(update.partition(b"\n")[0])["head"]
             self.sources = head["sources"]
             more = [warning for warning in head["warnings"] if warning not in self.known]
             if more:
-                good, told = False, json.dumps(more).encode()
+                good, update = False, json.dumps(more).encode()
             else:
                 self.known = head["warnings"]
-        if (good, told) != self.said:
-            self.said = good, told
-            self._write(_HEAD.pack(good, len(told)) + told)
+        if (good, update) != self.sent:
+            self.sent = good, update
+            self._write(_HEAD.pack(good, len(update)) + update)
 
     def _made(self) -> tuple[bool, bytes]:
-        """The entry, packed; or the lines of the log that say why there is none."""
+        """The packed entry, or log lines with the problems."""
         from tmkb.schema import problems
 
         try:

@@ -248,8 +248,8 @@ def _origin(module: str) -> str | None:
     """The file that ``import module`` would run, for code of others: it differs with ``sys.path``."""
     import importlib.util
 
-    found = importlib.util.find_spec(module)
-    return None if found is None else found.origin
+    spec = importlib.util.find_spec(module)
+    return None if spec is None else spec.origin
 
 
 def _built_in_child(request: JsonObject, caching: bool) -> cache.Entry | None:

@@ -1,4 +1,4 @@
-"""Where schemas and patterns come from: flags first, then the environment, then what is packaged."""
+"""Options and defaults for folders of schemas and patterns: flags, else the environment, else what is packaged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def configure_patterns(parser: argparse.ArgumentParser) -> None:
 
 
 def names() -> Names:
-    """What the code offers to the schemas, by kind."""
+    """Return the names that the code offers to schemas, by kind."""
     return {
         "handler": list(requests.HANDLERS),
         "coercion": list(arguments.COERCIONS),
@@ -60,25 +60,25 @@ def names() -> Names:
 
 
 def library(flags: Sequence[str] | None) -> Library:
-    """The patterns that flags or the environment name, or the packaged ones; what is left out is said on stderr."""
-    found = read_library(flags)
-    for problem in found.problems:
+    """Load patterns as `read_library` does, and print to stderr what was left out."""
+    patterns = read_library(flags)
+    for problem in patterns.problems:
         sys.stderr.write(f"{problems.line(problem)}\n")
-    for folder in found.missing + found.empty:
+    for folder in patterns.missing + patterns.empty:
         sys.stderr.write(f"{problems.line(Problem('nothing_found', folder))}\n")
-    return found
+    return patterns
 
 
 def placed(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
-    """The same patterns by id, each with its folder; what is wrong with the records of proofs is said on stderr too."""
-    found = {
+    """Load patterns by id, each with its folder. Also print problems of the records of proofs to stderr."""
+    patterns = {
         each.pattern["id"]: (each.folder, each.pattern) for each in library(flags).found if each.pattern is not None
     }
-    for problem in provenance.problems(folder for folder, _ in found.values()):
+    for problem in provenance.problems(folder for folder, _ in patterns.values()):
         sys.stderr.write(f"{problems.line(problem)}\n")
-    return dict(sorted(found.items()))
+    return dict(sorted(patterns.items()))
 
 
 def read_library(flags: Sequence[str] | None) -> Library:
-    """The same, with nothing said."""
+    """Load the patterns of ``flags``, else of ``TMKB_PATTERNS``, else the packaged ones."""
     return load_library(paths.named(flags, "TMKB_PATTERNS") or [PACKAGED])

@@ -1,4 +1,4 @@
-"""`http.py` as an ASGI application, and uvicorn around it: sockets, time limits, signals.
+"""`http.py` as an ASGI application. `listener.py` runs it in uvicorn; other programs can mount it.
 
 Specification: https://asgi.readthedocs.io/en/latest/specs/www.html
 """
@@ -8,20 +8,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import socket
 import threading
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
-
-from tmkb.transport.connections import LogHandler, Pool, Protocol
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 from tmkb.transport.streams import Answer
 
 if TYPE_CHECKING:
     from tmkb.server.runtime import Runtime
+    from tmkb.transport.connections import Protocol
     from tmkb.transport.stdio import News
 
 Event = MutableMapping[str, Any]
@@ -29,19 +26,36 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
 _CHUNK = 65536
-_GRACE = 5  # seconds for what runs when the server ends
 _PROBE = 0.1  # seconds between writes to a client that may have gone
 
 
+class _Peer:
+    """The connection of a request under another server than `listener.py`, which reads and closes as it likes."""
+
+    half_closed = False
+    unfinished = False
+    on_half_close: Callable[[], object] | None = None
+
+    def read_body(self) -> None:
+        pass
+
+    def abandon(self) -> None:
+        pass
+
+
 class Application:
-    """An endpoint, its operations going on between requests."""
+    """An ASGI application that serves an endpoint, and advances its operations between requests.
+
+    It needs no lifespan. Where it is mounted, the endpoint is at ``/mcp`` below the mount. Not thread-safe: all calls
+    come from one event loop.
+    """
 
     def __init__(self, runtime: Runtime, guard: Guard, news: News | None = None) -> None:
         self.endpoint = Endpoint(runtime, guard)
         self.log = runtime.log
         self.news = news
         self.moved = asyncio.Event()  # something may be due earlier than it was
-        self.working: asyncio.Task[None] | None = None
+        self.working: asyncio.Task[None] | None = None  # while operations are under way
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and the end of the server."""
@@ -51,25 +65,34 @@ class Application:
             await self._serve(scope, receive, send)
 
     def end(self) -> None:
-        """No more requests come: tell those who listen."""
+        """End all streams, so that a server that waits for them can shut down."""
         self.endpoint.end()
         self.log.flush()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        self.working = asyncio.create_task(self._work())
         if self.news is not None:
             threading.Thread(target=self._wait_for, args=(self.news, asyncio.get_running_loop()), daemon=True).start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        self.working.cancel()
+        if self.working is not None:
+            self.working.cancel()
         await send({"type": "lifespan.shutdown.complete"})
 
+    def _wake(self) -> None:
+        """Advance operations when they are due, for as long as any is under way."""
+        self.moved.set()
+        if self.endpoint.due() is None:
+            return
+        task = self.working
+        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+            self.moved = asyncio.Event()
+            self.working = asyncio.create_task(self._work())
+
     async def _work(self) -> None:
-        """Go on with operations when their time has come."""
-        while True:
+        while (due := self.endpoint.due()) is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.moved.wait(), self.endpoint.due())
+                await asyncio.wait_for(self.moved.wait(), due)
             self.moved.clear()
             self.endpoint.work()
             self.log.flush()
@@ -86,12 +109,13 @@ class Application:
     def _hear(self, news: News, chunk: bytes) -> None:
         self.endpoint.say(news.feed(chunk))
         self.log.flush()
-        self.moved.set()
+        self._wake()
 
     async def _serve(self, scope: Event, receive: Receive, send: Send) -> None:
         more = asyncio.Event()
-        connection: Protocol = scope["state"]["connection"]
-        call = Call(scope["method"], scope["path"], _headers(scope), b"")
+        connection: Protocol | _Peer = scope.get("state", {}).get("connection") or _Peer()
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        call = Call(scope["method"], path, _headers(scope), b"")
         if (wanted := self.endpoint.wants_body(call)) or not _has_body(call.headers):
             connection.read_body()
         try:
@@ -104,7 +128,7 @@ class Application:
         except ConnectionError:
             return
         self.log.flush()
-        self.moved.set()
+        self._wake()
         if answer.ended:
             await self._answer(answer, more, send, connection)
             return
@@ -142,7 +166,7 @@ class Application:
             if not event.get("more_body", False):
                 return bytes(body)
 
-    async def _answer(self, answer: Answer, more: asyncio.Event, send: Send, connection: Protocol) -> None:
+    async def _answer(self, answer: Answer, more: asyncio.Event, send: Send, connection: Protocol | _Peer) -> None:
         """Send ``answer`` as it grows. A client that reads nothing for long is disconnected."""
         started = False
         try:
@@ -188,9 +212,9 @@ async def _disconnected(receive: Receive, answer: Answer, more: asyncio.Event) -
     more.set()
 
 
-def _head(answer: Answer, connection: Protocol) -> Event:
+def _head(answer: Answer, connection: Protocol | _Peer) -> Event:
     """Make the event that begins a response. A request that was not read to its end is the last of its connection."""
-    headers = {**answer.headers, "connection": "close"} if connection.conn.unfinished else answer.headers
+    headers = {**answer.headers, "connection": "close"} if connection.unfinished else answer.headers
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     return {"type": "http.response.start", "status": answer.status, "headers": encoded}
 
@@ -206,66 +230,3 @@ def _headers(scope: Event) -> dict[str, str]:
 def _has_body(headers: Mapping[str, str]) -> bool:
     """Whether a body follows the head of a request (RFC 9112, section 6.3)."""
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-
-
-class Server(uvicorn.Server):
-    """uvicorn with its own way to accept connections, which tells streams about the end before it waits for them."""
-
-    def __init__(self, config: uvicorn.Config, application: Application, bound: socket.socket) -> None:
-        super().__init__(config)
-        self.application = application
-        self.bound = bound
-        self.accepting: asyncio.Task[None] | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections."""
-        await super().startup(sockets=[])
-        limits = self.application.endpoint.limits
-        pool = Pool(limits, _most_connections(limits["connections"]), self.application.log)
-
-        def make() -> Protocol:
-            return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-        self.accepting = asyncio.create_task(pool.accept(self.bound, make))
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what only waits; let the rest finish."""
-        if self.accepting is not None:
-            self.accepting.cancel()
-            await asyncio.wait([self.accepting])
-        self.bound.close()
-        self.application.end()
-        await super().shutdown([])
-        self._captured_signals.clear()  # a signal is how we are told to end: it has done its work
-
-
-def _most_connections(limit: int) -> int:
-    """At most ``limit``, and no more than leave a quarter of the process's descriptors for other files."""
-    try:
-        import resource
-    except ImportError:  # Windows, where sockets are no descriptors
-        return limit
-    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return limit if descriptors == resource.RLIM_INFINITY else max(1, min(limit, descriptors * 3 // 4))
-
-
-def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | None = None) -> None:
-    """Serve on a socket that is bound and listens, until a signal comes."""
-    LogHandler(runtime.log).install()
-    application = Application(runtime, guard, news)
-    config = uvicorn.Config(
-        application,
-        http=Protocol,
-        ws="none",
-        lifespan="on",
-        loop="asyncio",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE,
-    )
-    Server(config, application, bound).run()
-    runtime.stop()
-    runtime.log.write("shutdown")
-    runtime.log.flush()

@@ -173,6 +173,11 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         if not self.transport.is_closing():
             self.transport.hold(self.conn.held or self.turn is not None)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether the request has not been read to its end."""
+        return bool(self.conn.unfinished)
+
     def read_body(self) -> None:
         """Read the body of the current request, whose head the application has accepted."""
         self.conn.held = False
