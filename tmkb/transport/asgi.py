@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from tmkb.errors import ProtocolError
 from tmkb.transport.connections import LogHandler, Pool, Protocol
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 from tmkb.transport.streams import Answer
 
 if TYPE_CHECKING:
+    from tmkb.protocol.budget import Budget
     from tmkb.server.runtime import Runtime
     from tmkb.transport.stdio import News
 
@@ -30,6 +32,8 @@ Send = Callable[[Event], Awaitable[None]]
 
 _CHUNK = 65536
 _GRACE = 5  # seconds for what runs when the server ends
+_M_MMAP_THRESHOLD = -3  # of malloc.h
+_BLOCK = 131072  # bytes; glibc's own value at the start
 _PROBE = 0.1  # seconds between writes to a client that may have gone
 
 
@@ -42,6 +46,8 @@ class Application:
         self.news = news
         self.moved = asyncio.Event()  # something may be due earlier than it was
         self.working: asyncio.Task[None] | None = None
+        self.arriving: set[asyncio.Timeout] = set()  # of requests whose body is not complete
+        self.ending = False
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and the end of the server."""
@@ -51,7 +57,10 @@ class Application:
             await self._serve(scope, receive, send)
 
     def end(self) -> None:
-        """No more requests come: tell those who listen."""
+        """No more requests come: tell those who listen, and refuse requests that are not complete."""
+        self.ending = True
+        for timeout in self.arriving:
+            timeout.reschedule(asyncio.get_running_loop().time())
         self.endpoint.end()
         self.log.flush()
 
@@ -92,17 +101,14 @@ class Application:
         more = asyncio.Event()
         connection: Protocol = scope["state"]["connection"]
         call = Call(scope["method"], scope["path"], _headers(scope), b"")
-        if (wanted := self.endpoint.wants_body(call)) or not _has_body(call.headers):
-            connection.read_body()
         try:
-            if wanted:
-                async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
-                    call = call._replace(body=await self._body(receive, call.headers))
-            answer = self.endpoint.receive(call, more.set)
-        except TimeoutError:
-            answer = self.endpoint.too_slow(call, more.set)
+            answer = await self._receive(call, receive, more, connection)
+        except ProtocolError as error:
+            answer = self.endpoint.refuse(call, error, more.set)
         except ConnectionError:
             return
+        if "transfer-encoding" in call.headers and "content-length" in call.headers:  # RFC 9112, section 6.1
+            answer.headers["connection"] = "close"
         self.log.flush()
         self.moved.set()
         if answer.ended:
@@ -119,6 +125,24 @@ class Application:
                 task.cancel()
             self.endpoint.gone(answer)
 
+    async def _receive(self, call: Call, receive: Receive, more: asyncio.Event, connection: Protocol) -> Answer:
+        """Read the rest of a request and begin to answer it; nothing of its body is kept here.
+
+        Raises:
+            ProtocolError: if its principal has too many connections, or the body is late or too large.
+            ConnectionError: if the client has gone.
+        """
+        principal = self.endpoint.principal(call)
+        if principal is not None:
+            connection.pool.occupy(connection, principal)
+        wanted = principal is not None and self.endpoint.wants_body(call)
+        if wanted or not _has_body(call.headers):
+            connection.read_body()
+        if principal is not None and wanted:
+            budget = self.endpoint.runtime.budget(principal)
+            call = call._replace(body=await self._body(receive, call.headers, budget))
+        return self.endpoint.receive(call, more.set)
+
     async def _probe(self, answer: Answer) -> None:
         """Write to a client that has closed its sending side, until the answer ends. If it has closed both sides, the
         first write makes its system reset the connection and the next one notices that; if not, it gets its answer."""
@@ -126,21 +150,39 @@ class Application:
             await asyncio.sleep(_PROBE)
             self.endpoint.quiet(answer)
 
-    async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | None:
-        """The body; None where it is longer than a message may be. Raises ConnectionError where it does not come."""
+    async def _body(self, receive: Receive, headers: Mapping[str, str], budget: Budget) -> bytes | None:
+        """Return the body; None where it is longer than a message may be. It counts against ``budget`` meanwhile.
+
+        Raises:
+            ProtocolError: if the body comes too slowly, takes too much memory, or the server ends.
+            ConnectionError: if the client has gone.
+        """
         limit, body = self.endpoint.limits["message_bytes"], bytearray()
         with contextlib.suppress(ValueError):
             if int(headers.get("content-length", "0")) > limit:
                 return None
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise ConnectionError
-            body += event.get("body", b"")
-            if len(body) > limit:
-                return None
-            if not event.get("more_body", False):
-                return bytes(body)
+        timeout = asyncio.timeout(0 if self.ending else self.endpoint.limits["request_seconds"])
+        self.arriving.add(timeout)
+        try:
+            async with timeout:
+                while True:
+                    event = await receive()
+                    if event["type"] == "http.disconnect":
+                        raise ConnectionError
+                    piece = event.get("body", b"")
+                    if not budget.fits(len(piece)):
+                        raise ProtocolError("too_much_in_transit", limit=budget.limit)
+                    budget.hold(len(piece))
+                    body += piece
+                    if len(body) > limit:
+                        return None
+                    if not event.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise ProtocolError("shut_down" if self.ending else "request_too_slow") from None
+        finally:
+            self.arriving.discard(timeout)
+            budget.release(len(body))
 
     async def _answer(self, answer: Answer, more: asyncio.Event, send: Send, connection: Protocol) -> None:
         """Send ``answer`` as it grows. A client that reads nothing for long is disconnected."""
@@ -159,12 +201,29 @@ class Application:
                     started = True
                     await self._send(send, _head(answer, connection))
                     continue
-                ended = answer.ended
-                await self._send(send, {"type": "http.response.body", "body": answer.take(), "more_body": not ended})
-                if ended:
+                if await self._send_body(answer, send, connection):
                     return
         except TimeoutError:
             connection.abandon()
+        finally:
+            answer.take()  # what is not sent any more
+
+    async def _send_body(self, answer: Answer, send: Send, connection: Protocol) -> bool:
+        """Send what there is of the body, which counts against its budget until the system has taken it.
+
+        Returns:
+            Whether it was the last part.
+        """
+        ended, body, budget = answer.ended, answer.take(), answer.budget
+        size = len(body) if budget is not None and budget.fits(len(body)) else 0
+        if budget is not None:
+            budget.hold(size)
+        try:
+            await self._send(send, {"type": "http.response.body", "body": body, "more_body": not ended})
+        finally:
+            if budget is not None:
+                connection.release_when_sent(budget, size)
+        return ended
 
     async def _wait(self, answer: Answer, more: asyncio.Event) -> None:
         try:
@@ -221,7 +280,10 @@ class Server(uvicorn.Server):
         """Begin to accept connections."""
         await super().startup(sockets=[])
         limits = self.application.endpoint.limits
-        pool = Pool(limits, _most_connections(limits["connections"]), self.application.log)
+        most = _most_connections(limits["connections"])
+        share = max(1, most * limits["principal_connections"] // limits["connections"])
+        self.pool = Pool(limits, most, share if self.application.endpoint.guard.tokens else most, self.application.log)
+        pool = self.pool
 
         def make() -> Protocol:
             return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
@@ -234,6 +296,7 @@ class Server(uvicorn.Server):
             self.accepting.cancel()
             await asyncio.wait([self.accepting])
         self.bound.close()
+        self.pool.ending = True
         self.application.end()
         await super().shutdown([])
         self._captured_signals.clear()  # a signal is how we are told to end: it has done its work
@@ -249,9 +312,22 @@ def _most_connections(limit: int) -> int:
     return limit if descriptors == resource.RLIM_INFINITY else max(1, min(limit, descriptors * 3 // 4))
 
 
+def _return_large_blocks() -> None:
+    """Have large blocks returned to the system when they are freed: bodies and responses are large and come together.
+
+    glibc raises its threshold for that to the size of each such block that is freed, up to 32 MiB. Later blocks of that
+    size lie in the heap, which small ones after them keep from shrinking. Setting the threshold fixes it (mallopt(3)).
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BLOCK)
+
+
 def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | None = None) -> None:
     """Serve on a socket that is bound and listens, until a signal comes."""
     LogHandler(runtime.log).install()
+    _return_large_blocks()
     application = Application(runtime, guard, news)
     config = uvicorn.Config(
         application,
