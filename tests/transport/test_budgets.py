@@ -154,8 +154,7 @@ def grown(peer, act, numbers):
     before, _ = tracemalloc.get_traced_memory()
     for number in numbers:
         act(peer, number)
-        for answer in peer.answers:
-            answer.take()
+        peer.read()
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     return after - before
@@ -194,6 +193,7 @@ def left_alone(peer):
         peer.task("cancel", task)
         runtime.tasks.limits = {**runtime.tasks.limits, "task_seconds": -1}
     peer.task("get", "x")
+    peer.read()
     assert (runtime.connections, peer.endpoint.waiting) == (set(), {})
     assert [(budget.held, budget.kept, len(budget.entries)) for budget in runtime.budgets.values()] == [(0, 0, 0)]
 
@@ -207,6 +207,7 @@ def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
     stranger.answers, stranger.session, stranger.begin = [], peer.session, lambda: None
     row(stranger, 1)
     stranger.answers.clear()
+    peer.read()
     held = peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held
 
     assert grown(stranger, lambda *given: (row(*given), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20

@@ -31,9 +31,18 @@ class Peer(Client):
         self.endpoint = endpoint
         self.token = {} if token is None else {"authorization": f"Bearer {token}"}
         self.session = {}
+        self.unread = []
 
     def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
-        return super().call(verb, {**(JSON if headers is None else headers), **self.token}, body, path)
+        answer = super().call(verb, {**(JSON if headers is None else headers), **self.token}, body, path)
+        self.unread.append(answer)
+        return answer
+
+    def read(self):
+        """Read all responses so far."""
+        for answer in self.unread:
+            answer.take()
+        self.unread.clear()
 
     def task(self, method, task, **more):
         said = {"mcp-protocol-version": "2026-07-28", "mcp-method": f"tasks/{method}", "mcp-name": task}
