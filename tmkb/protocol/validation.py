@@ -85,7 +85,7 @@ def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = ""
     for path, keyword in kept[:most]:
         error, obeyed = found[path, keyword]
         fields = _fields(path, obeyed, error, spec["types"])
-        fields |= {"field": fields["field"] or whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
+        fields |= {"field": fields["field"] if path else whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
         described.append(Violation(path, keyword, fields))
     more = len(kept) - len(described) + sum(unlisted.values())
     return Violations(described, more, examined < counted)

@@ -1,4 +1,7 @@
-"""How often each tool was called, how often that failed, and how long it took. The runtime tells it of each call."""
+"""How often each tool was called, how often that failed, and how long it took. The runtime tells it of each call.
+
+Each principal has figures of its own and sees no others.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +30,21 @@ class Usage:
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
         """Needs neither."""
-        self.tools: dict[str, _Figures] = {}
+        self.figures: dict[str, dict[str, _Figures]] = {}  # by principal and tool
+        self.principal = ""  # whose operations run now; set by the runtime
 
-    def record(self, tool: str, failed: bool, seconds: float | None) -> None:
-        """A call has ended; ``seconds`` is None where its arguments were refused, so that nothing ran."""
-        self.tools.setdefault(tool, _Figures()).record(failed, seconds)
+    def record(self, tool: str, failed: bool, seconds: float | None, principal: str = "") -> None:
+        """Count a call that has ended; ``seconds`` is None where its arguments were refused, so that nothing ran."""
+        self.figures.setdefault(principal, {}).setdefault(tool, _Figures()).record(failed, seconds)
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``; all definitions use it alike."""
         return {"report": self.report}[name]
 
     def report(self) -> str:
-        """The figures of each tool that was called, as JSON."""
-        return json.dumps({"tools": {tool: self.tools[tool].value() for tool in sorted(self.tools)}})
+        """Return the figures of each tool that the principal has called, as JSON."""
+        tools = self.figures.get(self.principal, {})
+        return json.dumps({"tools": {tool: tools[tool].value() for tool in sorted(tools)}})
 
 
 open = Usage

@@ -153,7 +153,9 @@ class Job:
         if isinstance(said, Log):
             return outbound.log(self.connection, self.invoke, said)
         if isinstance(said, Notify):
-            return [Announce(said)]
+            method: Any = self.invoke.revision["methods"].get(said.method, {})
+            shared = "lists" in method or "subscribed" in method
+            return [Announce(said)] if shared else outbound.notify(self.connection, said)
         if isinstance(said, Hang):
             return [Release(self.invoke.request_id)]
         assert isinstance(said, Pause)

@@ -255,7 +255,7 @@ class Runtime:
         """What concerns a response, other clients, or an operation that runs."""
         if isinstance(effect, Counted):  # the commonest: each question that was asked before
             if self.usage is not None:
-                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
+                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0, connection.principal)
             return []
         if isinstance(effect, (Release, Drop)):
             effect.connection = connection
@@ -378,12 +378,14 @@ class Runtime:
         failed = any(isinstance(effect, Log) and effect.line is refused for effect in effects)
         if invoke.definition["kind"] == "tool":
             failed = failed or getattr(outcome, "is_error", False)
-            self.usage.record(invoke.definition["name"], failed, seconds)
+            self.usage.record(invoke.definition["name"], failed, seconds, connection.principal)
 
     def _outcome(self, connection: Connection, invoke: Invoke) -> Any:
         """What the operation gave. One that breaks down is logged, and told."""
         started = time.perf_counter()
         definition = invoke.definition
+        if self.usage is not None:
+            self.usage.principal = connection.principal
         try:
             outcome: Any = connection.edition.operation(definition)(**invoke.arguments)
         except Exception as error:
