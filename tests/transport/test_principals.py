@@ -338,3 +338,14 @@ def test_a_state_that_was_sealed_for_nobody_is_not_valid_with_a_token(runtimes, 
 
     assert json.loads(answered(known, state).take())["error"]["code"] == -32602
     assert alright(answered(anonymous, state))
+
+
+def test_the_end_of_an_elicitation_is_told_to_the_client_that_was_asked_only(two):
+    owner, other = two
+    owner.begin()
+    other.begin()
+    owner.send("tools/call", 2, name="test_elicitation_complete")
+    owner.work()
+
+    assert [m["method"] for _, m in events(owner.listen())] == ["notifications/elicitation/complete"]
+    assert events(other.listen()) == []
