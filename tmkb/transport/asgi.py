@@ -60,7 +60,8 @@ class Application:
         """No more requests come: tell those who listen, and refuse requests that are not complete."""
         self.ending = True
         for timeout in self.arriving:
-            timeout.reschedule(asyncio.get_running_loop().time())
+            if not timeout.expired():
+                timeout.reschedule(asyncio.get_running_loop().time())
         self.endpoint.end()
         self.log.flush()
 

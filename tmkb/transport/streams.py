@@ -14,6 +14,7 @@ from tmkb.protocol.budget import Budget, Entry
 
 JSON = {"content-type": "application/json"}
 _OVERHEAD = 512  # bytes of memory that an event takes beside its text
+_SMALL = 512  # bytes that are sent even without room: refusals, and signs of life
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
@@ -34,8 +35,8 @@ class Answer:
         self.counted = 0  # bytes of `budget`
 
     def fits(self, size: int) -> bool:
-        """Return whether the budget has room for ``size`` bytes of body."""
-        return self.budget is None or self.budget.fits(size)
+        """Return whether ``size`` bytes of body are few, or the budget has room for them."""
+        return self.budget is None or size <= _SMALL or self.budget.fits(size)
 
     def complete(self, status: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> None:
         """All of it at once, instead of anything that has not been sent."""
