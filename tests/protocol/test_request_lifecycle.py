@@ -28,7 +28,7 @@ EXTENSION = "io.modelcontextprotocol/tasks"
 ERRORS = {
     "id_in_use": (-32600, "A request of this id has not been answered yet"),
     "too_many_running": (-32600, "Too many requests at once. Limit: "),
-    "too_many_tasks": (-32603, "Too many tasks at once. Limit: "),
+    "too_many_tasks": (-32600, "Too many tasks at once. Limit: "),
     "unknown_task": (-32602, "Unknown task: "),
     "request_state_invalid": (-32602, "Invalid params: requestState is not valid, or has expired"),
     "invalid_params": (-32602, "Invalid params: "),

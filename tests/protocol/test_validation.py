@@ -48,6 +48,12 @@ def test_each_missing_name_is_told_once(spec):
     assert found(spec, {"b": "xx", "c": {}}) == [(("c", "d"), "required")]
 
 
+def test_an_argument_with_an_empty_name_is_named(spec):
+    (violation,) = arguments.violations(SCHEMA, {"b": "xx", "c": {"d": 3}, "": 1}, spec, "arguments")
+
+    assert violation.fields["field"] == ""
+
+
 def test_a_wrong_type_hides_what_else_is_wrong_there(spec):
     assert found(spec, {"a": 5, "b": "xx", "c": {"d": 3}}) == [(("a",), "type")]
 

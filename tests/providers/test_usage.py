@@ -181,3 +181,14 @@ def test_calls_in_a_batch_are_counted(talk):
 def test_the_default_server_counts_nothing(runtime):
     assert runtime.usage is None
     assert runtime.begun == {}
+
+
+def test_a_principal_sees_its_own_figures_only(talk):
+    talker = talk(query=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
+    reports = []
+    for talker.connection.principal in ("one", "two"):
+        talker.call("tmkb_query", context="x")
+        (answer,) = talker.send("resources/read", uri="tmkb://usage")
+        reports.append(json.loads(json.loads(answer)["result"]["contents"][0]["text"]))
+
+    assert [report["tools"]["tmkb_query"]["calls"] for report in reports] == [1, 1]

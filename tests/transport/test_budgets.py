@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transport.test_http import events, named
+from tests.transport.test_http import JSON, events, named
 from tests.transport.test_principals import ABLE, DECLARED, began, peers, result
 from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry, footprint
 from tmkb.server.runtime import Runtime
+from tmkb.transport.http import Call
 
 MEBIBYTE = 1 << 20
 SMALL = {"session_bytes": MEBIBYTE // 2, "principal_bytes": MEBIBYTE, "stream_bytes": MEBIBYTE // 8}
@@ -154,8 +155,7 @@ def grown(peer, act, numbers):
     before, _ = tracemalloc.get_traced_memory()
     for number in numbers:
         act(peer, number)
-        for answer in peer.answers:
-            answer.take()
+        peer.read()
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     return after - before
@@ -195,6 +195,7 @@ def left_alone(peer):
         peer.task("cancel", task)
         runtime.tasks.limits = {**runtime.tasks.limits, "task_seconds": -1}
     peer.task("get", "x")
+    peer.read()
     assert (runtime.connections, peer.endpoint.waiting) == (set(), {})
     assert [(budget.held, budget.kept, len(budget.entries)) for budget in runtime.budgets.values()] == [(0, 0, 0)]
 
@@ -209,6 +210,7 @@ def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
     stranger.answers, stranger.session, stranger.begin = [], peer.session, lambda: None
     row(stranger, 1)
     stranger.answers.clear()
+    peer.read()
     held = peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held
 
     assert grown(stranger, lambda *given: (row(*given), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20
@@ -422,3 +424,24 @@ def test_what_counts_never_exceeds_a_limit(actions):
         assert parent.held + parent.kept <= parent.limit
         for each in budgets:
             assert each.held + each.kept <= each.limit
+
+
+def echo(peer, number, size):
+    return peer.tool("greet", number, {"name": "x" * size})
+
+
+def test_responses_that_nobody_reads_count(runtimes, quiet):
+    many, few = peers(runtimes, quiet, **SMALL)
+    statuses = [echo(many, number, MEBIBYTE // 4).status for number in range(6)]
+
+    assert statuses == [200] * 3 + [503] * 3
+    assert error(many.unread[-1]) == (
+        f"The client's requests and unread responses take too much memory. Limit: {MEBIBYTE} bytes"
+    )
+    assert echo(few, 1, MEBIBYTE // 4).status == 200
+    many.read()
+    assert echo(many, 7, MEBIBYTE // 4).status == 200
+    assert many.endpoint.runtime.budget(many.endpoint.principal(Call("POST", "/mcp", {**JSON, **many.token}, b""))).held
+    many.read()
+    few.read()
+    assert [budget.held for budget in many.endpoint.runtime.budgets.values()] == [0, 0]

@@ -23,6 +23,8 @@ from tmkb.errors import SpecError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory and limits of a process are read from Linux")
 HEAD_BYTES = 65536  # limits.head_bytes
+PRINCIPAL_BYTES = 67108864  # limits.principal_bytes
+LIMITED = ["sh", "-c", 'ulimit -n "$0"; exec "$@"', "64"]
 FOREIGN = b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\n"
 TOKEN = "a token for tests"
 
@@ -189,6 +191,84 @@ def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
                 time.sleep(0.1)
 
 
+@linux
+def test_answers_that_nobody_reads_are_forgotten_with_their_connections(everything):
+    count, size = 15, 9_000_000
+    before = everything.memory()
+    for _ in range(2):
+        with contextlib.ExitStack() as stack:
+            for number in range(count):
+                stack.enter_context(
+                    stream(everything, "tools/call", id=number, name="greet", arguments={"name": "x" * size})
+                )
+            healthy(everything)
+            assert everything.memory() - before < PRINCIPAL_BYTES + 2 * size
+        assert settled(everything, before + size) - before < size
+
+
+@linux
+@pytest.mark.parametrize(
+    "token", [b"", b"Authorization: Bearer " + TOKEN.encode() + b"\r\n"], ids=["anonymous", "token"]
+)
+def test_bodies_that_arrive_stay_within_the_budget_of_a_principal(guarded, everything, token):
+    server, count, size = guarded if token else everything, 20, 9_000_000
+    before = server.memory()
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(connect(server)) for _ in range(count)]
+        for peer in peers:
+            with contextlib.suppress(OSError):
+                peer.sendall(HEAD + token + b"Content-Length: 9900000\r\n\r\n" + b" " * size)
+        healthy(server)
+        assert server.memory() - before < PRINCIPAL_BYTES * 1.3
+        assert peers[-1].recv(12) == b"HTTP/1.1 503"
+    assert settled(server, before + size * 2) - before < size * 2
+
+
+# --- The share of a principal
+
+
+def test_one_principal_leaves_connections_for_others(tmp_path):
+    tokens = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("one", "two")}
+    file = tmp_path / "tokens"
+    file.write_text("\n".join(tokens.values()) + "\n")
+    file.chmod(0o600)
+    begun = HEAD + b"Authorization: Bearer one\r\nContent-Length: 1000\r\n\r\n{"
+    with HttpServer("--auth-tokens", str(file), wrapper=LIMITED) as server, contextlib.ExitStack() as stack:
+        peers = []
+        for _ in range(60):  # 48 connections in all
+            peers.append(stack.enter_context(connect(server)))
+            peers[-1].sendall(begun)
+        assert ask(server, "tools/list", token="two")[0] == 200
+        status, refused = ask(server, "tools/list", token="one")
+        assert (status, refused["error"]["message"]) == (503, "Too many connections of one client at once. Limit: 24")
+        for peer in peers[:24]:
+            peer.close()
+        deadline = time.monotonic() + TIMEOUT
+        while ask(server, "tools/list", token="one")[0] != 200:
+            assert time.monotonic() < deadline
+
+
+# --- The end
+
+
+def test_the_end_does_not_wait_for_a_body():
+    with HttpServer() as server, connect(server) as peer:
+        peer.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
+        healthy(server)
+        began = time.monotonic()
+        assert server.end() == 0
+        assert time.monotonic() - began < 1.8  # less than `linger_seconds`
+        assert peer.recv(12) == b"HTTP/1.1 503"
+
+
+def test_a_request_with_two_lengths_is_the_last_of_its_connection(everything):
+    one = HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    answer = raw(everything, one + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert (b"connection: close" in answer.lower(), answer.count(b"HTTP/1.1")) == (True, 1)
+
+
 # --- What is answered before a body is read
 
 
@@ -268,9 +348,6 @@ def test_requests_sent_together_are_answered_after_the_sending_side_is_closed(ev
 
 
 # --- Descriptors
-
-
-LIMITED = ["sh", "-c", 'ulimit -n "$0"; exec "$@"', "64"]
 
 
 @pytest.mark.process

@@ -436,3 +436,48 @@ def test_a_task_outlives_the_request_that_began_it(client):
     seen = json.loads(client.alone("tasks/get", 2, said, taskId=task, _meta=able).take())["result"]
 
     assert seen["status"] == "completed"
+
+
+@pytest.mark.parametrize("header", ["1999-01-01", "rubbish"])
+@pytest.mark.parametrize("method", ["ping", "initialize"])
+def test_an_unknown_revision_in_the_header_is_refused_without_a_session(client, method, header):
+    client.session["mcp-protocol-version"] = header
+    answer = client.send(method, 1, protocolVersion="2025-11-25", capabilities={})
+    refused = json.loads(answer.take())["error"]
+
+    assert (answer.status, refused["data"]["requested"]) == (400, header)
+    assert "2025-11-25" in refused["data"]["supported"]
+    assert client.endpoint.runtime.connections == set()
+
+
+def test_a_known_revision_in_the_header_of_a_handshake_is_accepted(client):
+    client.session["mcp-protocol-version"] = "2025-11-25"
+
+    assert client.send("initialize", 0, protocolVersion="2025-11-25", capabilities={}).status == 200
+
+
+def test_a_request_that_describes_itself_has_no_session(client):
+    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list", "mcp-session-id": "junk"}
+    answer = client.alone("tools/list", headers=said)
+
+    assert (answer.status, "mcp-session-id" in answer.headers) == (200, False)
+
+
+def test_a_response_without_a_session_is_refused(client):
+    headers = {**JSON, "mcp-protocol-version": "2026-07-28"}
+    answer = client.call(headers=headers, body=b'{"jsonrpc":"2.0","id":1,"result":{}}')
+
+    assert error(answer) == (400, "Invalid Request")
+    assert client.endpoint.runtime.connections == set()
+
+
+def test_an_encoded_body_is_refused(client):
+    answer = client.call(headers={**JSON, "content-encoding": "gzip"}, body=b"{}")
+
+    assert answer.status == 415
+
+
+def test_each_header_that_a_page_may_read_is_named_once(client):
+    answer = client.call(headers={**JSON, "origin": "http://localhost"}, body=b"{")
+
+    assert answer.headers["access-control-expose-headers"] == "mcp-session-id, www-authenticate"

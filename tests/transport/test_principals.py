@@ -31,9 +31,18 @@ class Peer(Client):
         self.endpoint = endpoint
         self.token = {} if token is None else {"authorization": f"Bearer {token}"}
         self.session = {}
+        self.unread = []
 
     def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
-        return super().call(verb, {**(JSON if headers is None else headers), **self.token}, body, path)
+        answer = super().call(verb, {**(JSON if headers is None else headers), **self.token}, body, path)
+        self.unread.append(answer)
+        return answer
+
+    def read(self):
+        """Read all responses so far."""
+        for answer in self.unread:
+            answer.take()
+        self.unread.clear()
 
     def task(self, method, task, **more):
         said = {"mcp-protocol-version": "2026-07-28", "mcp-method": f"tasks/{method}", "mcp-name": task}
@@ -328,3 +337,14 @@ def test_a_state_that_was_sealed_for_nobody_is_not_valid_with_a_token(runtimes, 
 
     assert json.loads(answered(known, state).take())["error"]["code"] == -32602
     assert alright(answered(anonymous, state))
+
+
+def test_the_end_of_an_elicitation_is_told_to_the_client_that_was_asked_only(two):
+    owner, other = two
+    owner.begin()
+    other.begin()
+    owner.send("tools/call", 2, name="test_elicitation_complete")
+    owner.work()
+
+    assert [m["method"] for _, m in events(owner.listen())] == ["notifications/elicitation/complete"]
+    assert events(other.listen()) == []

@@ -135,7 +135,7 @@ def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = ""
     for path, keyword in relevant[:most]:
         error, obeyed = broken[path, keyword]
         fields = _fields(path, obeyed, error, spec["types"])
-        fields |= {"field": fields["field"] or whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
+        fields |= {"field": fields["field"] if path else whole, "path": ".".join(filter(None, (whole, _dotted(path))))}
         described.append(Violation(path, keyword, fields))
     more = len(relevant) - len(described) + sum(unlisted.values())
     return Violations(described, more, examined < counted)

@@ -45,6 +45,10 @@ class Budget:
         """The size of the largest thing that can fit."""
         return min(level.limit for level in self._levels())
 
+    def fits(self, size: int) -> bool:
+        """Return whether `hold` has room for ``size`` bytes."""
+        return all(level.held + size <= level.limit for level in self._levels())
+
     def hold(self, size: int) -> None:
         """Count ``size`` bytes until `release`.
 

@@ -126,6 +126,7 @@ class RecordUsage:
 
     tool: str
     failed: bool
+    principal: str
 
 
 Effect = Send | ReleaseStream | Drop | Broadcast | Invoke | Cancel | Resume | Log | Trace | LogException | RecordUsage

@@ -102,7 +102,7 @@ def read(value: JsonValue) -> Request | Notification | Response:
     """
     if not isinstance(value, dict):
         raise ProtocolError("invalid_request")
-    if "method" not in value and ("result" in value or "error" in value):
+    if is_response(value):
         return Response(readable_id(value), value)
     if value.get("jsonrpc") != "2.0":
         raise ProtocolError("invalid_jsonrpc")
@@ -117,6 +117,11 @@ def read(value: JsonValue) -> Request | Notification | Response:
             return Notification(method, {})
         raise ProtocolError("params_not_object")
     return Notification(method, params) if id_ is None else Request(id_, method, params)
+
+
+def is_response(value: JsonValue) -> bool:
+    """Return whether a message answers a request, even if the rest of it is not valid."""
+    return isinstance(value, dict) and "method" not in value and ("result" in value or "error" in value)
 
 
 def readable_id(value: JsonValue) -> Id | None:

@@ -128,7 +128,9 @@ class Steps:
         if isinstance(item, Log):
             return outbound.send_log(self.exchange, item)
         if isinstance(item, Notify):
-            return [Broadcast(item)]
+            method: Any = self.exchange.revision["methods"].get(item.method, {})
+            shared = "lists" in method or "subscribed" in method
+            return [Broadcast(item)] if shared else outbound.broadcast(self.exchange.connection, item)
         if isinstance(item, Hang):
             return [ReleaseStream(self.exchange.connection, self.exchange.id)]
         assert isinstance(item, Pause)

@@ -1,4 +1,7 @@
-"""Counts calls, errors and latencies of each tool. The runtime records each call."""
+"""Counts calls, errors and latencies of each tool. The runtime records each call.
+
+Each principal has its own figures and sees no others.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,17 @@ class Usage(Provider):
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
         """Start with no figures."""
         super().__init__(settings, part)
-        self.tools: dict[str, _Figures] = {}
+        self.figures: dict[str, dict[str, _Figures]] = {}  # by principal and tool
+        self.principal = ""  # whose operations run now; set by the runtime
 
-    def record(self, tool: str, failed: bool, seconds: float | None) -> None:
-        """Record a call. ``seconds``: how long it ran; None if its arguments were refused."""
-        self.tools.setdefault(tool, _Figures()).record(failed, seconds)
+    def record(self, tool: str, failed: bool, seconds: float | None, principal: str = "") -> None:
+        """Record a call of ``principal``. ``seconds``: how long it ran; None if its arguments were refused."""
+        self.figures.setdefault(principal, {}).setdefault(tool, _Figures()).record(failed, seconds)
 
     def report(self) -> str:
-        """Return the figures of each tool that was called, as JSON."""
-        return json.dumps({"tools": {tool: self.tools[tool].value() for tool in sorted(self.tools)}})
+        """Return the figures of each tool that the current principal has called, as JSON."""
+        tools = self.figures.get(self.principal, {})
+        return json.dumps({"tools": {tool: tools[tool].value() for tool in sorted(tools)}})
 
 
 class _Figures:

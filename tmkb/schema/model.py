@@ -189,6 +189,7 @@ class Limits(TypedDict):
     head_bytes: int
     request_seconds: float
     connections: int
+    principal_connections: int
     linger_seconds: float
 
 

@@ -259,7 +259,7 @@ class Runtime:
         """Carry out an effect that concerns a response, other clients, or an operation that runs."""
         if isinstance(effect, RecordUsage):  # the commonest: a result was cached
             if self.usage is not None:
-                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0)
+                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0, effect.principal)
             return []
         if isinstance(effect, (ReleaseStream, Drop)):
             return [effect]
@@ -360,7 +360,8 @@ class Runtime:
         failed = any(isinstance(effect, Log) and effect.line is refused for effect in effects)
         if exchange.definition["kind"] == "tool":
             failed = failed or getattr(outcome, "is_error", False)
-            self.usage.record(exchange.definition["name"], failed, seconds)
+            principal = exchange.connection.principal
+            self.usage.record(exchange.definition["name"], failed, seconds, principal)
 
     def _operation(self, snapshot: Snapshot, definition: Any) -> Callable[..., Any]:
         operation = snapshot.operations.get((definition["kind"], definition["name"]))
@@ -369,6 +370,8 @@ class Runtime:
     def _outcome(self, exchange: Exchange) -> Any:
         """Call the operation and return its outcome; an exception becomes an error, and is logged."""
         started = time.perf_counter()
+        if self.usage is not None:
+            self.usage.principal = exchange.connection.principal
         try:
             outcome: Any = self._operation(exchange.snapshot, exchange.definition)(**exchange.arguments)
         except Exception as error:

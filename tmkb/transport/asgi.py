@@ -12,11 +12,13 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from tmkb.errors import ProtocolError
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Call, Endpoint
 from tmkb.transport.streams import Answer
 
 if TYPE_CHECKING:
+    from tmkb.protocol.budget import Budget
     from tmkb.server.runtime import Runtime
     from tmkb.transport.connections import Protocol
     from tmkb.transport.stdio import News
@@ -42,6 +44,12 @@ class _Peer:
     def abandon(self) -> None:
         pass
 
+    def occupy(self, principal: str) -> None:
+        pass
+
+    def release_when_sent(self, budget: Budget, size: int) -> None:
+        budget.release(size)
+
 
 class Application:
     """An ASGI application that serves an endpoint, and advances its operations between requests.
@@ -56,6 +64,8 @@ class Application:
         self.news = news
         self.moved = asyncio.Event()  # something may be due earlier than it was
         self.working: asyncio.Task[None] | None = None  # while operations are under way
+        self.arriving: set[asyncio.Timeout] = set()  # of requests whose body is not complete
+        self.ending = False
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Serve one request, or the start and the end of the server."""
@@ -65,7 +75,11 @@ class Application:
             await self._serve(scope, receive, send)
 
     def end(self) -> None:
-        """End all streams, so that a server that waits for them can shut down."""
+        """End all streams and refuse incomplete requests, so that a server that waits for them can shut down."""
+        self.ending = True
+        for timeout in self.arriving:
+            if not timeout.expired():
+                timeout.reschedule(asyncio.get_running_loop().time())
         self.endpoint.end()
         self.log.flush()
 
@@ -116,17 +130,14 @@ class Application:
         connection: Protocol | _Peer = scope.get("state", {}).get("connection") or _Peer()
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         call = Call(scope["method"], path, _headers(scope), b"")
-        if (wanted := self.endpoint.wants_body(call)) or not _has_body(call.headers):
-            connection.read_body()
         try:
-            if wanted:
-                async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
-                    call = call._replace(body=await self._body(receive, call.headers))
-            answer = self.endpoint.receive(call, more.set)
-        except TimeoutError:
-            answer = self.endpoint.too_slow(call, more.set)
+            answer = await self._receive(call, receive, more, connection)
+        except ProtocolError as error:
+            answer = self.endpoint.refuse(call, error, more.set)
         except ConnectionError:
             return
+        if "transfer-encoding" in call.headers and "content-length" in call.headers:  # RFC 9112, section 6.1
+            answer.headers["connection"] = "close"
         self.log.flush()
         self._wake()
         if answer.ended:
@@ -143,6 +154,24 @@ class Application:
                 task.cancel()
             self.endpoint.gone(answer)
 
+    async def _receive(self, call: Call, receive: Receive, more: asyncio.Event, connection: Protocol | _Peer) -> Answer:
+        """Read the rest of a request and begin to answer it; nothing of its body is kept here.
+
+        Raises:
+            ProtocolError: if its principal has too many connections, or the body is late or too large.
+            ConnectionError: if the client has gone.
+        """
+        principal = self.endpoint.principal(call)
+        if principal is not None:
+            connection.occupy(principal)
+        wanted = principal is not None and self.endpoint.wants_body(call)
+        if wanted or not _has_body(call.headers):
+            connection.read_body()
+        if principal is not None and wanted:
+            budget = self.endpoint.runtime.budget(principal)
+            call = call._replace(body=await self._body(receive, call.headers, budget))
+        return self.endpoint.receive(call, more.set)
+
     async def _probe(self, answer: Answer) -> None:
         """Write to a client that has closed its sending side, until the answer ends. If it has closed both sides, the
         first write makes its system reset the connection and the next one notices that; if not, it gets its answer."""
@@ -150,21 +179,39 @@ class Application:
             await asyncio.sleep(_PROBE)
             self.endpoint.quiet(answer)
 
-    async def _body(self, receive: Receive, headers: Mapping[str, str]) -> bytes | None:
-        """The body; None where it is longer than a message may be. Raises ConnectionError where it does not come."""
+    async def _body(self, receive: Receive, headers: Mapping[str, str], budget: Budget) -> bytes | None:
+        """Return the body; None where it is longer than a message may be. It counts against ``budget`` meanwhile.
+
+        Raises:
+            ProtocolError: if the body comes too slowly, takes too much memory, or the server ends.
+            ConnectionError: if the client has gone.
+        """
         limit, body = self.endpoint.limits["message_bytes"], bytearray()
         with contextlib.suppress(ValueError):
             if int(headers.get("content-length", "0")) > limit:
                 return None
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise ConnectionError
-            body += event.get("body", b"")
-            if len(body) > limit:
-                return None
-            if not event.get("more_body", False):
-                return bytes(body)
+        timeout = asyncio.timeout(0 if self.ending else self.endpoint.limits["request_seconds"])
+        self.arriving.add(timeout)
+        try:
+            async with timeout:
+                while True:
+                    event = await receive()
+                    if event["type"] == "http.disconnect":
+                        raise ConnectionError
+                    piece = event.get("body", b"")
+                    if not budget.fits(len(piece)):
+                        raise ProtocolError("too_much_in_transit", limit=budget.limit)
+                    budget.hold(len(piece))
+                    body += piece
+                    if len(body) > limit:
+                        return None
+                    if not event.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise ProtocolError("shut_down" if self.ending else "request_too_slow") from None
+        finally:
+            self.arriving.discard(timeout)
+            budget.release(len(body))
 
     async def _answer(self, answer: Answer, more: asyncio.Event, send: Send, connection: Protocol | _Peer) -> None:
         """Send ``answer`` as it grows. A client that reads nothing for long is disconnected."""
@@ -183,12 +230,29 @@ class Application:
                     started = True
                     await self._send(send, _head(answer, connection))
                     continue
-                ended = answer.ended
-                await self._send(send, {"type": "http.response.body", "body": answer.take(), "more_body": not ended})
-                if ended:
+                if await self._send_body(answer, send, connection):
                     return
         except TimeoutError:
             connection.abandon()
+        finally:
+            answer.take()  # what is not sent any more
+
+    async def _send_body(self, answer: Answer, send: Send, connection: Protocol | _Peer) -> bool:
+        """Send what there is of the body, which counts against its budget until the system has taken it.
+
+        Returns:
+            Whether it was the last part.
+        """
+        ended, body, budget = answer.ended, answer.take(), answer.budget
+        size = len(body) if budget is not None and budget.fits(len(body)) else 0
+        if budget is not None:
+            budget.hold(size)
+        try:
+            await self._send(send, {"type": "http.response.body", "body": body, "more_body": not ended})
+        finally:
+            if budget is not None:
+                connection.release_when_sent(budget, size)
+        return ended
 
     async def _wait(self, answer: Answer, more: asyncio.Event) -> None:
         try:

@@ -13,13 +13,17 @@ import errno
 import logging
 import socket
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tmkb.errors import ProtocolError
+
 if TYPE_CHECKING:
+    from tmkb.protocol.budget import Budget
     from tmkb.schema.model import Limits
     from tmkb.server.log import Log
 
@@ -58,10 +62,11 @@ class Transport:
     To close at once would reset the connection, and the peer could lose the response (RFC 9112, section 9.6).
     """
 
-    def __init__(self, transport: asyncio.Transport, parser: Parser, limits: Limits) -> None:
+    def __init__(self, transport: asyncio.Transport, parser: Parser, pool: Pool) -> None:
         self._transport = transport
         self._parser = parser
-        self._limits = limits
+        self._pool = pool
+        self._limits = pool.limits
         self._paused = self._held = self._lingering = False
         self.timer: asyncio.TimerHandle | None = None  # ends a close that takes too long
 
@@ -91,7 +96,7 @@ class Transport:
         """Send what is written and close; what the peer still sends is discarded for a while."""
         if self.is_closing():
             return
-        if not self._parser.unfinished:
+        if not self._parser.unfinished or self._pool.ending:
             self._transport.close()
             if unsent := self._transport.get_write_buffer_size():
                 self._expect_progress(unsent)
@@ -138,11 +143,16 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         self.turn: asyncio.Handle | None = None  # the next of the parser
         self.half_closed = False  # the peer will not send more
         self.on_half_close: Callable[[], None] | None = None
+        self.unsent: list[tuple[Budget, int]] = []  # bytes that a budget counts until the peer has read them
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request."""
-        super().connection_made(Transport(transport, self.conn, self.pool.limits))  # type: ignore[arg-type]
+        super().connection_made(Transport(transport, self.conn, self.pool))  # type: ignore[arg-type]
         self._wait()
+
+    def occupy(self, principal: str) -> None:
+        """Count the connection against the share of ``principal``. Raises ProtocolError if that is used up."""
+        self.pool.occupy(self, principal)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Give the memory to read into. It is small, so that an unparsed head is, too."""
@@ -183,6 +193,17 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         self.conn.held = False
         if self.turn is None:
             self.handle_events()
+
+    def release_when_sent(self, budget: Budget, size: int) -> None:
+        """Release ``size`` bytes of ``budget`` as soon as the system has taken most of what was written."""
+        self.unsent.append((budget, size))
+        if not self.flow.write_paused:
+            self._release_sent()
+
+    def resume_writing(self) -> None:
+        """Go on writing, because the peer has read most of what was written."""
+        super().resume_writing()
+        self._release_sent()
 
     def abandon(self) -> None:
         """Disconnect a client whose response cannot be completed."""
@@ -227,6 +248,7 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
             if timer is not None:
                 timer.cancel()
         self._forget()
+        self._release_sent()
         self.pool.remove(self)
 
     @property
@@ -253,6 +275,11 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         if not self.transport.is_closing():
             self.handle_events()
 
+    def _release_sent(self) -> None:
+        for budget, size in self.unsent:
+            budget.release(size)
+        self.unsent.clear()
+
     def _forget(self) -> None:
         """Drop the head of the last request, which can be large."""
         self.scope = self.headers = None  # type: ignore[assignment]
@@ -264,10 +291,15 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
 class Pool:
     """Accepts connections, at most ``most`` at a time. When all are taken, the one idle for longest makes room."""
 
-    def __init__(self, limits: Limits, most: int, log: Log) -> None:
+    def __init__(self, limits: Limits, most: int, share: int, log: Log) -> None:
+        """``share``: how many of the connections may have a request of one principal at a time."""
         self.limits = limits
         self.most = most
+        self.share = share
         self.log = log
+        self.busy: dict[Protocol, str] = {}  # that have a request, and its principal
+        self.shares: Counter[str] = Counter()  # of `busy`, by principal
+        self.ending = False  # the server is about to end: it waits for no peer
         self.idle: dict[Protocol, None] = {}  # that wait for a request, in the order in which they began to
         self.closing: set[Protocol] = set()  # not counted in `open` any more
         self.open = 0
@@ -292,13 +324,27 @@ class Pool:
                 self._adopt(loop, peer, make)
             await asyncio.sleep(0)
 
+    def occupy(self, protocol: Protocol, principal: str) -> None:
+        """Note that ``protocol`` has a request of ``principal``.
+
+        Raises:
+            ProtocolError: if the principal has too many connections.
+        """
+        self._vacate(protocol)  # of its last request
+        if self.shares[principal] >= self.share:
+            raise ProtocolError("too_many_connections", limit=self.share)
+        self.busy[protocol] = principal
+        self.shares[principal] += 1
+
     def wait(self, protocol: Protocol) -> None:
         """Note that ``protocol`` waits for a request, or for its end, so that its connection can make room."""
+        self._vacate(protocol)
         self.idle[protocol] = None
         self.room.set()
 
     def remove(self, protocol: Protocol) -> None:
         """Note that the connection of ``protocol`` has ended."""
+        self._vacate(protocol)
         self.idle.pop(protocol, None)
         if protocol not in self.closing:
             self.open -= 1
@@ -306,6 +352,10 @@ class Pool:
         self.room.set()
         if self.open <= self.full // 2:
             self.full = 0
+
+    def _vacate(self, protocol: Protocol) -> None:
+        if (principal := self.busy.pop(protocol, None)) is not None:
+            self.shares[principal] -= 1
 
     def _adopt(self, loop: asyncio.AbstractEventLoop, peer: socket.socket, make: Callable[[], Protocol]) -> None:
         peer.setblocking(False)

@@ -19,7 +19,7 @@ from tmkb.protocol import messages, negotiation, outbound
 from tmkb.protocol.connection import Connection
 from tmkb.protocol.effects import Drop, ReleaseStream, Send
 from tmkb.protocol.messages import Id
-from tmkb.schema.model import Limits
+from tmkb.schema.model import Limits, Revision
 from tmkb.schema.values import JsonValue
 from tmkb.transport import cors
 from tmkb.transport.guard import Guard
@@ -100,7 +100,7 @@ class Endpoint:
         """The headers that name a session in what is served now."""
         spec = self.runtime.spec
         offered: list[Any] = [spec["revisions"][name]["http"] for name in spec["server"]["revisions"]]
-        return [rules["session"].lower() for rules in offered if "session" in rules]
+        return [*dict.fromkeys(rules["session"].lower() for rules in offered if "session" in rules)]
 
     def receive(self, call: Call, wake: Callable[[], None]) -> Answer:
         """The answer to ``call``, complete or not; ``wake`` is called whenever there is more of it."""
@@ -111,24 +111,31 @@ class Endpoint:
             self._refuse(answer, error)
         return answer
 
-    def wants_body(self, call: Call) -> bool:
-        """Whether the body of ``call`` is needed; else `receive` answers for what is in its head."""
+    def principal(self, call: Call) -> str | None:
+        """Return the principal of ``call``; None if the guard refuses it."""
         try:
-            self.guard.admit(call.headers)
+            return self.guard.admit(call.headers)
+        except ProtocolError:
+            return None
+
+    def wants_body(self, call: Call) -> bool:
+        """Whether the body of ``call``, which the guard admits, is needed; else `receive` answers for its head."""
+        try:
             if call.verb == "POST":
                 _acceptable(call.headers)
         except ProtocolError:
             return False
         return call.path == PATH and call.verb in _VERBS
 
-    def too_slow(self, call: Call, wake: Callable[[], None]) -> Answer:
-        """The answer to a request that does not come to its end."""
+    def refuse(self, call: Call, error: ProtocolError, wake: Callable[[], None]) -> Answer:
+        """Return the response to a request that is not read to its end; the last one of its connection."""
         answer = Answer(wake, self.limits["stream_bytes"], {**self._cors(call), "connection": "close"})
-        self._refuse(answer, ProtocolError("request_too_slow"))
+        self._refuse(answer, error)
         return answer
 
     def gone(self, answer: Answer) -> None:
         """The client has closed its side before the end. Without a session that cancels what it has asked for."""
+        answer.take()
         stream = answer.stream
         if stream is None or stream.answer is not answer:
             return
@@ -168,6 +175,8 @@ class Endpoint:
         if preflight:  # browsers send it without the token
             self.guard.check_source(call.headers)
         principal = "" if preflight else self.guard.admit(call.headers)
+        if not preflight:
+            answer.budget = self.runtime.budget(principal)
         if call.path != PATH:
             raise ProtocolError("no_such_path", path=call.path, endpoint=PATH)
         if preflight:
@@ -192,21 +201,24 @@ class Endpoint:
         _acceptable(call.headers)
         if call.body is None:
             raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
-        session = self._session(call, principal)
         try:
             value = messages.decode(call.body)
         except ProtocolError as error:
-            self._refuse(answer, error, session)
+            self._refuse(answer, error, self._session(call, principal))
             return
-        if negotiation.describes_itself(self.runtime.spec, value, call.headers):
+        if negotiation.describes_itself(self.runtime.spec, value, call.headers):  # which no session is part of
             self._alone(self.runtime.connect(call.headers, principal), value, answer)
-        elif session is not None:
+        elif (session := self._session(call, principal)) is not None:
             self._continue(session, value, answer)
         else:
+            self._check_version(negotiation.preferred(self.runtime.spec), call.headers)
             self._begin(value, principal, answer)
 
     def _alone(self, connection: Connection, value: JsonValue, answer: Answer) -> None:
         """A request that describes itself; with its response the connection ends."""
+        if messages.is_response(value):  # the server has asked nothing: Streamable HTTP, Sending Messages to the Server
+            self.runtime.abandon(connection)
+            raise ProtocolError("invalid_request")
         stream = Stream(0, False, False, self.limits["stream_bytes"], connection.budget)
         stream.attach(answer)
         self.open[stream] = connection
@@ -283,14 +295,22 @@ class Endpoint:
                     stream.end()
                     self._settle(stream)
             elif each.answers and (stream := stream or current) is not None:
-                keys = self.keys.get(stream)
-                instead = partial(_stand_in, each.message, each.connection, keys) if keys else None
-                stream.respond(each.message, _status(each), instead)
-                self._settle(stream)
+                self._respond(each, stream)
                 if stream in self.open and stream is not current:
                     self._close(stream)
             elif (stream := stream or self._general(each.connection)) is not None:
                 stream.add(each.message)
+
+    def _respond(self, sent: Send, stream: Stream) -> None:
+        """Send the response in ``stream``, or an error if the client reads too little for it to wait."""
+        keys, message, status = self.keys.get(stream), sent.message, _status(sent)
+        instead = partial(_stand_in, sent.message, sent.connection, keys) if keys else None
+        answer = stream.answer
+        if instead is not None and answer is not None and not answer.begun and not answer.fits(len(message)):
+            error = ProtocolError("too_much_in_transit", limit=self.limits["principal_bytes"])
+            message, status = instead(error), sent.connection.revision["errors"][error.error]["status"]
+        stream.respond(message, status, instead)
+        self._settle(stream)
 
     def _general(self, connection: Connection) -> Stream | None:
         return self.talking[connection].general if connection in self.talking else None
@@ -338,11 +358,11 @@ class Endpoint:
         if session is None or session.connection.principal != principal:
             raise ProtocolError("no_such_session")
         session.seen = time.monotonic()
-        self._check_version(session, call.headers)
+        self._check_version(session.connection.revision, call.headers)
         return session
 
-    def _check_version(self, session: Session, headers: Mapping[str, str]) -> None:
-        header = session.rules.get("version")
+    def _check_version(self, revision: Revision, headers: Mapping[str, str]) -> None:
+        header = revision["http"].get("version")
         said = headers.get(header.lower()) if header else None
         if header and said is not None and said.strip() not in self.runtime.spec["revisions"]:
             supported: Any = negotiation.versions(self.runtime.spec)
@@ -397,10 +417,10 @@ class Endpoint:
         answer.complete(errors[error.error].get("status", 400), headers, body)
 
 
-def _stand_in(response: bytes, connection: Connection, keys: list[tuple[Connection, Id]]) -> bytes:
-    """Make the response, or the batch of them, that is kept in place of one that is too large to keep."""
-    limits = connection.spec["server"]["limits"]
-    error = ProtocolError("response_not_kept", size=len(response), limit=limits["stream_bytes"])
+def _stand_in(
+    response: bytes, connection: Connection, keys: list[tuple[Connection, Id]], error: ProtocolError
+) -> bytes:
+    """Make the response, or the batch of them, with ``error`` in place of one that is too large."""
     wire = outbound.wire_error(outbound.failure(error, connection.revision["errors"]))
     responses = [messages.error_response(id_, wire, False) for _, id_ in keys]
     return messages.batch(responses) if response.startswith(b"[") else responses[0]
@@ -427,6 +447,8 @@ def _acceptable(headers: Mapping[str, str]) -> None:
     """Raises ProtocolError where the body is no JSON, or the client does not take both kinds of answers."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ProtocolError("wrong_media_type", wanted="application/json")
+    if (coding := headers.get("content-encoding", "identity").strip()).lower() not in ("", "identity"):
+        raise ProtocolError("wrong_content_coding", coding=coding)
     accept = headers.get("accept", "*/*")
     if not (_permits(accept, "application/json") and _permits(accept, "text/event-stream")):
         raise ProtocolError("not_acceptable", wanted="application/json and text/event-stream")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tmkb.transport.stdio import News
 
 _GRACE = 5  # seconds for what runs when the server ends
+_M_MMAP_THRESHOLD = -3  # of malloc.h
+_BLOCK = 131072  # bytes; glibc's own value at the start
 
 
 class Server(uvicorn.Server):
@@ -32,7 +35,10 @@ class Server(uvicorn.Server):
         """Begin to accept connections."""
         await super().startup(sockets=[])
         limits = self.application.endpoint.limits
-        pool = Pool(limits, _most_connections(limits["connections"]), self.application.log)
+        most = _most_connections(limits["connections"])
+        share = max(1, most * limits["principal_connections"] // limits["connections"])
+        self.pool = Pool(limits, most, share if self.application.endpoint.guard.tokens else most, self.application.log)
+        pool = self.pool
 
         def make() -> Protocol:
             return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
@@ -45,6 +51,7 @@ class Server(uvicorn.Server):
             self.accepting.cancel()
             await asyncio.wait([self.accepting])
         self.bound.close()
+        self.pool.ending = True
         self.application.end()
         await super().shutdown([])
         self._captured_signals.clear()  # a signal is how we are told to end: it has done its work
@@ -60,9 +67,22 @@ def _most_connections(limit: int) -> int:
     return limit if descriptors == resource.RLIM_INFINITY else max(1, min(limit, descriptors * 3 // 4))
 
 
+def _return_large_blocks() -> None:
+    """Have large blocks returned to the system when they are freed: bodies and responses are large and come together.
+
+    glibc raises its threshold for that to the size of each such block that is freed, up to 32 MiB. Later blocks of that
+    size lie in the heap, which small ones after them keep from shrinking. Setting the threshold fixes it (mallopt(3)).
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BLOCK)
+
+
 def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | None = None) -> None:
     """Serve on a socket that is bound and listens, until a signal comes."""
     LogHandler(runtime.log).install()
+    _return_large_blocks()
     application = Application(runtime, guard, news)
     config = uvicorn.Config(
         application,

@@ -5,13 +5,16 @@ Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.ht
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
 
+from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry
 
 JSON = {"content-type": "application/json"}
 _OVERHEAD = 512  # bytes of memory that an event takes beside its text
+_SMALL = 512  # bytes that are sent even without room: refusals, and signs of life
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
@@ -28,6 +31,12 @@ class Answer:
         self.pieces: list[bytes] = []
         self.waiting = 0
         self.stream: Stream | None = None
+        self.budget: Budget | None = None  # that `pieces` count against
+        self.counted = 0  # bytes of `budget`
+
+    def fits(self, size: int) -> bool:
+        """Return whether ``size`` bytes of body are few, or the budget has room for them."""
+        return self.budget is None or size <= _SMALL or self.budget.fits(size)
 
     def complete(self, status: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> None:
         """All of it at once, instead of anything that has not been sent."""
@@ -35,7 +44,7 @@ class Answer:
         self.ended = False
         length = {} if status == 204 else {"content-length": str(len(body))}  # RFC 9110, section 8.6
         self._begin(status, {**(headers or {}), **length})
-        self.put(body)
+        self._append(body)
         self.end()
 
     def begin_stream(self) -> None:
@@ -44,25 +53,37 @@ class Answer:
 
     def put(self, piece: bytes) -> None:
         """More of the body. A client that does not read what it has is cut off."""
-        if self.waiting and self.waiting + len(piece) > self.most:
+        if (self.waiting and self.waiting + len(piece) > self.most) or not self.fits(len(piece)):
             self.cut = True
-            self.pieces.clear()
+            self.take()
             self.end()
-        if piece and not self.ended:
-            self.pieces.append(piece)
-            self.waiting += len(piece)
-            self.wake()
+        if not self.ended:
+            self._append(piece)
 
     def take(self) -> bytes:
         """What there is of the body since the last time."""
         taken = b"".join(self.pieces)
         self.pieces.clear()
         self.waiting = 0
+        if self.budget is not None:
+            self.budget.release(self.counted)
+            self.counted = 0
         return taken
 
     def end(self) -> None:
         """Nothing more will come."""
         self.ended = True
+        self.wake()
+
+    def _append(self, piece: bytes) -> None:
+        if not piece:
+            return
+        if self.budget is not None:
+            with contextlib.suppress(ProtocolError):  # no room, even for a refusal, which is small
+                self.budget.hold(len(piece))
+                self.counted += len(piece)
+        self.pieces.append(piece)
+        self.waiting += len(piece)
         self.wake()
 
     def _begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -121,22 +142,26 @@ class Stream:
         while self.kept:
             self._drop_oldest()
 
-    def add(self, message: bytes, instead: Callable[[], bytes] | None = None) -> None:
+    def add(self, message: bytes, instead: Callable[[ProtocolError], bytes] | None = None) -> None:
         """Add an event, and keep it where a client may ask for it later.
 
         Args:
-            instead: makes the message that is kept in place of one that is too large to keep.
+            instead: makes the message, of an error, that is kept in place of one that is too large to keep.
         """
         self.last += 1
         event = self._event(message)
         if self.resumes or self.answer is None:
             too_large = len(event) > self.most or len(event) + _OVERHEAD > self.budget.most
-            self._keep(self._event(instead()) if too_large and instead is not None else event)
+            if too_large and instead is not None:
+                error = ProtocolError("response_not_kept", size=len(message), limit=self.most)
+                self._keep(self._event(instead(error)))
+            else:
+                self._keep(event)
         if self.answer is not None:
             self._begin(self.answer)
             self._hand(self.answer, self.last, event)
 
-    def respond(self, message: bytes, status: int, instead: Callable[[], bytes] | None = None) -> None:
+    def respond(self, message: bytes, status: int, instead: Callable[[ProtocolError], bytes] | None = None) -> None:
         """Send the last message; where nothing came before it, it is the whole response. ``instead``: see `add`."""
         if self.answer is not None and not self.answer.begun:
             self.answer.complete(status, JSON, message)

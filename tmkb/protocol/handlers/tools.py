@@ -48,13 +48,16 @@ class _CallTool:
             if cached is not None:
                 line, fields, result = cached
                 return [
-                    RecordUsage(name, False),
+                    RecordUsage(name, False, exchange.connection.principal),
                     Log(line, exchange.id, fields),
                     *outbound.send_encoded(exchange, result),
                 ]
         checked, failures = arguments.check(tool, sent, exchange.spec, revision["errors"])
         if failures:
-            return [RecordUsage(name, True), *outbound.send_tool_failures(exchange, failures)]
+            return [
+                RecordUsage(name, True, exchange.connection.principal),
+                *outbound.send_tool_failures(exchange, failures),
+            ]
         effects = exchange.invoke(tool, checked)
         extension = revision.get("tasks")
         if extension and "task" in tool:
