@@ -120,10 +120,10 @@ def _replace(path: str, text: str) -> None:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             file.write(text)
         os.replace(temporary, path)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):
             os.remove(temporary)
-        raise
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 def _record(folder: str) -> str:
