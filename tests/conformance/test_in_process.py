@@ -4,13 +4,13 @@ import itertools
 
 import pytest
 
-from tests.conformance.conversations import CONVERSATIONS, TRANSCRIPTS
+from tests.conformance.conversations import CASES, TRANSCRIPTS
 from tests.support.emitted import Noted
 from tests.support.transcripts import TranscriptExtension, path_of, snapshot_name
 from tmkb.conformance import replay, transcript
 
 
-@pytest.mark.parametrize(("name", "revision"), CONVERSATIONS, ids=str)
+@pytest.mark.parametrize(("name", "revision"), CASES, ids=str)
 def test_conversation(runtimes, snapshot, name, revision):
     each = TRANSCRIPTS[name]
     target = Noted(replay.InProcess(runtimes(each.value["server"], each.config)))

@@ -173,6 +173,7 @@ def test_counting_stops(spec):
     assert last.sentence == "and at least 980 more"
 
 
+@pytest.mark.needs("re2")
 @pytest.mark.parametrize("length", [28, 100_000])
 @pytest.mark.parametrize("expression", ["^(a+)+$", "a+b$", "^(a|a)*$"])
 def test_no_expression_backtracks(spec, expression, length):
@@ -182,6 +183,7 @@ def test_no_expression_backtracks(spec, expression, length):
     assert found(spec, value, schema) == [(("x",), "pattern")]
 
 
+@pytest.mark.needs("re2")
 @pytest.mark.parametrize("text", ["\ud800", "\udfff😀"])
 def test_half_a_surrogate_pair_is_matched_as_any_character(spec, text):
     assert found(spec, text, {"pattern": "^.+$"}) == []
@@ -196,6 +198,7 @@ def test_repeated_items_are_found_as_the_reference_does(value):
     assert [*keywords.errors(schema, value)] != [] or jsonschema.Draft202012Validator(schema).is_valid(value)
 
 
+@pytest.mark.needs("re2")
 def test_keys_that_an_expression_describes_are_known(spec):
     schema = {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": False}
 

@@ -314,10 +314,9 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
     """
 
     (line,) = complaints(servers__tmkb__tools__hello=tool)
-    assert line == (
-        "servers/tmkb/tools/hello.yaml:6:51: This needs the module re2, which is not installed. "
-        "Install it with: pip install 'tmkb[regex]'"
-    )
+    place = "servers/tmkb/tools/hello.yaml:6:51"
+    assert line.startswith(f"{place}: This needs the module re2, which is not installed. Install ")
+    assert "regex" in line  # the command depends on how tmkb was installed
 
 
 @pytest.mark.parametrize(

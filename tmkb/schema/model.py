@@ -91,6 +91,8 @@ class ClientCapability(TypedDict):
 
 
 class Shape(TypedDict):
+    """The shape of a kind of object under one revision."""
+
     fields: NotRequired[dict[str, Literal[True] | str]]
     always: NotRequired[JsonObject]
     each: NotRequired[str]

@@ -16,6 +16,8 @@ from tmkb.providers import registry
 from tmkb.providers.operation import Progress
 from tmkb.schema import paths, reader
 
+pytestmark = pytest.mark.needs("evtx")
+
 COUNT = 250
 
 
