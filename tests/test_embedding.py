@@ -95,6 +95,7 @@ async def post(app, path, host):
     return sent[0]["status"], dict(sent[0]["headers"]), b"".join(event.get("body", b"") for event in sent[1:])
 
 
+@pytest.mark.process
 def test_importing_it_loads_nothing_else():
     code = "import sys, tmkb; print(tmkb.__version__, [m for m in sys.modules if m.startswith('tmkb.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -301,6 +302,7 @@ LINES = "".join(
 SERVE = ("-m", "tmkb", "serve", "--server", "inventory", "--schemas", os.path.join(EXAMPLE, "schemas"))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="builds an environment of a POSIX layout")
 def test_a_provider_of_another_package_is_served(installed):
     checked = installed("-m", "tmkb", "schema", "check", os.path.join(EXAMPLE, "schemas"))
@@ -330,6 +332,7 @@ def test_a_provider_of_another_package_is_served(installed):
     assert installed("-m", "tmkb", "serve", input="").returncode == 0  # it does not use that provider
 
 
+@pytest.mark.process
 def test_a_start_from_the_cache_looks_up_no_entry_points():
     words = [sys.executable, "-X", "importtime", "-m", "tmkb", "serve"]
     for _ in range(2):

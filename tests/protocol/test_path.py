@@ -9,8 +9,7 @@ import re
 import sys
 
 import tmkb
-from tmkb.server import log, service
-from tmkb.server.runtime import Runtime
+from tmkb.server import log
 from tmkb.transport import stdio
 
 ROOT = os.path.dirname(os.path.abspath(tmkb.__file__))
@@ -21,9 +20,9 @@ OPERATION = os.path.join("knowledge", "provider.py"), "query"  # what it does wi
 
 def files(lines):
     """The files of the package that the last of ``lines`` passes from bytes to bytes, in their order."""
-    found = service.service("tmkb", patterns=["packaged"])
+    server = tmkb.Server.load("tmkb", patterns=["packaged"])
     with open(os.devnull, "wb") as sink:
-        runtime = Runtime(found.spec, found.provider, log.Log(found.spec["server"]["log"], fd=sink.fileno()))
+        runtime = server.runtime(log.Log(server.spec["server"]["log"], fd=sink.fileno()))
         conversation = stdio._Conversation(runtime, None)
         for line in lines[:-1]:
             conversation.feed(line)
@@ -82,7 +81,7 @@ def diagram(table):
 
 def parts():
     """Name of a generated part → its text."""
-    lifecycles = service.service("tmkb", patterns=["packaged"]).spec["lifecycles"]
+    lifecycles = tmkb.Server.load("tmkb", patterns=["packaged"]).spec["lifecycles"]
     return {"path": path(), **{f"lifecycle {name}": diagram(lifecycles[name]) for name in ("handshake", "request")}}
 
 

@@ -37,7 +37,7 @@ def test_a_json_file_that_is_not_a_map(overlay):
         ["schema", "show", "errors"],
         ["schema", "get", "errors:errors"],
         ["schema", "diff", "tmkb_query", "tmkb_query"],
-        ["serve", "--no-cache"],
+        pytest.param(["serve", "--no-cache"], marks=pytest.mark.process),
         ["query", "celery"],
     ],
 )

@@ -525,6 +525,7 @@ def test_the_command_shows_and_clears(home, capsys):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells whether a process is there")
+@pytest.mark.process
 def test_what_is_made_in_a_child_process_ends_with_its_parent():
     code = (
         "import os, time; from tmkb.server import server\n"

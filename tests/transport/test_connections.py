@@ -192,6 +192,7 @@ def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
 
 
 @linux
+@pytest.mark.process
 def test_answers_that_nobody_reads_are_forgotten_with_their_connections(everything):
     count, size = 15, 9_000_000
     before = everything.memory()
@@ -210,6 +211,7 @@ def test_answers_that_nobody_reads_are_forgotten_with_their_connections(everythi
 @pytest.mark.parametrize(
     "token", [b"", b"Authorization: Bearer " + TOKEN.encode() + b"\r\n"], ids=["anonymous", "token"]
 )
+@pytest.mark.process
 def test_bodies_that_arrive_stay_within_the_budget_of_a_principal(guarded, everything, token):
     server, count, size = guarded if token else everything, 20, 9_000_000
     before = server.memory()
@@ -227,6 +229,7 @@ def test_bodies_that_arrive_stay_within_the_budget_of_a_principal(guarded, every
 # --- The share of a principal
 
 
+@pytest.mark.process
 def test_one_principal_leaves_connections_for_others(tmp_path):
     tokens = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("one", "two")}
     file = tmp_path / "tokens"
@@ -251,6 +254,7 @@ def test_one_principal_leaves_connections_for_others(tmp_path):
 # --- The end
 
 
+@pytest.mark.process
 def test_the_end_does_not_wait_for_a_body():
     with HttpServer() as server, connect(server) as peer:
         peer.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
@@ -261,6 +265,7 @@ def test_the_end_does_not_wait_for_a_body():
         assert peer.recv(12) == b"HTTP/1.1 503"
 
 
+@pytest.mark.process
 def test_a_request_with_two_lengths_is_the_last_of_its_connection(everything):
     one = HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
     answer = raw(everything, one + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -208,7 +208,9 @@ class Application:
                     if not event.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            raise ProtocolError("shut_down" if self.ending else "request_too_slow") from None
+            if self.ending:
+                raise ProtocolError("shut_down") from None
+            raise ProtocolError("request_too_slow") from None
         finally:
             self.arriving.discard(timeout)
             budget.release(len(body))
