@@ -179,6 +179,9 @@ class Application:
             await asyncio.sleep(_PROBE)
             self.endpoint.quiet(answer)
 
+    def _late(self) -> ProtocolError:
+        return ProtocolError("shut_down") if self.ending else ProtocolError("request_too_slow")
+
     async def _body(self, receive: Receive, headers: Mapping[str, str], budget: Budget) -> bytes | None:
         """Return the body; None where it is longer than a message may be. It counts against ``budget`` meanwhile.
 
@@ -208,9 +211,7 @@ class Application:
                     if not event.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            if self.ending:
-                raise ProtocolError("shut_down") from None
-            raise ProtocolError("request_too_slow") from None
+            raise self._late() from None
         finally:
             self.arriving.discard(timeout)
             budget.release(len(body))
