@@ -27,12 +27,12 @@ class Failure:
         if "data" in found:
             data = found["data"]
             named: JsonValue = {name: {"$value": name} for name in data} if isinstance(data, list) else data
-            self.data = template.build(named, fields)
+            self.data = template.fill_tree(named, fields)
 
 
 def failure(error: ProtocolError | ToolError, errors: Mapping[str, ErrorTemplate]) -> Failure:
     """What ``error`` says; strings, which may come from the peer, are cut in the sentence."""
-    return Failure(errors[error.error], template.shortened(error.fields), error.fields)
+    return Failure(errors[error.error], template.cut_values(error.fields), error.fields)
 
 
 def wire_error(told: Failure) -> JsonObject:

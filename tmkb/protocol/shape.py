@@ -66,7 +66,7 @@ def _block(objects: Mapping[str, Shape], shape: Shape, block: Mapping[str, Any])
     if block["type"] in types:
         return _object(objects, types[block["type"]], block)
     text = shape["otherwise"].get(block["type"], shape["otherwise"]["*"])
-    said = template.fill(text, {name: block.get(name, "") for name in template.holes(text)})
+    said = template.fill(text, {name: block.get(name, "") for name in template.names(text)})
     return _object(objects, types["text"], {**block, "type": "text", "text": said})
 
 
