@@ -253,8 +253,8 @@ def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
 
     assert (status, "ACME-AUTH-024" in out) == (0, False)
     assert err == (
-        f"{folder}/acme_auth_024/pattern.yaml:61:14: There is no .py file secure.py in this folder.\n"
-        "no/such:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
+        f"{folder}/acme_auth_024/pattern.yaml:61:14: This folder has no .py file secure.py.\n"
+        "no/such:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
     )
 
 
@@ -279,10 +279,10 @@ def test_validate_tells_every_problem(tmkb, patterns, tmp_path):
 
     assert status == 1
     assert out.splitlines() == [
-        f"{tmp_path}/missing:1:1: No pattern here: a pattern is a folder with a pattern.yaml.",
+        f"{tmp_path}/missing:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.",
         f"{file}:2:1: Key 'tier' is missing in the file.",
         f"{file}:7:1: Unknown key 'teir' in the file. Did you mean 'tier'?",
-        f"{file}:12:11: severity cannot be 'huge'. Possible: critical, high, medium, low.",
+        f"{file}:12:11: severity cannot be 'huge'. Allowed: critical, high, medium, low.",
     ]
     problems = json.loads(tmkb("validate", str(folder), "--json")[1])["problems"]
     assert [(p["rule"], p["line"]) for p in problems] == [("missing_key", 2), ("unknown_key", 7), ("not_one_of", 12)]

@@ -217,7 +217,7 @@ def test_files_by_name_lie_on_a_folder(diff, overlay):
 def test_problems_are_told_once_as_by_check(diff, overlay):
     folder = overlay(errors=over("errors", "errors: {unknown_tool: {message: '{name}'}}"))
     place = os.path.join(paths.shown(folder), "errors.yaml")
-    line = f"{place}:3:34: The field 'name' is not supplied here. Fields: tool.\n"
+    line = f"{place}:3:34: The field 'name' does not exist here. Fields: tool.\n"
 
     assert diff("packaged", folder) == (2, line, "")
     assert diff(folder, folder) == (2, line, "")

@@ -134,7 +134,7 @@ def test_a_broken_pattern_is_told(command, patterns):
     status, out, err = command("--patterns", folder, "--no-mutants")
 
     assert status == 1
-    assert "There is no .py file secure.py in this folder." in err
+    assert "This folder has no .py file secure.py." in err
     assert out.endswith("1 of 1 proven\n")
 
 
