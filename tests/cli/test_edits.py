@@ -68,7 +68,7 @@ def test_set_begins_an_overlay(mine, tmp_path):
         'kind: errors\nextends: packaged\nerrors:\n  unknown_tool: {message: "No {tool}: sorry"}\n'
     )
     assert mine("get", "errors:errors.unknown_tool.message")[1] == "No {tool}: sorry\n"
-    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("as it was.\n")
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("unchanged.\n")
 
 
 def test_what_would_not_be_valid_is_not_written(mine, tmp_path):

@@ -51,7 +51,7 @@ def test_what_it_writes_is_valid(new, tmp_path, tier):
     assert (status, err) == (0, "")
     assert out == (
         "my-patterns/acme_auth_001: pattern.yaml, proof.py, secure.py, vulnerable.py\n"
-        "It is valid, and proved as it stands; replace it piece by piece, and look again after each:\n"
+        "The pattern is valid and proven. Replace it step by step, and check it after each change:\n"
         "  tmkb validate my-patterns\n"
         "  tmkb prove ACME-AUTH-001 --patterns my-patterns\n"
     )

@@ -62,9 +62,7 @@ def test_a_replaced_table_has_to_be_whole(complaints):
 
     (sentence,) = said  # and not what follows from it in every file that names an error
     assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged one, and lacks ")
-    assert sentence.endswith(
-        " entries that the engine needs, such as invalid_request. Add `extends: packaged`."
-    )
+    assert sentence.endswith(" entries that the engine needs, such as invalid_request. Add `extends: packaged`.")
 
 
 def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
@@ -240,7 +238,9 @@ def test_wrong_setting_of_a_provider(complaints):
 
 
 def test_file_in_no_place(complaints):
-    assert complaints(error="kind: errors\n") == ["error.yaml:1:1: error is not a path for a schema file. Did you mean errors?"]
+    assert complaints(error="kind: errors\n") == [
+        "error.yaml:1:1: error is not a path for a schema file. Did you mean errors?"
+    ]
     assert complaints(stray__x="kind: errors\n") == [
         "error.yaml:1:1: error is not a path for a schema file. Did you mean errors?",
         "stray/x.yaml:1:1: stray/x is not a path for a schema file. Known places: errors, limits, log, protocol/*, lifecycle/*, "

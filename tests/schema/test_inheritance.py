@@ -181,7 +181,7 @@ def test_a_server_that_extends_itself(complaints):
 def test_a_file_that_extends_one_that_the_parent_does_not_have(complaints):
     said = complaints(servers__child__server=CHILD, servers__child__tools__motto="kind: tool\nextends: tmkb\n")
 
-    assert said == ["servers/child/tools/motto.yaml:2:10: There is no parent 'tmkb'. Known: child."]
+    assert said == ["servers/child/tools/motto.yaml:2:10: There is no parent 'tmkb'. Known: packaged."]
 
 
 def test_a_layer_that_lies_on_nothing(complaints):
