@@ -68,14 +68,14 @@ def test_set_begins_an_overlay(mine, tmp_path):
         'kind: errors\nextends: packaged\nerrors:\n  unknown_tool: {message: "No {tool}: sorry"}\n'
     )
     assert mine("get", "errors:errors.unknown_tool.message")[1] == "No {tool}: sorry\n"
-    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("as it was.\n")
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("unchanged.\n")
 
 
 def test_what_would_not_be_valid_is_not_written(mine, tmp_path):
     status, out, err = mine("set", "errors:errors.unknown_tool.message", "No {toll}")
 
     assert (status, out) == (2, "")
-    assert err.endswith("The field 'toll' is not supplied here. Did you mean 'tool'?\n")
+    assert err.endswith("The field 'toll' does not exist here. Did you mean 'tool'?\n")
     assert err.startswith(os.path.join("mine", "errors.yaml") + ":4:")
     assert not (tmp_path / "mine").exists()
 
@@ -136,7 +136,7 @@ def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
     assert mine("remove", "motto:") == (
         1,
         "",
-        "tmkb: motto: names a whole file. Add a colon, and the keys joined by dots.\n",
+        "tmkb: motto: is a whole file. Add a colon and the keys, joined by dots.\n",
     )
     assert (tmp_path / file).exists()
     assert mine("remove", "motto") == (0, f"{file}: removed.\n", "")
@@ -171,8 +171,8 @@ def test_json_files_are_edited_too(mine, tmp_path):
             ["set", "errors:errors.unknown_tool.cod", "5"],
             "There is no 'cod' in errors.unknown_tool. Did you mean 'code'?",
         ),
-        (["set", "errors", "5"], "errors names a whole file. Add a colon, and the keys joined by dots."),
-        (["add", "errors:errors.unknown_tool.code", "5"], "errors.unknown_tool.code is there already."),
+        (["set", "errors", "5"], "errors is a whole file. Add a colon and the keys, joined by dots."),
+        (["add", "errors:errors.unknown_tool.code", "5"], "errors.unknown_tool.code already exists."),
         (["remove", "errors:errors.unknown_tool.cod"], "Did you mean 'code'?"),
         (["remove", "errrs:errors"], "There is no schema errrs. Did you mean errors?"),
     ],
@@ -188,7 +188,7 @@ def test_packaged_files_are_not_edited(schema):
     status, _, err = schema("set", "tmkb:title", "x")
 
     assert status == 2
-    assert "Packaged files stay as they are. Name a folder of your own with --schemas DIR" in err
+    assert "Packaged files cannot be changed. Name a folder of your own with --schemas DIR" in err
 
 
 def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
@@ -201,7 +201,7 @@ def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
     ]
 
 
-@pytest.mark.parametrize("kind", overlays.BEGUN)
+@pytest.mark.parametrize("kind", overlays.NEW_FILES)
 def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
     name = "2099-01-01" if kind == "revision" else "hello"
     file = json.loads(mine("new", kind, name, "--json")[1])["file"]
