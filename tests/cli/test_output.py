@@ -30,7 +30,7 @@ def terminal(monkeypatch):
         HOSTILE,
         Text(HOSTILE),
         Text.assemble(("bold", "bold"), HOSTILE),
-        pages.Group(Text("x"), pages.Padding(Text(HOSTILE), (0, 0, 0, 2), expand=False)),
+        pages.Group(Text("x"), output.Indented(Text(HOSTILE))),
     ],
     ids=["string", "text", "styled", "nested"],
 )
