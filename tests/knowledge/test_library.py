@@ -86,9 +86,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told(folder, monkeypatch):
     monkeypatch.setattr("os.listdir", closed)
     found = library.load([str(folder)])
 
-    assert [problems.line(p) for p in found.problems] == [
-        f"{folder}:1:1: Cannot list {folder}: Permission denied."
-    ]
+    assert [problems.line(p) for p in found.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
 
 
 def test_folders_without_patterns_are_told(tmp_path):

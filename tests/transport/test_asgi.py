@@ -274,7 +274,9 @@ def test_what_cannot_be_served_so_is_said(arguments, said):
 def test_a_file_of_tokens_is_read_with_care(tmp_path):
     file = tmp_path / "tokens"
     file.write_text("# mine\nsecret\n")
-    assert "tokens:2:1: This line is not the SHA-256 digest of a token." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
+    assert "tokens:2:1: This line is not the SHA-256 digest of a token." in refused(
+        "--http", "127.0.0.1:0", "--auth-tokens", str(file)
+    )
     file.write_text("# nobody\n")
     assert "The file is empty." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
 
