@@ -144,7 +144,7 @@ def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
 
 
 def test_a_packaged_file_or_one_that_is_needed_is_not(mine, tmp_path):
-    assert "packaged files stay as they are" in mine("remove", "tmkb_query")[2]
+    assert "packaged files cannot be changed" in mine("remove", "tmkb_query")[2]
     assert mine("new", "revision", "2099-01-01")[0] == 0
     assert mine("add", "tmkb:revisions", "2099-01-01")[0] == 0
 
@@ -188,7 +188,7 @@ def test_packaged_files_are_not_edited(schema):
     status, _, err = schema("set", "tmkb:title", "x")
 
     assert status == 2
-    assert "Packaged files cannot be changed. Name a folder of your own with --schemas DIR" in err
+    assert "Packaged files cannot be changed. Pass your own folder with --schemas DIR" in err
 
 
 def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
@@ -211,7 +211,7 @@ def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
     assert mine("check")[0] == 0
     status, _, err = mine("new", kind, name)
     assert status == 2
-    assert "is there already" in err
+    assert "already exists" in err
 
 
 def test_what_is_begun_goes_to_its_server(mine, tmp_path):
@@ -240,7 +240,7 @@ def test_eject_copies_the_packaged_file(schema, tmp_path):
 
     status, _, err = schema("eject", "2025-11-25", "mine")
     assert status == 2
-    assert "is there already, and was not touched" in err
+    assert "already exists and was not changed" in err
     assert schema("eject", "2025-11-26", "mine")[0] == 1
 
 
@@ -339,11 +339,11 @@ def test_a_file_where_a_folder_belongs(tmp_path, capsys, words):
     file.touch()
 
     assert main.main(["schema", *(str(file) if word == "FILE" else word for word in words)]) == 2
-    assert "is not a folder. Name a folder; it is made where there is none." in capsys.readouterr().err
+    assert "is not a folder. Use a folder; it is created if it does not exist." in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_made(tmp_path, capsys):
     (tmp_path / "file").touch()
 
     assert main.main(["schema", "eject", "tmkb_query", str(tmp_path / "file" / "below")]) == 2
-    assert "Cannot make" in capsys.readouterr().err
+    assert "Cannot create" in capsys.readouterr().err

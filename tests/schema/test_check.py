@@ -63,16 +63,16 @@ def test_a_replaced_table_has_to_be_whole(complaints):
     said = complaints(errors="kind: errors\nerrors: {parse_error: {surface: protocol, code: -32700, message: x}}\n")
 
     (sentence,) = said  # and not what follows from it in every file that names an error
-    assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged one, and lacks ")
-    assert sentence.endswith(" entries that the engine needs, such as invalid_request. Add `extends: packaged`.")
+    assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged file but lacks ")
+    assert sentence.endswith(" entries that the code uses, such as invalid_request. Add `extends: packaged`.")
 
 
 def test_a_replaced_table_of_a_server_has_to_have_what_others_name(complaints):
     (sentence,) = complaints(servers__tmkb__errors="kind: errors\nerrors: {oops: {surface: tool, message: x}}\n")
 
     assert sentence == (
-        "servers/tmkb/errors.yaml:2:1: This file replaces the packaged one, and lacks 3 entries that the engine "
-        "needs, such as unsupported_language. Start the file with `extends: packaged`."
+        "servers/tmkb/errors.yaml:2:1: This file replaces the packaged file but lacks 3 entries that the code uses, "
+        "such as unsupported_language. Add `extends: packaged`."
     )
 
 
@@ -84,7 +84,7 @@ def test_an_entry_that_is_needed_cannot_be_removed(complaints, place, name):
     text = f"kind: {'log' if place == 'log' else 'errors'}\nextends: packaged\n{key}:\n  {name}: null\n"
 
     assert complaints(**{place: text}) == [
-        f"{place}.yaml:4:3: '{name}' cannot be removed, because the engine needs it. Delete this line."
+        f"{place}.yaml:4:3: '{name}' cannot be removed: the code uses it. Delete this line."
     ]
 
 
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
 
     monkeypatch.setattr("os.scandir", closed)
 
-    assert any("Cannot look into" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
+    assert any("Cannot list" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
 
 
 def test_null_for_what_is_not_there(complaints):
@@ -266,7 +266,7 @@ def test_file_in_no_place(complaints):
     ]
     assert complaints(stray__x="kind: errors\n") == [
         "error.yaml:1:1: error is not a path for a schema file. Did you mean errors?",
-        "stray/x.yaml:1:1: stray/x is not a path for a schema file. Known places: errors, limits, log, protocol/*, lifecycle/*, "
+        "stray/x.yaml:1:1: stray/x is not a path for a schema file. Allowed paths: errors, limits, log, protocol/*, lifecycle/*, "
         "servers/*/server, servers/*/errors, servers/*/tools/*, servers/*/prompts/*, servers/*/resources/*, servers/*/services/*.",
     ]
 
@@ -316,5 +316,5 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
     (line,) = complaints(servers__tmkb__tools__hello=tool)
     assert line == (
         "servers/tmkb/tools/hello.yaml:6:51: This needs the module re2, which is not installed. "
-        "Install it with: pip install 'tmkb[regex]'"
+        "Install the extra `regex`: if you installed tmkb from '.', install '.[regex]'."
     )

@@ -91,6 +91,8 @@ class ClientCapability(TypedDict):
 
 
 class Shape(TypedDict):
+    """The fields of an object of a revision, and how content that the revision does not know is replaced."""
+
     fields: NotRequired[dict[str, Literal[True] | str]]
     always: NotRequired[JsonObject]
     each: NotRequired[str]
