@@ -132,7 +132,7 @@ def test_a_configuration_that_names_what_lies_elsewhere_is_refused(complaints, t
     (said,) = complaints("config: config.yaml\n", f"{setting}\n")
 
     assert said.startswith("mine/config.yaml:2:")
-    assert "is outside the folder of this transcript" in said and "Move it below that folder." in said
+    assert "is outside the folder of this transcript" in said and "Move it into that folder." in said
 
 
 def test_our_own_configurations_obey_that():

@@ -276,7 +276,7 @@ def raised():
 @pytest.mark.parametrize(("error", "fields"), sorted({(e, tuple(sorted(f, key=str))) for e, f in raised()}), ids=str)
 def test_every_error_is_raised_with_the_fields_that_its_words_ask_for(error, fields):
     found = tmkb.Server.load("sysmcp").spec["revisions"]["2024-11-05"]["errors"][error]
-    said = {*template.holes(found["message"]), *template.named(found.get("data", {}))}
+    said = {*template.names(found["message"]), *template.tree_names(found.get("data", {}))}
 
     assert found["surface"] == "tool" and isinstance(found["code"], str)
     assert (
