@@ -74,7 +74,7 @@ def test_of_two_with_one_id_the_later_is_left_out(patterns, tmp_path):
     assert len(found.patterns) == 1
     (said,) = [problems.line(problem) for problem in found.problems]
     assert said == (
-        f"{folder}/acme_auth_001/pattern already has the id {again}/acme_auth_001/pattern.yaml:3:5: ACME-AUTH-001.yaml."
+        f"{again}/acme_auth_001/pattern.yaml:3:5: {folder}/acme_auth_001/pattern.yaml already has the id ACME-AUTH-001."
         " This pattern is not loaded."
     )
 

@@ -177,7 +177,7 @@ def test_a_text_of_too_many_values_is_not_looked_at(checked, text):
     many = ", ".join(f"{{a: {number}}}" for number in range(1000))
     (problem,) = checked(text.replace("  keywords:", f"  other: [{many}]\n  keywords:"))[1]["problems"]
 
-    assert problem["sentence"] == "This file has more than 1000 values, from here on. Shorten or split it."
+    assert problem["sentence"] == "This file has more than 1000 values; the rest begins here. Shorten or split it."
 
 
 def test_each_problem_is_told_once(checked):

@@ -287,7 +287,7 @@ def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
     file = config(tmp_path, "kind: config\nservices: none\n")
     found = tmkb.Server.load("shop", schemas=[shop()], config=file, caching=False)
 
-    assert "Cannot look into" in found.notes[0][1]["problem"]
+    assert "Cannot list" in found.notes[0][1]["problem"]
 
 
 @pytest.mark.needs("watchfiles")

@@ -1,6 +1,6 @@
 """The table of commands; imports only the chosen command.
 
-Exit status: 0 success, also for a query without a match; 1 check failed, unknown name or no pattern left by the filters;
+Exit status: 0 success, also for a query without a match; 1 check failed, unknown name or no pattern that matches;
 2 usage error, schema error, or output that cannot be written; 130 interrupted.
 """
 
