@@ -40,7 +40,7 @@ def exploit_internal_comment(example: Example) -> Outcome:
     with stage(example) as s:
         subscribe(example, s)
         assert on_screen(s, "bob", comment(s, "the client is bluffing", internal=True)) == 404
-        results = s.work()
+        results = s.results()
         texts = [body["text"] for _, body in example.sent]
     return outcome(
         gained="the client is bluffing" in texts, refused=(results, texts) == ([None], []), evidence=(results, texts)
@@ -52,7 +52,7 @@ def exploit_hidden_field(example: Example) -> Outcome:
     with stage(example) as s:
         subscribe(example, s)
         assert on_screen(s, "bob", comment(s, "done")) == {"text": "done"}
-        results = s.work()
+        results = s.results()
         bodies = [body for _, body in example.sent]
     return outcome(
         gained=any("minutes" in body for body in bodies),
@@ -69,7 +69,7 @@ def exploit_removed_member(example: Example) -> Outcome:
         with s.app.app_context():
             db.session.get(User, BOB).organization_id = None
             db.session.commit()
-        results = s.work()
+        results = s.results()
     return outcome(
         gained=[url for url, _ in example.sent] == [BOBS],
         refused=(results, example.sent) == ([None], []),
@@ -85,7 +85,7 @@ def exploit_deleted_account(example: Example) -> Outcome:
             db.session.delete(db.session.get(User, BOB))
             db.session.commit()
         comment(s, "about Bob")
-        results = s.work()
+        results = s.results()
     return outcome(
         gained=[url for url, _ in example.sent] == [BOBS],
         refused=(results, example.sent) == ([None], []),
@@ -98,7 +98,7 @@ def legitimate_member(example: Example) -> None:
     with stage(example) as s:
         subscribe(example, s, role="member")
         shown = on_screen(s, "bob", comment(s, "call them back", internal=True))
-        assert s.work() == [None]
+        assert s.results() == [None]
         assert example.sent == [(BOBS, shown)] == [(BOBS, {"text": "call them back", "minutes": 90})]
 
 
@@ -108,7 +108,7 @@ def legitimate_all_watchers(example: Example) -> None:
         subscribe(example, s)
         subscribe(example, s, ALICE, "https://hooks.example/alice", "admin")
         comment(s, "done")
-        assert s.work() == [None]
+        assert s.results() == [None]
         assert [(url, body["text"]) for url, body in example.sent] == [
             (BOBS, "done"),
             ("https://hooks.example/alice", "done"),

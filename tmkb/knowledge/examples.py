@@ -9,6 +9,7 @@ import ast
 import os
 import re
 import textwrap
+from collections.abc import Mapping
 
 from tmkb.errors import Problem
 from tmkb.schema import textfile
@@ -37,12 +38,20 @@ def source(folder: str, name: str, shown: str) -> Source | None:
         DocumentError: the file is unreadable, no regular file, too large, or not UTF-8.
     """
     path = os.path.join(folder, name)
-    if os.path.basename(name) != name or os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder):
+    base = name.removeprefix("wrong/")
+    if os.path.basename(base) != base or os.path.dirname(os.path.realpath(path)) != os.path.realpath(
+        os.path.dirname(os.path.join(folder, name))
+    ):
         return None
     if not os.path.lexists(path):
         return None
     text = textfile.read(path, shown)
     return Source(text.replace("\r\n", "\n").replace("\r", "\n"), shown)
+
+
+def proof_file(code: Mapping[str, str]) -> str:
+    """Return the name of the proof of a pattern with ``code``; an empty string if attacks.yaml is all it has."""
+    return code.get("proof", "" if "attacks" in code else "proof.py")
 
 
 def region(found: Source, name: str, problems: list[Problem]) -> str:

@@ -8,7 +8,9 @@ from itertools import islice
 from typing import Any, NotRequired, TypedDict, cast
 
 from tmkb.errors import DocumentError, Problem
+from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples
+from tmkb.knowledge.attacks import Attacks
 from tmkb.schema import hidden, metaschema, paths, reader, textfile
 from tmkb.schema.reader import Document
 
@@ -172,27 +174,45 @@ def _add_code(found: Found, doc: Document, pattern: Pattern) -> None:
             mitigation["secure"] = sources.region(secure, "example")
             if mitigation is shown[0]:
                 pattern["template"] = sources.region(secure, "template")
-    if proof := sources.read(("code", "proof"), code.get("proof", "proof.py")):
-        _add_steps(found, doc, pattern, proof)
+    if name := code.get("app"):
+        sources.read(("code", "app"), name)
+    attacks = _attacks(found) if "attacks" in code else None
+    for wrong in attacks.wrong.values() if attacks else ():
+        sources.read(("code", "attacks"), wrong.file)
+    proof = sources.read(("code", "proof"), name) if (name := examples.proof_file(code)) else None
+    if proof or attacks:
+        _add_steps(found, doc, pattern, proof, attacks)
 
 
-def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.Source) -> None:
-    tree = examples.parsed(proof, [])  # its problems are known
-    exploits = examples.exploits(tree)
-    for function in examples.exploit_functions(tree):  # an escape in a docstring becomes a character of a step
-        if character := hidden.find(ast.get_docstring(function) or ""):
-            found.problems.append(_hidden_problem(proof.shown, function.body[0].lineno, 1, character))
-    pattern["steps"] = [" ".join(text.split()) for text in exploits.values()]
-    if not exploits or not all(exploits.values()):
+def _attacks(found: Found) -> Attacks | None:
+    attacks, problems = attacks_file.read(found.folder)
+    found.problems += problems
+    return attacks
+
+
+def _add_steps(
+    found: Found, doc: Document, pattern: Pattern, proof: examples.Source | None, attacks: Attacks | None
+) -> None:
+    exploits = _exploits(found, proof) if proof else {}
+    stories = attacks.stories if attacks else []
+    pattern["steps"] = [*stories, *(" ".join(text.split()) for text in exploits.values())]
+    if proof and (not all(exploits.values()) or not pattern["steps"]):
         found.problems.append(Problem("no_exploit", proof.shown))
+    names = [*(attacks.refusals if attacks else []), *exploits]
     first = next((index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation), None)
     for index, mitigation in enumerate(pattern["mitigations"]):
         for at, name in enumerate(mitigation.get("leaves", []) if index != first else []):
-            if name not in exploits:
+            if name not in names:
                 path = ("mitigations", index, "leaves", at)
-                found.problems.append(
-                    doc.problem("unknown_exploit", path, name=name, **metaschema.near(name, exploits))
-                )
+                found.problems.append(doc.problem("unknown_exploit", path, name=name, **metaschema.near(name, names)))
+
+
+def _exploits(found: Found, proof: examples.Source) -> dict[str, str]:
+    tree = examples.parsed(proof, [])  # its problems are known
+    for function in examples.exploit_functions(tree):  # an escape in a docstring becomes a character of a step
+        if character := hidden.find(ast.get_docstring(function) or ""):
+            found.problems.append(_hidden_problem(proof.shown, function.body[0].lineno, 1, character))
+    return examples.exploits(tree)
 
 
 class _Sources:

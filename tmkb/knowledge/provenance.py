@@ -27,6 +27,8 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from tmkb.errors import DocumentError, Problem
+from tmkb.knowledge import attacks as attacks_file
+from tmkb.knowledge import examples
 from tmkb.knowledge.pattern import Pattern, folder_name
 from tmkb.schema import metaschema, paths, reader
 
@@ -69,7 +71,7 @@ def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
 
 def digest(folder: str, pattern: Pattern) -> str:
     """One SHA-256 over names, sizes and bytes of the files that the proof of ``pattern`` stands on."""
-    names = ["pattern.yaml", *_code(pattern)]
+    names = ["pattern.yaml", *_code(folder, pattern)]
     files = {name: _bytes(os.path.join(folder, name)) for name in names}
     files |= _stage(content for name, content in files.items() if name.endswith(".py"))
     made = hashlib.sha256()
@@ -153,11 +155,13 @@ def _text(lines: Mapping[str, Line]) -> str:
     return "\n".join([_HEAD, *sorted(said)]) + "\n" if said else f"{_HEAD} {{}}\n"
 
 
-def _code(pattern: Pattern) -> Iterator[str]:
-    """The files beside ``pattern.yaml`` that it names."""
-    code = pattern.get("code", {})
-    if code:
-        yield from (code["vulnerable"], code.get("proof", "proof.py"))
+def _code(folder: str, pattern: Pattern) -> Iterator[str]:
+    """Yield the files beside ``pattern.yaml`` that it or attacks.yaml names."""
+    if code := pattern.get("code"):
+        names = (code["vulnerable"], code.get("app"), code.get("attacks"), examples.proof_file(code))
+        yield from filter(None, names)
+        attacks = attacks_file.read(folder)[0] if "attacks" in code else None
+        yield from (wrong.file for wrong in attacks.wrong.values()) if attacks else ()
     yield from (mitigation["example"] for mitigation in pattern["mitigations"] if "example" in mitigation)
 
 

@@ -1,8 +1,9 @@
-"""Judges proofs. Imports no example and no proof itself: worker processes do, and are told what to run.
+"""Judge proofs. Imports no example and no proof: worker processes run them.
 
-Three legs: 1, each exploit succeeds on the vulnerable version; 2, each is refused by every mitigation's example, unless
-that says it leaves it; 3, legitimate use works on all of them. Then the code is weakened, and the proof has to notice.
-A version is told to nobody: what is run is called the same whichever it is, so only its code can make the difference.
+Four legs: 1, each attack succeeds on the vulnerable version; 2, every mitigation's example refuses it, unless the
+mitigation lists it in `leaves`; 3, legitimate use works on all versions, wrong fixes included; 4, each wrong fix falls
+to exactly the attacks that it lists. Then the secure code is weakened, and a case has to notice. No run knows which
+version it has, so only the code can make the difference.
 """
 
 from __future__ import annotations
@@ -14,23 +15,24 @@ import queue
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from tmkb.authoring.proofs import mutants
-from tmkb.authoring.proofs.worker import EXAMPLE
+from tmkb.authoring.proofs.worker import EXAMPLE, FUNCTIONS
+from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import paths
 
-LEGS = (1, 2, 3)
+LEGS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One function of a proof on one version of the code: what was expected and what was observed."""
+    """One case on one version of the code: what was expected and what was observed."""
 
     leg: int
     function: str
@@ -46,8 +48,8 @@ class Cell:
         return self.status == self.expected
 
     def __str__(self) -> str:
-        said = f"expected {self.expected}, was {self.status} ({self.detail})"
-        return f"leg {self.leg} {self.function} on {self.variant}: {said}"
+        result = f"expected {self.expected}, was {self.status} ({self.detail})"
+        return f"leg {self.leg} {self.function} on {self.variant}: {result}"
 
 
 @dataclass(slots=True)
@@ -61,6 +63,9 @@ class Report:
     runs: int = 0
     seconds: float = 0.0
     has_code: bool = True
+    attacks: int = 0
+    allowed: int = 0
+    wrong_fixes: int = 0
 
     @property
     def proven(self) -> bool:
@@ -84,13 +89,13 @@ class Worker:
             command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The worker's answer to ``request``, to which the time limit is added."""
+    def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the answer for each case of ``request``; the caller reads all of them."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps({**request, "timeout": self.timeout}) + "\n")
         self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
+        while line := self.process.stdout.readline().strip():
+            yield json.loads(line)
 
     def close(self) -> None:
         """End the process."""
@@ -111,7 +116,7 @@ def _import_path() -> list[str]:
 
 
 class Proof:
-    """A pattern with its files: the versions of its code, what each of them leaves open, and the functions to run."""
+    """A pattern with its files: the versions of its code, the attacks that succeed on each, and the cases to run."""
 
     def __init__(self, folder: str, pattern: Pattern) -> None:
         code = pattern["code"]
@@ -119,44 +124,71 @@ class Proof:
         self.files = {"vulnerable": code["vulnerable"]}
         self.leaves: dict[str, set[str]] = {}
         self.unproven: dict[str, set[str]] = {}
+        self.secure: list[str] = []
         for mitigation in pattern["mitigations"]:
             if (name := mitigation.get("example")) is not None:
                 variant = name.removesuffix(".py")
+                self.secure.append(variant)
                 self.files[variant] = name
                 self.leaves[variant] = set(mitigation.get("leaves", []))
                 self.unproven[variant] = {each["text"] for each in mitigation.get("unproven", [])}
-        self.sources = {variant: self._text(name) for variant, name in self.files.items()}
-        self.file = code.get("proof", "proof.py")
-        self.source = self._text(self.file)
-        functions = [node.name for node in ast.parse(self.source).body if isinstance(node, ast.FunctionDef)]
-        self.exploits = [name for name in functions if name.startswith("exploit_")]
+        self.app_file, self.proof_file = code.get("app", ""), examples.proof_file(code)
+        self.app, self.proof = self._text(self.app_file), self._text(self.proof_file)
+        functions = [node.name for node in ast.parse(self.proof).body if isinstance(node, ast.FunctionDef)]
+        self.attacks = [name for name in functions if name.startswith("exploit_")]
         self.uses = [name for name in functions if name.startswith("legitimate_")]
-        self.functions = [*self.exploits, *self.uses]
+        self.refused_before: set[str] = set()
+        self.data = self._read_attacks(folder) if "attacks" in code else None
+        self.sources = {variant: self._text(name) for variant, name in self.files.items()}
+        self.wrong = [variant for variant in self.files if variant not in ("vulnerable", *self.secure)]
 
-    def run(self, worker: Worker, variant: str, source: str, functions: Iterable[str]) -> Iterator[Cell]:
-        """Each of ``functions`` on ``source``, which stands for ``variant``, one after the other."""
-        for function in functions:
-            leg, expected = self._expected(function, variant)
-            answer = worker.ask(self._request(source, function))
+    def _read_attacks(self, folder: str) -> dict[str, Any]:
+        attacks, _ = attacks_file.read(folder)
+        assert attacks is not None  # the pattern would not have been read
+        self.uses += [case.name for case in attacks.cases if case.allowed]
+        self.attacks += attacks.refusals
+        self.refused_before = {case.name for case in attacks.cases if case.refused_before}
+        for name, wrong in attacks.wrong.items():
+            self.files[f"wrong {name}"] = wrong.file
+            self.leaves[f"wrong {name}"] = set(wrong.falls_to)
+        return dict(attacks.value)
+
+    @property
+    def cases(self) -> list[str]:
+        """All cases, attacks first."""
+        return [*self.attacks, *self.uses]
+
+    def run(
+        self, worker: Worker, variant: str, source: str, cases: Sequence[str], to_the_end: bool = True
+    ) -> Iterator[Cell]:
+        """Run ``cases`` on ``source``, which stands for ``variant``; else only up to the first unexpected result."""
+        cases = sorted(cases, key=lambda case: case.startswith(FUNCTIONS) != cases[0].startswith(FUNCTIONS))
+        expected = {case: self._expected(case, variant) for case in cases}
+        request = {
+            "app": self.app,
+            "app_file": self.app_file and os.path.join(self.folder, self.app_file),
+            "source": source,
+            "proof": self.proof,
+            "proof_file": self.proof_file and os.path.join(self.folder, self.proof_file),
+            "attacks": self.data,
+            "cases": cases,
+            "expected": None if to_the_end else {case: status for case, (_, status) in expected.items()},
+        }
+        for case, answer in zip(cases, list(worker.run(request)), strict=False):
             detail = answer["detail"].replace(EXAMPLE, self.files[variant])
-            yield Cell(leg, function, variant, expected, answer["status"], detail, answer["seconds"])
+            yield Cell(expected[case][0], case, variant, expected[case][1], answer["status"], detail, answer["seconds"])
 
-    def _expected(self, function: str, variant: str) -> tuple[int, str]:
-        if function in self.uses:
+    def _expected(self, case: str, variant: str) -> tuple[int, str]:
+        if case in self.uses:
             return 3, "served"
         if variant == "vulnerable":
-            return 1, "gained"
-        return 2, "gained" if function.removeprefix("exploit_") in self.leaves[variant] else "refused"
-
-    def _request(self, source: str, function: str) -> dict[str, Any]:
-        return {
-            "source": source,
-            "proof_source": self.source,
-            "proof_file": os.path.join(self.folder, self.file),
-            "function": function,
-        }
+            return 1, "refused" if case in self.refused_before else "gained"
+        leg = 2 if variant in self.secure else 4
+        return leg, "gained" if case.removeprefix("exploit_") in self.leaves[variant] else "refused"
 
     def _text(self, name: str) -> str:
+        if not name:
+            return ""
         found = examples.source(self.folder, name, paths.shown(os.path.join(self.folder, name)))
         assert found is not None  # the pattern would not have been read
         return found.text
@@ -175,7 +207,7 @@ class Weakening:
         """The faults of ``variant``: uses that survive hollow functions, weakened code that nothing notices."""
         proof, secure = self.proof, self.proof.sources[variant]
         self.report.mutants += 1
-        for cell in self._run(variant, mutants.hollow(secure), proof.uses):
+        for cell in self._run(variant, mutants.hollow(secure), proof.uses, True):
             if cell.ok:
                 yield f"{cell.function} is served by {variant} even when every function in it refuses"
         stale = set(proof.unproven[variant])
@@ -191,15 +223,15 @@ class Weakening:
     def _notices(self, variant: str, mutant: mutants.Mutant) -> bool:
         """Whether a function does; the first is enough, so the likeliest is asked first."""
         likely = self.noticed.get(mutant.text)
-        functions = sorted(self.proof.functions, key=lambda function: function != likely)
-        for cell in self._run(variant, mutant.source, functions):
+        cases = sorted(self.proof.cases, key=lambda case: case != likely)
+        for cell in self._run(variant, mutant.source, cases, False):
             if not cell.ok:
                 self.noticed[mutant.text] = cell.function
                 return True
         return False
 
-    def _run(self, variant: str, source: str, functions: Iterable[str]) -> Iterator[Cell]:
-        for cell in self.proof.run(self.worker, variant, source, functions):
+    def _run(self, variant: str, source: str, cases: Sequence[str], to_the_end: bool) -> Iterator[Cell]:
+        for cell in self.proof.run(self.worker, variant, source, cases, to_the_end):
             self.report.runs += 1
             yield cell
 
@@ -211,14 +243,15 @@ def prove(folder: str, pattern: Pattern, worker: Worker, mutate: bool = True) ->
         return report
     began = time.perf_counter()
     proof = Proof(folder, pattern)
+    report.attacks, report.allowed, report.wrong_fixes = len(proof.attacks), len(proof.uses), len(proof.wrong)
     if not proof.uses:
-        report.faults.append(f"{proof.file} has no function legitimate_…")
+        report.faults.append("the pattern has no legitimate use: no function legitimate_… and no allowed cell")
     for variant, source in proof.sources.items():
-        report.cells += proof.run(worker, variant, source, proof.functions)
+        report.cells += proof.run(worker, variant, source, proof.cases)
     report.runs = len(report.cells)
     if mutate and report.proven:
         weakening = Weakening(proof, worker, report)
-        for variant in proof.leaves:
+        for variant in proof.secure:
             report.faults += weakening.unnoticed(variant)
     report.seconds = time.perf_counter() - began
     return report

@@ -6,21 +6,30 @@ What only one pattern needs stands in that pattern's own files.
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
+import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import time_machine
 from celery import Celery
 from flask import Blueprint, Flask, abort, jsonify
 from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event
+
+from tmkb.authoring.play import Response
+
+ANONYMOUS = "anonymous"
 
 db = SQLAlchemy()
 
@@ -53,11 +62,64 @@ class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
 
 
 class Stage:
-    """One running application with an example mounted on it."""
+    """One running application with an example mounted on it: the target on which `play` plays cases."""
 
-    def __init__(self, app: Flask, celery: Celery) -> None:
+    def __init__(self, app: Flask, celery: Celery, rehearsal: _Rehearsal | None = None) -> None:
         self.app = app
         self.celery = celery
+        self._rehearsal = rehearsal
+        self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
+        self.clock: time_machine.Traveller | None = None
+
+    @property
+    def branches(self) -> bool:
+        """Whether `branch` works: the engine connects to a file that can be replaced."""
+        return self._rehearsal is not None
+
+    def branch(self) -> None:
+        """Continue on a copy of the database. A forked process does this first, `pause` was called before the fork."""
+        assert self._rehearsal is not None
+        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
+        shutil.copyfile(self._rehearsal.database, database)
+        self._rehearsal.database = database
+
+    def pause(self) -> None:
+        """Close all connections to the database."""
+        with self.app.app_context():
+            _close()
+
+    def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
+        """Send a request as ``actor``; anonymous sends no user."""
+        client = self.clients.setdefault(actor, self.app.test_client() if actor == ANONYMOUS else self.client(actor))
+        options = {key: value for key, value in parts.items() if key in ("json", "data", "headers")}
+        if "form" in parts or "files" in parts:
+            files = {name: _file(**file) for name, file in parts.get("files", {}).items()}
+            options["data"] = {**parts.get("form", {}), **files}
+        answer = client.open(path, method=method, **options)
+        return Response(answer.status_code, answer.get_data(as_text=True), dict(answer.headers))
+
+    def event(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Call ``event_NAME`` of the application, or one of the common events."""
+        function = getattr(sys.modules.get("app"), f"event_{name}", None) or _EVENTS[name]
+        with self.app.app_context():
+            result = function(**values)
+            db.session.commit()
+        return result
+
+    def state(self, name: str) -> Any:
+        """Return the result of ``state_NAME`` of the application."""
+        with self.app.app_context():
+            return getattr(sys.modules["app"], f"state_{name}")()
+
+    def wait(self, seconds: float) -> None:
+        """Advance the clock of this process."""
+        if self.clock is None:
+            self.clock = time_machine.travel(datetime.now(UTC), tick=True).start()
+        self.clock.shift(seconds)
+
+    def during(self, after: str, rival: Callable[[], object]) -> AbstractContextManager[None]:
+        """Run ``rival`` to its end after the first statement that contains ``after``."""
+        return self.interrupted_after(after, rival)
 
     def client(self, user: str) -> FlaskClient:
         """A client whose requests are signed in as ``user``."""
@@ -65,7 +127,13 @@ class Stage:
         client.environ_base["HTTP_X_USER"] = user
         return client
 
-    def work(self) -> list[Any]:
+    def work(self) -> Response:
+        """Run all queued jobs."""
+        results = self.results()
+        raised = [type(result).__name__ for result in results if isinstance(result, BaseException)]
+        return Response(text=" ".join(map(repr, results)), raised=raised)
+
+    def results(self) -> list[Any]:
         """Let the worker take what is queued now, outside any request; gives results, an exception being one.
 
         Celery's eager mode would run tasks inside the request, where they still see its user. So messages are taken off
@@ -109,17 +177,57 @@ class Stage:
             raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
 
 
+def _leave(user: str) -> None:
+    """Take ``user`` out of the organization."""
+    _account(user).organization_id = None
+
+
+def _join(user: str, organization: str, role: str = "member") -> None:
+    """Make ``user`` a member of ``organization``, and of no other."""
+    account = _account(user)
+    account.role = role
+    account.organization_id = db.session.scalars(db.select(Organization).filter_by(name=organization)).one().id
+
+
+def _set_role(user: str, role: str) -> None:
+    _account(user).role = role
+
+
+def _delete_user(user: str) -> None:
+    db.session.delete(_account(user))
+
+
+def _account(user: str) -> Any:
+    return db.session.scalars(db.select(User).filter_by(name=user)).one()
+
+
+# What can happen in every application; others are functions `event_NAME` of the application.
+_EVENTS: dict[str, Callable[..., Any]] = {
+    "leave": _leave,
+    "join": _join,
+    "set_role": _set_role,
+    "delete_user": _delete_user,
+}
+
+
+def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  # a key of attacks.yaml
+    return io.BytesIO(content.encode()), name, type
+
+
 @dataclass(slots=True)
 class _Rehearsal:
-    """An application and a database as every stage begins, made before the example is known."""
+    """An application and a database as every stage begins, made before the example is known, or with one mounted."""
 
     app: Flask
-    tables: dict[Any, tuple[int, ...]]  # those of this module, and how much belongs to each
+    tables: dict[Any, tuple[int, ...]]  # those in the database, and how much belongs to each
     contents: bytes
     database: str = ""  # where the engine connects to
+    example: ModuleType | SimpleNamespace | None = None  # what is mounted
 
-    def fits(self, config: dict[str, Any]) -> bool:
-        """Whether an example left those tables alone, and its stage wants no other engine."""
+    def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
+        """Return whether the tables are unchanged, and this stage needs no other example and no other engine."""
+        if self.example is not None:
+            return self.example is example and all(self.app.config.get(key) == value for key, value in config.items())
         altered = any(_extent(table) != extent for table, extent in self.tables.items())
         return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
 
@@ -135,26 +243,51 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
     """
     database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
     rehearsal = _rehearsed.pop() if _rehearsed else None
-    if rehearsal is not None and not rehearsal.fits(config):
+    if rehearsal is not None and not rehearsal.fits(example, config):
         rehearsal = None
     app = _application(database, config) if rehearsal is None else rehearsal.app
-    app.config.update(config)
     celery = Celery("app", broker="memory://", set_as_current=True)
     celery.set_default()
-    if cache := getattr(example, "cache", None):
-        cache.init_app(app, config={"CACHE_TYPE": "SimpleCache"})
-    if blueprint := getattr(example, "bp", None):
-        app.register_blueprint(blueprint)
+    if rehearsal is None or rehearsal.example is None:
+        app.config.update(config)
+        _mount(example, app)
     with app.app_context():
         if rehearsal is None:
             _furnish()
         else:
             _restore(rehearsal, database)
     try:
-        yield Stage(app, celery)
+        yield Stage(app, celery, rehearsal)
     finally:
         with app.app_context():
             _close()
+
+
+def rehearse(example: ModuleType, **config: Any) -> None:
+    """Mount ``example`` and make its tables once, for all processes that are forked from this one.
+
+    Without `warm` before it, this does nothing.
+    """
+    if not _rehearsed or not _rehearsed[0].fits(example, config):
+        return
+    rehearsal = _rehearsed[0]
+    rehearsal.app.config.update(config)
+    _mount(example, rehearsal.app)
+    with rehearsal.app.app_context():
+        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
+        _restore(rehearsal, database)
+        _close()
+        with open(database, "rb") as file:
+            rehearsal.contents = file.read()
+    rehearsal.tables = {table: _extent(table) for table in db.metadata.tables.values()}
+    rehearsal.example = example
+
+
+def _mount(example: ModuleType | SimpleNamespace | None, app: Flask) -> None:
+    if cache := getattr(example, "cache", None):
+        cache.init_app(app, config={"CACHE_TYPE": "SimpleCache"})
+    if blueprint := getattr(example, "bp", None):
+        app.register_blueprint(blueprint)
 
 
 def warm() -> None:
@@ -219,7 +352,7 @@ def _perform() -> None:
         s.client("bob").get("/200")
         s.client("bob").post("/403", json={})
         s.celery.task(task).delay()
-        assert s.work() == [None]
+        assert s.results() == [None]
 
 
 def _rehearse(database: str) -> _Rehearsal:

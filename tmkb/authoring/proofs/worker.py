@@ -1,8 +1,9 @@
-"""``python -m tmkb.authoring.proofs.worker``: executes. One JSON request a line in, one JSON result a line out.
+"""``python -m tmkb.authoring.proofs.worker``: executes. A JSON request a line in, a JSON result a line out per case.
 
-The parent imports the heavy libraries once and compiles, which runs nothing; each request is a fork that executes proof
-and example anew, answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request gets a
-fresh interpreter. A request does not say which version of the example it brings, so nothing that is run can tell by it.
+A request has one version of the code and the cases to run on it. The parent imports the heavy libraries once and
+compiles, which runs nothing. A fork executes application and version and mounts them; it forks again for each case,
+so that no case sees what another did. Without fork (Windows), or with ``--spawn``, each case gets a fresh interpreter.
+A request does not say which version of the example it has, so the code that runs cannot depend on it.
 
 An audit hook (PEP 578) is a fence against accidents. It is no sandbox: `tmkb prove` runs Python of the folders that it
 is given, with all permissions of the user, as pytest does. Through Python's own functions a proof cannot
@@ -38,13 +39,19 @@ import time
 import traceback
 import urllib.parse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from types import CodeType, ModuleType
 from typing import Any
 
+from tmkb.authoring import play
+from tmkb.knowledge.attacks import Attacks
+
 EXAMPLE = "example.py"  # what every version is called here; the runner puts the name of the file in its place
 
-Request = dict[str, Any]  # source, proof_source, proof_file, function, timeout
+# app, app_file, source, proof, proof_file (texts and names; without a file they are empty), attacks (the value of an
+# attacks.yaml, or none), cases (names), expected (case → status; the first other status ends the run; or none), timeout
+Request = dict[str, Any]
 Answer = dict[str, Any]  # status, detail, seconds
 
 _LONGEST = 1 << 20  # bytes of an answer
@@ -101,14 +108,17 @@ _UNHEARD = (
     ("_posixsubprocess", "fork_exec"),  # how multiprocessing starts an interpreter; subprocess has an event of its own
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+FUNCTIONS = ("exploit_", "legitimate_")
 _STATUS = {(True, False): "gained", (False, True): "refused", (True, True): "both", (False, False): "neither"}
 
 
 def main() -> None:
     """Answer requests until the input ends."""
     if "--one" in sys.argv:
+        request, write = json.loads(sys.stdin.read()), os.dup(1)
         _preload()
-        _child(json.loads(sys.stdin.read()), os.dup(1))
+        _enter()
+        os.write(write, _line(_Batch(request).run(request["cases"][0])))
         return
     forking = hasattr(os, "fork") and "--spawn" not in sys.argv
     if forking:
@@ -118,43 +128,123 @@ def main() -> None:
         gc.collect()
         gc.freeze()  # children that collect would copy every page
     for line in sys.stdin:
-        began = time.perf_counter()
-        answer = _forked(json.loads(line)) if forking else _spawned(json.loads(line))
-        sys.stdout.write(json.dumps({**answer, "seconds": round(time.perf_counter() - began, 4)}) + "\n")
+        request = json.loads(line)
+        for answer in _forked(request) if forking else _spawned(request):
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+        sys.stdout.write("\n")
         sys.stdout.flush()
 
 
-def execute(request: Request) -> Answer:
-    """Run one function of a proof on one example; whatever it does is an answer."""
-    from tmkb.authoring.proofs import Outcome
+class _Batch:
+    """One version of the code, executed, and the cases to run on it."""
 
-    crashes = _crashes(request)
-    try:
-        example = _module("example", request["source"], EXAMPLE)
-        proof = _module("proof", request["proof_source"], request["proof_file"])
-        result = getattr(proof, request["function"])(example)
-    except AssertionError as error:
-        return {"status": "failed", "detail": "; ".join([_where(request, error), *crashes])}
-    except BaseException as error:
-        return {"status": "error", "detail": f"{type(error).__name__}: {error} at {_where(request, error)}"}
-    if isinstance(result, Outcome):
-        status = _STATUS[result.gained, result.refused]
-        return {"status": status, "detail": "; ".join(crashes) if crashes and status == "neither" else result.evidence}
-    if result is not None:
-        return {"status": "error", "detail": f"returned {type(result).__name__}; return outcome(...) or nothing"}
-    return {"status": "served", "detail": ""}
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.texts = {request["proof_file"]: request["proof"], request["app_file"]: request["app"]}
+        self.texts[EXAMPLE] = request["source"]
+        self.failure: Answer | None = None
+        self.example = self.proof = ModuleType("none")
+        try:
+            if request["app_file"]:
+                _module("app", request["app"], request["app_file"])
+            self.example = _module("example", request["source"], EXAMPLE)
+            if request["proof_file"]:
+                self.proof = _module("proof", request["proof"], request["proof_file"])
+        except BaseException as error:
+            self.failure = self._error(error)
 
+    def run(self, name: str) -> Answer:
+        """Run one case from its beginning; whatever it does is an answer."""
+        return self._answer(self._function if name.startswith(FUNCTIONS) else self._case, name)
 
-def _crashes(request: Request) -> list[str]:
-    """Filled with the exceptions behind each answer 500, which would otherwise stay inside the application."""
-    crashes: list[str] = []
+    def run_prepared(self, names: Sequence[str], run: Callable[[Callable[[], Answer]], None]) -> None:
+        """Prepare once what all cases of attacks.yaml share, and pass a function for each case to ``run``.
 
-    def note(_app: object, exception: BaseException, **_: object) -> None:
-        crashes.append(f"{type(exception).__name__}: {exception} at {_where(request, exception)}")
+        ``run`` calls the function in a process of its own, which then has all that was prepared.
+        """
+        from tmkb.authoring.proofs import stage
 
-    if flask := sys.modules.get("flask"):
-        flask.got_request_exception.connect(note, weak=False)
-    return crashes
+        attacks = Attacks(self.request["attacks"])
+        failure = self._answer(lambda _: stage.rehearse(self.example, **attacks.config), "")
+        if failure:
+            for _ in names:
+                run(lambda: failure)
+            return
+        with stage.stage(self.example, **attacks.config) as target:
+            if not target.branches:
+                for name in names:
+                    run(lambda name=name: self.run(name))  # type: ignore[misc]  # the default is the value of now
+                return
+            values: dict[str, Any] = {}
+            failure = self._answer(lambda _: values.update(play.prepare(attacks.setup, target)), "")
+            target.pause()
+
+            def answer(name: str) -> Answer:
+                target.branch()
+                verdict = play.play(attacks.case(name), target, values)
+                return {"status": verdict.status, "detail": verdict.detail}
+
+            for name in names:
+                run(lambda name=name: failure or self._answer(answer, name))  # type: ignore[misc]  # as above
+
+    def _answer(self, run: Callable[[str], Answer | None], name: str) -> Answer:
+        """Return the answer of ``run``; an empty one for None."""
+        if self.failure is not None:
+            return self.failure
+        crashes = self._crashes()
+        try:
+            answer = run(name) or {}
+        except play.StepError as error:
+            return {"status": "failed", "detail": "; ".join([str(error), *crashes])}
+        except AssertionError as error:
+            return {"status": "failed", "detail": "; ".join([self._where(error), *crashes])}
+        except BaseException as error:
+            return self._error(error)
+        if crashes and answer.get("status") in ("neither", "failed"):
+            answer["detail"] = "; ".join([answer["detail"], *crashes])
+        return answer
+
+    def _function(self, name: str) -> Answer:
+        from tmkb.authoring.proofs import Outcome
+
+        result = getattr(self.proof, name)(self.example)
+        if isinstance(result, Outcome):
+            return {"status": _STATUS[result.gained, result.refused], "detail": result.evidence}
+        if result is not None:
+            return {"status": "error", "detail": f"returned {type(result).__name__}; return outcome(...) or nothing"}
+        return {"status": "served", "detail": ""}
+
+    def _case(self, name: str) -> Answer:
+        from tmkb.authoring.proofs.stage import stage
+
+        attacks = Attacks(self.request["attacks"])
+        with stage(self.example, **attacks.config) as target:
+            values = play.prepare(attacks.setup, target)
+            verdict = play.play(attacks.case(name), target, values)
+        return {"status": verdict.status, "detail": verdict.detail}
+
+    def _crashes(self) -> list[str]:
+        """Return a list that is filled with the exceptions behind each response 500."""
+        crashes: list[str] = []
+
+        def note(_app: object, exception: BaseException, **_: object) -> None:
+            crashes.append(f"{type(exception).__name__}: {exception} at {self._where(exception)}")
+
+        if flask := sys.modules.get("flask"):
+            flask.got_request_exception.connect(note, weak=False)
+        return crashes
+
+    def _error(self, error: BaseException) -> Answer:
+        return {"status": "error", "detail": f"{type(error).__name__}: {error} at {self._where(error)}"}
+
+    def _where(self, exception: BaseException) -> str:
+        """Return the innermost line of proof or example that the exception came through, with its text."""
+        frames = [frame for frame in traceback.extract_tb(exception.__traceback__) if frame.filename in self.texts]
+        if not frames:
+            return "?"
+        line = self.texts[frames[-1].filename].splitlines()[(frames[-1].lineno or 1) - 1].strip()
+        return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}: {line}"
 
 
 def _module(name: str, source: str, filename: str) -> ModuleType:
@@ -169,22 +259,12 @@ def _compiled(source: str, filename: str) -> CodeType:
     return compile(source, filename, "exec")
 
 
-def _where(request: Request, exception: BaseException) -> str:
-    """The innermost line of proof or example that the exception came through, with its text."""
-    texts = {request["proof_file"]: request["proof_source"], EXAMPLE: request["source"]}
-    frames = [frame for frame in traceback.extract_tb(exception.__traceback__) if frame.filename in texts]
-    if not frames:
-        return "?"
-    line = texts[frames[-1].filename].splitlines()[(frames[-1].lineno or 1) - 1].strip()
-    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}: {line}"
-
-
 def _fence(folder: str) -> None:
     """Refuse, for the rest of this process, what the docstring of this module lists."""
     root = os.path.realpath(folder)
 
     def hook(name: str, args: tuple[Any, ...]) -> None:
-        if name in _REFUSED:
+        if name in _REFUSED and not (name == "os.fork" and _forking):
             raise PermissionError(f"a proof may not use {name}")
         if name in _CHANGES:
             _hold_change(root, name, args)
@@ -204,6 +284,23 @@ def _fence(folder: str) -> None:
 
     setattr(socket.socket, "listen", _refusal("socket.listen"))  # noqa: B010  # without `bind` it takes any port
     sys.addaudithook(hook)  # cannot be undone: only ever in a process that ends after one request
+
+
+_forking: list[bool] = []  # not empty while this module forks
+
+
+def _allowed_fork() -> Callable[[], int]:
+    """Return a function that forks in spite of the fence."""
+    fork = os.fork
+
+    def forked() -> int:
+        _forking.append(True)
+        try:
+            return fork()
+        finally:
+            _forking.clear()
+
+    return forked
 
 
 def _refusal(name: str) -> Callable[..., None]:
@@ -252,64 +349,145 @@ def _hold(root: str, path: Any, start: int, is_name: bool) -> None:
         raise PermissionError(f"a proof may not write {text}")
 
 
-def _child(request: Request, write: int) -> None:
+def _enter() -> None:
+    """Make this process one that executes: without standard streams, fenced into the current folder."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     _fence(os.getcwd())
     gc.set_threshold(100_000)  # a run is over before collecting would pay
-    os.write(write, json.dumps(execute(request)).encode())
 
 
-def _forked(request: Request) -> Answer:
-    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # what is wrong, the child will say
+def _line(answer: Answer) -> bytes:
+    return json.dumps(answer).encode() + b"\n"
+
+
+def _forked(request: Request) -> Iterator[Answer]:
+    """Yield the answer for each case. A case that does not end is killed, and the others run in a new process."""
+    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # the child reports errors
+        for text, file in (("app", "app_file"), ("proof", "proof_file")):
+            _compiled(request[text], request[file])
         _compiled(request["source"], EXAMPLE)
-        _compiled(request["proof_source"], request["proof_file"])
+    done = 0
+    while done < len(request["cases"]):
+        for answer in _process(request, done):
+            yield answer
+            if _ends(request, request["cases"][done], answer):
+                return
+            done += 1
+
+
+def _process(request: Request, start: int) -> Iterator[Answer]:
+    """Yield answers from one process for the cases from ``start`` on, as far as it gets."""
     read, write = os.pipe()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=memory)
     pid = os.fork()
     if not pid:
         try:
+            os.setpgid(0, 0)
             os.close(read)
             os.chdir(folder)
-            _child(request, write)
+            _cases(request, start, write)
         finally:
             os._exit(0)
     os.close(write)
-    data, in_time = _read_all(read, request["timeout"])
-    os.close(read)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    shutil.rmtree(folder, ignore_errors=True)
-    return _answer(data, in_time, request)
-
-
-def _read_all(fd: int, timeout: float) -> tuple[bytes, bool]:
-    """What comes until the end of the pipe, and whether that came in time; of what is too long, nothing to read."""
     data = b""
+    try:
+        for _ in request["cases"][start:]:
+            began = time.perf_counter()
+            data, in_time = _read_line(read, data, request["timeout"])
+            line, _, data = data.partition(b"\n")
+            answer = _answer(line, in_time, request)
+            yield {**answer, "seconds": round(time.perf_counter() - began, 4)}
+            if not in_time or line in (b"", b"?"):
+                return
+    finally:
+        os.close(read)
+        _kill(pid)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kill(pid: int) -> None:
+    """End the process ``pid`` and what it has started; its group may not be there yet."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def _cases(request: Request, start: int, write: int) -> None:
+    """Run the cases from ``start`` on, each in a fork, and write one line and NUL for each."""
+    _enter()
+    batch = _Batch(request)
+    fork = _allowed_fork()
+
+    def run(function: Callable[[], object]) -> None:
+        pid = fork()
+        if not pid:
+            try:
+                function()
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+
+    def run_case(function: Callable[[], Answer]) -> None:
+        run(lambda: os.write(write, _line(function())))
+        os.write(write, b"\0")
+
+    for is_function, group in groupby(request["cases"][start:], lambda name: name.startswith(FUNCTIONS)):
+        names = list(group)
+        if is_function:
+            for name in names:
+                run_case(lambda name=name: batch.run(name))  # type: ignore[misc]  # the default is the value of now
+        else:
+            run(lambda names=names: batch.run_prepared(names, run_case))  # type: ignore[misc]  # as above
+
+
+def _read_line(fd: int, data: bytes, timeout: float) -> tuple[bytes, bool]:
+    """Return all bytes that came until the end of a case, and whether that was in time.
+
+    A case ends with NUL. It is left out; without a line before it, the process of the case has died.
+    """
     deadline = time.monotonic() + timeout
-    while select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:
+    while b"\0" not in data:
+        if not select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:
+            return data, False
         chunk = os.read(fd, 65536)
+        data += chunk
         if not chunk:
             return data, True
-        data += chunk
         if len(data) > _LONGEST:
             return b"?", True
-    return data, False
+    line, _, rest = data.partition(b"\0")
+    return line.partition(b"\n")[0] + b"\n" + rest, True
 
 
-def _spawned(request: Request) -> Answer:
+def _spawned(request: Request) -> Iterator[Answer]:
     command = [sys.executable, "-P", "-m", "tmkb.authoring.proofs.worker", "--one"]
-    text = json.dumps(request)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            done = subprocess.run(
-                command, input=text, text=True, capture_output=True, timeout=request["timeout"], cwd=folder, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return _answer(b"", False, request)
-    return _answer(done.stdout.encode(), True, request)
+    for name in request["cases"]:
+        began, text, in_time, output = time.perf_counter(), json.dumps({**request, "cases": [name]}), True, b""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                output = subprocess.run(
+                    command,
+                    input=text.encode(),
+                    capture_output=True,
+                    timeout=request["timeout"],
+                    cwd=folder,
+                    check=False,
+                ).stdout
+            except subprocess.TimeoutExpired:
+                in_time = False
+        answer = _answer(output, in_time, request)
+        yield {**answer, "seconds": round(time.perf_counter() - began, 4)}
+        if _ends(request, name, answer):
+            return
+
+
+def _ends(request: Request, name: str, answer: Answer) -> bool:
+    """Return whether no further case is run after ``answer``."""
+    return request["expected"] is not None and answer["status"] != request["expected"][name]
 
 
 def _answer(data: bytes, in_time: bool, request: Request) -> Answer:
@@ -317,7 +495,7 @@ def _answer(data: bytes, in_time: bool, request: Request) -> Answer:
         return {"status": "error", "detail": f"no answer within {request['timeout']} s"}
     if not data:
         return {"status": "error", "detail": "the process died"}
-    try:  # what is executed can write to the pipe as well
+    try:  # code that is executed can write to the pipe as well
         answer = json.loads(data)
         return {"status": str(answer["status"]), "detail": str(answer["detail"])}
     except (ValueError, TypeError, KeyError, RecursionError):

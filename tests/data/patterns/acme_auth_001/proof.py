@@ -17,7 +17,7 @@ def state(s: Stage, document_id: int) -> str:
 
 def observed(s: Stage, document_id: int) -> Outcome:
     """What became of the one job that waits."""
-    (result,) = s.work()
+    (result,) = s.results()
     reached = state(s, document_id)
     return outcome(
         gained=reached == "published",
@@ -61,5 +61,5 @@ def legitimate_job(example: Example) -> None:
     with stage(example) as s:
         assert s.client("bob").post(f"/documents/{ACME}/publish").status_code == 202
         assert s.client("bob").post(f"/documents/{GLOBEX}/publish").status_code == 404
-        assert s.work() == [None]
+        assert s.results() == [None]
         assert state(s, ACME) == "published"

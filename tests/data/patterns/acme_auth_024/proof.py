@@ -15,7 +15,7 @@ def subscribe(example: Example, s: Stage) -> None:
 def monday(example: Example, s: Stage) -> None:
     with s.app.app_context():
         example.send_weekly_reports.delay()
-    assert s.work() == [None]
+    assert s.results() == [None]
 
 
 def mailed(example: Example) -> str:

@@ -1,0 +1,170 @@
+"""Read attacks.yaml: who may do what with the application of a pattern, and the attacks that secure code refuses.
+
+Nothing here runs an attack. `tmkb.authoring.play` does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tmkb.errors import DocumentError, Problem
+from tmkb.schema import metaschema, paths, reader
+from tmkb.schema.reader import Document
+
+NAME = "attacks.yaml"
+SCHEMA = os.path.join(paths.SCHEMAS, "meta", "attacks.yaml")
+WRONG = "wrong"  # the folder of the wrong fixes
+
+Step = Mapping[str, Any]
+
+
+class Case(NamedTuple):
+    """One attempt by one actor: allowed, or an attack that must be refused."""
+
+    name: str
+    allowed: bool
+    refused_before: bool  # by the vulnerable code, too
+    values: Mapping[str, Any]
+    secrets: list[Any]
+    steps: list[Step]  # after those of `Attacks.setup`
+    attempt: Step
+    observe: list[Step]
+    refused: Any  # conditions; of an allowed case, those of the response that shows that it was served
+    gained: Any
+
+
+class WrongFix(NamedTuple):
+    """A fix that people write and that does not hold."""
+
+    file: str  # in the folder of the pattern
+    why: str
+    falls_to: frozenset[str]  # names of cases
+
+
+class Attacks:
+    """The content of one attacks.yaml."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        self.value = value
+        self.setup: list[Step] = value.get("setup", [])  # before every case
+        self.config: dict[str, Any] = value.get("config", {})
+        self.cases = [*_matrix(value), *_named(value)]
+        self.stories = [" ".join(attack["story"].split()) for attack in value["attacks"].values()]
+        self.wrong = {
+            name: WrongFix(f"{WRONG}/{name}.py", each["why"], frozenset(each["falls_to"]))
+            for name, each in value.get("wrong", {}).items()
+        }
+
+    def case(self, name: str) -> Case:
+        """Return the case with this name."""
+        return next(case for case in self.cases if case.name == name)
+
+    @property
+    def refusals(self) -> list[str]:
+        """The names of all cases that must be refused."""
+        return [case.name for case in self.cases if not case.allowed]
+
+
+def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
+    """Read the attacks of the pattern in ``folder``. Return None with the problems if there are any."""
+    file = os.path.join(folder, NAME)
+    try:
+        doc = reader.read(file, paths.shown(file))
+    except DocumentError as error:
+        return None, error.problems
+    problems = (
+        metaschema.check(doc, SCHEMA) or [*_unknown_names(doc)] or [*_case_names(doc), *_wrong_files(doc, folder)]
+    )
+    return (None, problems) if problems else (Attacks(doc.mapping()), [])
+
+
+def _matrix(value: Mapping[str, Any]) -> Iterator[Case]:
+    for row in value.get("matrix", []):
+        steps = value["states"][row["state"]] if "state" in row else []
+        for key in ("allowed", "refused"):
+            for verb, condition in row.get(key, {}).items():
+                attempt = value["verbs"][verb]
+                yield Case(
+                    name=f"{_row_name(row)}_{verb}",
+                    allowed=key == "allowed",
+                    refused_before="vulnerable" in row,
+                    values=row.get("values", {}),
+                    secrets=value.get("secrets", []),
+                    steps=steps,
+                    attempt={"by": row["actor"], **attempt},
+                    observe=value.get("observe", []),
+                    refused=condition,
+                    gained=None,
+                )
+
+
+def _row_name(row: Mapping[str, Any]) -> str:
+    return str(row.get("name") or "_".join(row[key] for key in ("actor", "state") if key in row))
+
+
+def _named(value: Mapping[str, Any]) -> Iterator[Case]:
+    for name, attack in value["attacks"].items():
+        yield Case(
+            name=name,
+            allowed=False,
+            refused_before="vulnerable" in attack,
+            values={},
+            secrets=attack.get("secrets", value.get("secrets", [])),
+            steps=attack.get("steps", []),
+            attempt=attack["attempt"],
+            observe=value.get("observe", []),
+            refused=attack["refused"],
+            gained=attack.get("gained"),
+        )
+
+
+def _unknown_names(doc: Document) -> Iterator[Problem]:
+    """Report each verb and state of the matrix that does not exist."""
+    value: Any = doc.value
+    for index, row in enumerate(value.get("matrix", [])):
+        for key in ("allowed", "refused"):
+            for verb in row.get(key, {}):
+                if verb not in value["verbs"]:
+                    yield doc.key_problem(
+                        "unknown_name", ("matrix", index, key, verb), **_near("verb", verb, value["verbs"])
+                    )
+        state, states = row.get("state"), value.get("states", {})
+        if state is not None and state not in states:
+            yield doc.problem("unknown_name", ("matrix", index, "state"), **_near("state", state, states))
+
+
+def _case_names(doc: Document) -> Iterator[Problem]:
+    """Report names that two cases have, and names of no case."""
+    value: Any = doc.value
+    cases = Attacks(value).cases
+    names = [case.name for case in cases]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        path = ("attacks", name) if name in value["attacks"] else ("matrix",)
+        yield doc.key_problem("repeated_case", path, name=name)
+    refusals = [case.name for case in cases if not case.allowed]
+    for wrong, each in value.get("wrong", {}).items():
+        for index, name in enumerate(each["falls_to"]):
+            if name not in refusals:
+                yield doc.problem(
+                    "unknown_name", ("wrong", wrong, "falls_to", index), **_near("attack", name, refusals)
+                )
+
+
+def _near(kind: str, name: str, known: Iterable[str]) -> dict[str, str]:
+    return {"kind": kind, "name": name, **metaschema.near(name, list(known))}
+
+
+def _wrong_files(doc: Document, folder: str) -> Iterator[Problem]:
+    """Check that each wrong fix has a file, and each file in the folder is listed."""
+    value: Any = doc.value
+    listed = value.get("wrong", {})
+    place = os.path.join(folder, WRONG)
+    files = os.listdir(place) if os.path.isdir(place) else []
+    there = {name.removesuffix(".py") for name in files if name.endswith(".py")}
+    for name in listed:
+        if name not in there:
+            yield doc.key_problem("no_wrong_file", ("wrong", name), file=f"{WRONG}/{name}.py")
+    for name in sorted(there - {*listed}):
+        yield doc.key_problem("unlisted_wrong_file", ("wrong",), file=f"{WRONG}/{name}.py")
