@@ -135,8 +135,8 @@ def _ties(doc: Document, pattern: Pattern, others: Sequence[Pattern]) -> Iterato
 
 def _references(doc: Document, pattern: Pattern, vocabulary: Vocabulary) -> Iterator[Problem]:
     references = pattern["references"]
-    for key, titles in (("cwe", vocabulary.cwe), ("owasp", vocabulary.owasp)):
-        for index, name in enumerate(references[key]):
+    for key, titles in (("cwe", vocabulary.cwe), ("owasp", vocabulary.owasp), ("asvs", vocabulary.asvs)):
+        for index, name in enumerate(references.get(key, [])):
             if name not in titles:
                 near = metaschema.nearest(name, titles)
                 fields = {"name": name, "nearest": near, "title": titles.get(near, "")}

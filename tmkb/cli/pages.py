@@ -72,7 +72,7 @@ def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Any]:
     if related := pattern.get("related_patterns"):
         yield from _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
     if references := pattern.get("references"):
-        names = [name for key in ("cwe", "owasp") for name in references.get(key, [])]
+        names = [name for key in ("cwe", "owasp", "asvs") for name in references.get(key, [])]
         yield from _list("References", [f"{name}  {titles.get(name, '')}".rstrip() for name in names])
     if facts := pattern.get("provenance"):
         yield from _provenance(facts)

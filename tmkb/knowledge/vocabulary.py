@@ -14,18 +14,19 @@ SCHEMA = os.path.join(paths.SCHEMAS, "meta", "vocabulary.yaml")
 
 
 class Vocabulary:
-    """Titles of `cwe` and `owasp` by id, `categories` with their parts, and the `problems` of the files."""
+    """Titles of `cwe`, `owasp` and `asvs` by id, `categories` with their parts, and the `problems` of the files."""
 
     def __init__(self) -> None:
         self.cwe: dict[str, str] = {}
         self.owasp: dict[str, str] = {}
+        self.asvs: dict[str, str] = {}
         self.categories: dict[str, list[str]] = {}
         self.problems: list[Problem] = []
 
     @property
     def titles(self) -> dict[str, str]:
         """The titles of all references."""
-        return self.cwe | self.owasp
+        return self.cwe | self.owasp | self.asvs
 
     def add(self, file: str) -> None:
         """Add what stands in ``file``, unless something is wrong with it."""
@@ -40,6 +41,7 @@ class Vocabulary:
         given: Any = doc.value
         self.cwe |= given.get("cwe", {})
         self.owasp |= given.get("owasp", {})
+        self.asvs |= given.get("asvs", {})
         for category, parts in given.get("categories", {}).items():
             self.categories[category] = self.categories.get(category, []) + parts
 
