@@ -123,35 +123,42 @@ class _Run:
 
     def succeed(self, step: Step) -> None:
         """Perform a step that must have its expected response."""
-        response = self.perform(step)
+        response = self._response(step)
         expected = self.filled(step.get("body"))
         ok = response.status == step["status"] if "status" in step else response.status < 400
         if not ok or (expected is not None and not _contains(response.json(), expected)):
-            raise StepError(f"{_title(step)} before the attempt: unexpected {response.status} {_shown(response)}")
+            evidence = f"{response.status} {_shown(response)}".rstrip()
+            raise StepError(f"{_title(step)} before the attempt: unexpected {evidence}")
+        self._save(step, response)
 
     def perform(self, step: Step) -> Response:
         """Perform ``step`` and save what it names."""
+        response = self._response(step)
+        self._save(step, response)
+        return response
+
+    def _response(self, step: Step) -> Response:
         if "during" in step:
             during = step["during"]
             with self.target.during(during["after"], lambda: self.succeed_all(during["steps"])):
-                return self.perform({key: value for key, value in step.items() if key != "during"})
+                return self._response({key: value for key, value in step.items() if key != "during"})
         if "send" in step:
             method, _, path = step["send"].partition(" ")
             parts = {key: self.filled(step[key]) for key in _PARTS if key in step}
-            response = self.target.send(step.get("by", "anonymous"), method, self.filled(path), parts)
-        elif "event" in step:
+            return self.target.send(step.get("by", "anonymous"), method, self.filled(path), parts)
+        if "event" in step:
             result = self.target.event(step["event"], self.filled(step.get("values", {})))
-            response = Response(text=json.dumps(result))
-        elif "state" in step:
-            response = Response(text=json.dumps(self.target.state(step["state"])))
-        elif "work" in step:
-            response = self.target.work()
-        else:
-            self.target.wait(step["wait"])
-            response = Response()
+            return Response(text=json.dumps(result))
+        if "state" in step:
+            return Response(text=json.dumps(self.target.state(step["state"])))
+        if "work" in step:
+            return self.target.work()
+        self.target.wait(step["wait"])
+        return Response()
+
+    def _save(self, step: Step, response: Response) -> None:
         for name, pointer in step.get("save", {}).items():
             self.values[name] = _pointed(response, pointer, step)
-        return response
 
     def observe(self, steps: Sequence[Step]) -> list[tuple[int, str]]:
         """Return what ``steps`` see now."""

@@ -108,7 +108,9 @@ def _page(pattern: Mapping[str, Any]) -> Iterator[str]:
     related = pattern.get("related_patterns", [])
     yield from _list("Related", [f"{o['id']} ({o['relationship']}): {o.get('why', '')}".rstrip(": ") for o in related])
     references = pattern["references"]
-    yield from _list("References", [one for key in ("cwe", "owasp", "asvs", "sources") for one in references.get(key, [])])
+    yield from _list(
+        "References", [one for key in ("cwe", "owasp", "asvs", "sources") for one in references.get(key, [])]
+    )
 
 
 def _summary(pattern: Mapping[str, Any]) -> Iterator[str]:
