@@ -7,12 +7,13 @@ The application is reached through a `Target`. `tmkb prove` plays on `tmkb.autho
 from __future__ import annotations
 
 import json
+import unittest
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tmkb.knowledge.attacks import Case, Step
+from tmkb.knowledge.attacks import Attacks, Case, Step
 from tmkb.schema import template
 
 SERVED, GAINED, REFUSED, FAILED = "served", "gained", "refused", "failed"
@@ -107,6 +108,21 @@ def play(case: Case, target: Target, values: Mapping[str, Any]) -> Verdict:
 
 
 _STATUS = {(True, False): GAINED, (False, True): REFUSED, (True, True): "both", (False, False): "neither"}
+
+
+def check(attacks: Attacks, case: Case, target: Target) -> None:
+    """Play ``case`` from its beginning, for a test of one's own application.
+
+    Raises:
+        AssertionError: an attack was not refused, or a legitimate use not served.
+        unittest.SkipTest: the target does not offer what the case needs.
+    """
+    try:
+        verdict = play(case, target, prepare(attacks.setup, target))
+    except NotImplementedError as error:
+        raise unittest.SkipTest(f"App does not offer {error}") from error
+    expected = SERVED if case.allowed else REFUSED
+    assert verdict.status == expected, f"expected {expected}, was {verdict.status} ({verdict.detail})"
 
 
 class _Run:

@@ -57,6 +57,32 @@ class Attacks:
             for name, each in value.get("wrong", {}).items()
         }
 
+    @classmethod
+    def parse(cls, text: str) -> Attacks:
+        """Return the attacks in the ``text`` of an attacks.yaml.
+
+        Raises:
+            DocumentError: the text is not a valid attacks.yaml.
+        """
+        doc = reader.parse(text, NAME)
+        if problems := _problems(doc):
+            raise DocumentError(problems)
+        return cls(doc.mapping())
+
+    def uses(self) -> dict[str, set[str]]:
+        """Return the kinds of steps that a target must offer, each with the names that it is called with."""
+        value = self.value
+        groups = [*value.get("states", {}).values(), [*value.get("verbs", {}).values()], self.setup]
+        groups += [value.get("observe", [])]
+        groups += [[*attack.get("steps", []), attack["attempt"]] for attack in value["attacks"].values()]
+        steps = [step for group in groups for step in group]
+        steps += [inner for step in steps for inner in step.get("during", {}).get("steps", [])]
+        uses: dict[str, set[str]] = {}
+        for step in steps:
+            for key in step.keys() & {"event", "state", "work", "wait", "during"}:
+                uses.setdefault(key, set()).add(str(step[key]))
+        return uses
+
     def case(self, name: str) -> Case:
         """Return the case with this name."""
         return next(case for case in self.cases if case.name == name)
@@ -78,6 +104,10 @@ def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
         metaschema.check(doc, SCHEMA) or [*_unknown_names(doc)] or [*_case_names(doc), *_wrong_files(doc, folder)]
     )
     return (None, problems) if problems else (Attacks(doc.mapping()), [])
+
+
+def _problems(doc: Document) -> list[Problem]:
+    return metaschema.check(doc, SCHEMA) or [*_unknown_names(doc)] or [*_case_names(doc)]
 
 
 def _matrix(value: Mapping[str, Any]) -> Iterator[Case]:
