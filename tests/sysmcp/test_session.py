@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 import tmkb
 from tests.support.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
+from tmkb.conformance import transcript
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems, template
 
@@ -249,6 +251,12 @@ def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
     assert line.startswith(f"{paths.shown(file)}:2:{f'providers: {{{settings}'.index(at) + 1}: ") and said in line
 
 
+def test_packaged_transcripts_read_no_log_of_this_machine():
+    transcripts = [transcript.read(file) for file in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
+
+    assert {each.config for each in transcripts} == {CONFIG}
+
+
 @pytest.mark.process
 def test_it_listens_on_this_machine_alone():
     command = [sys.executable, "-m", "tmkb", "serve", "--server", "sysmcp", "--http", "0.0.0.0:0"]
@@ -258,10 +266,14 @@ def test_it_listens_on_this_machine_alone():
     assert "can be reached from other machines" in done.stderr
 
 
+@functools.cache
+def errors_of(server):
+    return tmkb.Server.load(server).spec["revisions"]["2024-11-05"]["errors"]
+
+
 def raised():
-    """(error id, its fields) of everything that the providers raise."""
-    folders = [os.path.join(paths.ROOT, "tmkb", *below) for below in (("providers", "sysmcp"), ("system", "**"))]
-    for file in [file for folder in folders for file in glob.glob(os.path.join(folder, "*.py"), recursive=True)]:
+    """Yield error id and fields of each ToolError that the providers raise."""
+    for file in glob.glob(os.path.join(paths.ROOT, "tmkb", "sysmcp", "**", "*.py"), recursive=True):
         with open(file, encoding="utf-8") as source:
             tree = ast.parse(source.read())
         for node in ast.walk(tree):
@@ -274,18 +286,17 @@ def raised():
 
 
 @pytest.mark.parametrize(("error", "fields"), sorted({(e, tuple(sorted(f, key=str))) for e, f in raised()}), ids=str)
-def test_every_error_is_raised_with_the_fields_that_its_words_ask_for(error, fields):
-    found = tmkb.Server.load("sysmcp").spec["revisions"]["2024-11-05"]["errors"][error]
-    said = {*template.holes(found["message"]), *template.named(found.get("data", {}))}
+def test_errors_are_raised_with_the_fields_of_their_message(error, fields):
+    defined = errors_of("sysmcp")[error]
+    declared = {*defined.get("fields", [])}
+    placeholders = {*template.holes(defined["message"]), *template.named(defined.get("data", {}))}
 
-    assert found["surface"] == "tool" and isinstance(found["code"], str)
-    assert (
-        said <= set(found.get("fields", [])) <= set(fields) | ({*found.get("fields", [])} if None in fields else set())
-    )
+    assert defined["surface"] == "tool" and isinstance(defined["code"], str)
+    assert placeholders <= declared <= {*fields}
 
 
-def test_no_error_is_kept_that_nobody_raises():
-    own, general = (tmkb.Server.load(name).spec["revisions"]["2024-11-05"]["errors"] for name in ("sysmcp", "tmkb"))
+def test_every_error_is_raised_somewhere():
+    own, general = errors_of("sysmcp"), errors_of("tmkb")
     text = ""
     for file in [*glob.glob(os.path.join(paths.ROOT, "tmkb", "**", "*.py"), recursive=True), *SERVICES]:
         with open(file, encoding="utf-8") as source:
