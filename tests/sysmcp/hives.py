@@ -117,7 +117,7 @@ def made(path, groups, keys, values):
     """A hive with ``groups`` of ``keys`` below HKLM\\SYSTEM\\Many, each with ``values`` (rows of name, type, bytes)."""
     shutil.copyfile(FIXTURE, path)
     library = hivex._library()
-    with hivex._opened(library, path) as hive:
+    with hivex._open(library, path) as hive:
         many = library.hivex_node_add_child(hive, library.hivex_root(hive), b"Many")
         for group in range(groups):
             parent = library.hivex_node_add_child(hive, many, b"Group%04d" % group)

@@ -11,7 +11,7 @@ import pytest
 from tests.sysmcp import evtxfile, logs
 from tmkb.errors import ToolError
 from tmkb.sysmcp.eventlog import wevtapi
-from tmkb.sysmcp.eventlog.logquery import LogQuery, StalePlace
+from tmkb.sysmcp.eventlog.logquery import LogQuery, StalePosition
 
 pytestmark = pytest.mark.needs("evtx")
 
@@ -45,7 +45,7 @@ def test_what_windows_is_to_leave_out(query, newest, path):
 
 @pytest.mark.parametrize("after", ["1] or *[System", [1], 1.5, {"a": 1}])
 def test_only_numbers_are_places(after):
-    with pytest.raises(StalePlace):
+    with pytest.raises(StalePosition):
         wevtapi.xpath(LogQuery(after=after), 9)
 
 

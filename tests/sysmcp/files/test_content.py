@@ -20,8 +20,8 @@ def write(tmp_path):
 
 
 def text(path, most=1 << 20):
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd:
-        return content.text(fd, os.fstat(fd).st_size, most)
+    with beneath.closing_fd(os.open(path, os.O_RDONLY)) as fd:
+        return content.read_text(fd, os.fstat(fd).st_size, most)
 
 
 def test_a_text_is_read_whole(write):
@@ -42,8 +42,8 @@ def test_what_is_too_large_is_not_read(write):
     assert text(path, 1000)
     with pytest.raises(faults.TooLarge):
         text(path, 999)
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd, pytest.raises(faults.TooLarge):
-        content.text(fd, 10, 999)  # it was smaller when it was looked at
+    with beneath.closing_fd(os.open(path, os.O_RDONLY)) as fd, pytest.raises(faults.TooLarge):
+        content.read_text(fd, 10, 999)  # it was smaller when it was looked at
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_every_line_with_the_words_is_found(said, wanted):
 
 def test_a_file_that_grows_while_it_is_read(write):
     path = write(b"a" * 200_000)
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd:
-        blocks = content.unchanged(fd, 1 << 20)
+    with beneath.closing_fd(os.open(path, os.O_RDONLY)) as fd:
+        blocks = content.stable_blocks(fd, 1 << 20)
         next(blocks)
         with open(path, "ab") as file:
             file.write(b"b")
@@ -94,16 +94,16 @@ def test_a_file_that_grows_while_it_is_read(write):
 
 def test_a_file_that_never_ends(write):
     path = write(b"a" * 200_000)
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd, pytest.raises(faults.TooLarge):
-        for _ in content.unchanged(fd, 1 << 20):
+    with beneath.closing_fd(os.open(path, os.O_RDONLY)) as fd, pytest.raises(faults.TooLarge):
+        for _ in content.stable_blocks(fd, 1 << 20):
             with open(path, "ab") as file:
                 file.write(b"b" * 200_000)
 
 
 def test_a_file_that_is_cut_while_it_is_read(write):
     path = write(b"a" * 200_000)
-    with beneath.opened(os.open(path, os.O_RDONLY)) as fd:
-        blocks = content.unchanged(fd, 1 << 20)
+    with beneath.closing_fd(os.open(path, os.O_RDONLY)) as fd:
+        blocks = content.stable_blocks(fd, 1 << 20)
         next(blocks)
         os.truncate(path, 10)
         with pytest.raises(faults.Changed):

@@ -18,7 +18,7 @@ from tests.sysmcp.trees import found, pages, plant, refused, run, search, served
 from tmkb.providers.operation import Progress
 from tmkb.sysmcp.files import beneath
 
-pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+pytestmark = pytest.mark.skipif(not beneath.IS_SUPPORTED, reason="files are served on Linux only")
 
 MANY = 100_000
 NOTHING = {"permission": 0, "error": 0, "binary": 0, "tooLarge": 0}

@@ -8,7 +8,7 @@ import pytest
 from tests.sysmcp.trees import plant
 from tmkb.sysmcp.files import beneath
 
-pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+pytestmark = pytest.mark.skipif(not beneath.IS_SUPPORTED, reason="files are served on Linux only")
 
 
 @pytest.fixture(scope="module")

@@ -174,7 +174,7 @@ def test_a_changed_hive_is_read_anew_and_an_old_one_from_memory(place):
     old = place.bytes()
     os.utime(place.hive, (0, 0))
     place.read(DEMO)
-    assert place.provider.kept[1] == old
+    assert place.provider.cached[1] == old
     place.put(old.replace(b"Demo", b"Emod"))
 
     assert refusal(place.read, DEMO)[0] == "key_not_found"

@@ -478,7 +478,7 @@ def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
 
 def test_a_missing_writer_is_told_with_its_remedy(place, monkeypatch):
     def missing():
-        raise faults.NoWriter
+        raise faults.WriterMissing
 
     monkeypatch.setattr(hivex, "_library", missing)
 

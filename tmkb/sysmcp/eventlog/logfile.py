@@ -1,4 +1,4 @@
-"""A file of a log, open for reading: a plain one, never through a link at the end of its path."""
+"""An open log file. Only regular files are opened, and no link at the end of a path is followed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tmkb.sysmcp.eventlog.logquery import Unreadable
 
 
 class LogFile:
-    """Close it. Raises `Unreadable` where there is no such file, or none for us."""
+    """A file open for reading; the caller closes it. Raises Unreadable."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -22,10 +22,10 @@ class LogFile:
         self.size = self.stat.st_size
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         os.close(self.fd)
 
     def read(self, offset: int, size: int) -> bytes:
-        """So many bytes from ``offset`` on; fewer where the file ends."""
+        """Return ``size`` bytes from ``offset`` on, fewer at the end of the file."""
         os.lseek(self.fd, offset, os.SEEK_SET)
         return os.read(self.fd, size)
