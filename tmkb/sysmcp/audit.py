@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import TracebackType
+from typing import Any
 
 from tmkb.providers.base import Provider
+from tmkb.schema.values import JsonObject, JsonValue
 from tmkb.sysmcp import times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
-    from typing import Any
-
     from tmkb.providers.operation import Operation, Running
-    from tmkb.schema.values import JsonObject, JsonValue
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)

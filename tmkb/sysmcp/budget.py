@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
+from typing import TypeVar
 
 from tmkb.providers.operation import Pause
 from tmkb.sysmcp.faults import TimeUp
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from typing import TypeVar
-
-    Outcome = TypeVar("Outcome")
-
+Outcome = TypeVar("Outcome")
 _STEP = 0.01  # seconds
 
 

@@ -8,14 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from typing import NoReturn
 
 from tmkb.errors import ToolError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-    from tmkb.schema.values import JsonValue
+from tmkb.schema.values import JsonValue
 
 
 def digest(query: str) -> str:

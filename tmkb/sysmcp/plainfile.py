@@ -5,13 +5,10 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections.abc import Generator
 
 from tmkb.providers.operation import Pause
 from tmkb.sysmcp.faults import TooLarge
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 CHUNK = 1 << 22  # bytes per read, which takes about 2 ms
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)

@@ -9,17 +9,11 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from typing import NamedTuple
+from collections.abc import Generator
+from typing import Any, NamedTuple
 
 from tmkb.sysmcp.eventlog import logentry
-from tmkb.sysmcp.eventlog.logquery import Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from typing import Any
-
-    from tmkb.sysmcp.eventlog.logfile import LogFile
+from tmkb.sysmcp.eventlog.logquery import LogFile, Unreadable
 
 SIZE = 65536
 _FILE_HEADER = 4096

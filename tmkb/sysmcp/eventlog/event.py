@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import unescape
 
 from tmkb.sysmcp.eventlog.logentry import LogEntry, parse_microseconds
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from xml.etree.ElementTree import Element
 
 _LEVELS = {1: "CRITICAL", 2: "ERROR", 3: "WARNING", 5: "VERBOSE"}  # others are INFORMATION
 

@@ -13,20 +13,14 @@ import re
 import time
 from array import array
 from collections import Counter
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from itertools import islice
 
 from tmkb.sysmcp.eventlog import chunks, event
-from tmkb.sysmcp.eventlog.logfile import LogFile
-from tmkb.sysmcp.eventlog.logquery import LogQuery, LogState, StalePosition, Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Sequence
-
-    from tmkb.sysmcp.eventlog.chunks import Chunk, Record
-    from tmkb.sysmcp.eventlog.event import Kind
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, Scan
+from tmkb.sysmcp.eventlog.chunks import Chunk, Record
+from tmkb.sysmcp.eventlog.event import Kind
+from tmkb.sysmcp.eventlog.logquery import Log, LogFile, LogPage, LogQuery, LogState, Scan, StalePosition, Unreadable
 
 _SUFFIX = ".evtx"
 _SLASH = "%4"  # stands in a file name for the slash of a log's name

@@ -6,21 +6,15 @@ The library filters by level and source where it can, so this module need not ex
 from __future__ import annotations
 
 import os
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tmkb.schema.values import JsonValue
 from tmkb.sysmcp.eventlog import logentry
 from tmkb.sysmcp.eventlog.libsystemd import Handle
 from tmkb.sysmcp.eventlog.logentry import LogEntry
-from tmkb.sysmcp.eventlog.logquery import LogQuery, LogState, StalePosition, Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from tmkb.schema.values import JsonValue
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, Scan
+from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, LogState, Scan, StalePosition, Unreadable
 
 _SUFFIXES = (".journal", ".journal~")
 _SOURCES = ("SYSLOG_IDENTIFIER", "_SYSTEMD_UNIT", "_COMM")  # the first of these fields is the source

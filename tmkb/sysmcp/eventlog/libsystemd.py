@@ -9,14 +9,11 @@ import ctypes
 import errno
 import functools
 import os
+from collections.abc import Iterator
 from ctypes import byref, c_char_p, c_size_t, c_uint64, c_void_p
+from typing import Any
 
 from tmkb.sysmcp.eventlog.logquery import Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 _LIBRARY = "libsystemd.so.0"
 

@@ -7,19 +7,14 @@ the state of the scan.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from tmkb.errors import ToolError
+from tmkb.schema.values import JsonObject
 from tmkb.sysmcp import cursor
 from tmkb.sysmcp.eventlog import logentry
-from tmkb.sysmcp.eventlog.logquery import LogQuery
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, NoReturn
-
-    from tmkb.schema.values import JsonObject
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, ScanEnd
+from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, ScanEnd
 
 
 class LogRequest:

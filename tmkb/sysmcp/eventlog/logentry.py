@@ -5,11 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from tmkb.schema.values import JsonObject
 from tmkb.sysmcp import times
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tmkb.schema.values import JsonObject
 
 RANKS = {"VERBOSE": 0, "INFORMATION": 1, "WARNING": 2, "ERROR": 3, "CRITICAL": 4}
 # The level of each severity of syslog

@@ -7,19 +7,16 @@ milliseconds: the position from which another scan can continue, as JSON, or Non
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Generator
 from typing import NamedTuple, Protocol
 
+from tmkb.schema.values import JsonObject, JsonValue
+from tmkb.sysmcp import plainfile
 from tmkb.sysmcp.eventlog import logentry
+from tmkb.sysmcp.eventlog.logentry import LogEntry
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from tmkb.schema.values import JsonObject, JsonValue
-    from tmkb.sysmcp.eventlog.logentry import LogEntry
-
-    Scan = Generator[JsonValue, None, None]
-
+Scan = Generator[JsonValue, None, None]
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -29,6 +26,29 @@ class Unreadable(Exception):
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
         self.cause = cause
+
+
+class LogFile:
+    """A regular log file, not a link, open for reading; the caller closes it. Raises Unreadable."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.fd = plainfile.open_plain(path)
+        except PermissionError:
+            raise Unreadable("denied") from None
+        except OSError:
+            raise Unreadable("missing") from None
+        self.stat = os.fstat(self.fd)
+        self.size = self.stat.st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.fd)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return ``size`` bytes from ``offset`` on, fewer at the end of the file."""
+        os.lseek(self.fd, offset, os.SEEK_SET)
+        return os.read(self.fd, size)
 
 
 class StalePosition(Exception):

@@ -90,8 +90,12 @@ class EventLog(AuditedProvider):
         except StalePosition:
             request.reject_cursor()
         except Unreadable as fault:
-            error = {"denied": "log_denied", "corrupt": "log_corrupt"}.get(fault.cause, "log_unavailable")
-            raise ToolError(error, log=name, why=self.reasons[fault.cause]) from None
+            why = self.reasons[fault.cause]
+            if fault.cause == "denied":
+                raise ToolError("log_denied", log=name, why=why) from None
+            if fault.cause == "corrupt":
+                raise ToolError("log_corrupt", log=name, why=why) from None
+            raise ToolError("log_unavailable", log=name, why=why) from None
 
     def _logs(self) -> list[Log]:
         return [log for source in self.log_sources for log in source.logs()]

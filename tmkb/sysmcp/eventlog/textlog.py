@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -15,14 +16,7 @@ from typing import NamedTuple
 
 from tmkb.sysmcp.eventlog import logentry
 from tmkb.sysmcp.eventlog.logentry import LogEntry
-from tmkb.sysmcp.eventlog.logfile import LogFile
-from tmkb.sysmcp.eventlog.logquery import LogQuery, LogState, StalePosition
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
-
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, Scan
+from tmkb.sysmcp.eventlog.logquery import Log, LogFile, LogPage, LogQuery, LogState, Scan, StalePosition
 
 _BLOCK = 8192  # bytes to split into lines at a time, at most one line per byte
 _COUNT_BLOCK = 65536  # bytes whose lines are counted at a time

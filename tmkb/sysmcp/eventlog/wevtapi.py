@@ -6,18 +6,13 @@ with case, and large numbers of event ids, which Windows refuses.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tmkb.sysmcp.eventlog import event, logentry
-from tmkb.sysmcp.eventlog.logquery import LogQuery, LogState, StalePosition, Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterator
-    from typing import Any
-
-    from tmkb.sysmcp.eventlog.logentry import LogEntry
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, Scan
+from tmkb.sysmcp.eventlog.logentry import LogEntry
+from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, LogState, Scan, StalePosition, Unreadable
 
 _BATCH = 64
 _MAX_IDS = 10  # in an XPath; Windows refuses more than about twenty terms

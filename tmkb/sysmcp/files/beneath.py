@@ -11,12 +11,9 @@ import errno
 import functools
 import os
 import stat
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+from typing import Any
 
 # linux/openat2.h; the number of the system call is the same on all architectures except Alpha
 _OPENAT2 = 437

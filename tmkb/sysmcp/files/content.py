@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
 from tmkb.sysmcp.faults import Changed, TooLarge
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _BLOCK = 65536  # bytes per read
 _HEAD = 1024  # a zero byte in these first bytes marks a binary file

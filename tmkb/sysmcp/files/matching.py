@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Match = Callable[[str], object]  # returns a true or false value for a name or path
-
+Match = Callable[[str], object]  # returns a true or false value for a name or path
 _ANY = "**"  # as a name in a glob: any number of names
 
 

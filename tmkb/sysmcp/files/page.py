@@ -6,16 +6,12 @@ A cursor holds the digest of the query, the last path that was examined, and the
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
+from tmkb.schema.values import JsonObject, JsonValue
 from tmkb.sysmcp import cursor
 from tmkb.sysmcp.files import names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from tmkb.schema.values import JsonObject, JsonValue
 
 _MAX_COUNT = 2**53  # not all JSON readers have larger integers
 

@@ -56,18 +56,20 @@ class Files(AuditedProvider):
 
     def search(self, limit: float = _LIMIT, offset: float = 0, cursor: str | None = None, **query: Any) -> Running:
         """Return a page of files that match ``query``, in the order of paths. Raises ToolError."""
-        roots = self._searched(query)
+        has_place = "root" in query or "path" in query
+        roots = [self._root(query.get("root"))] if has_place or not self.roots else [*self.roots]
         criteria = _criteria(query, self.limits)
         page = Page(query, int(limit), int(offset), self.limits["answer_bytes"])
         after = page.resume(cursor, roots) if cursor is not None else []
         skipped = Skipped()
         budget = TimeBudget(self.limits["seconds"])
+        prefix = "" if query.get("path", _ROOT) == _ROOT else f"{query['path']}/"
         is_complete = False
         with closing(self._entries(roots[roots.index(page.root or roots[0]) :], query, after, skipped)) as entries:
             for count, (root, entry) in enumerate(entries, 1):
                 if entry is not None:
                     hit = criteria.check(entry, skipped)
-                    if hit is not None and not page.add({**self._place(root, _full_path(query, entry)), **hit}):
+                    if hit is not None and not page.add({**self._place(root, prefix + entry.path), **hit}):
                         break
                     page.root, page.path = root, entry.path
                 if budget.is_step_over():
@@ -102,12 +104,6 @@ class Files(AuditedProvider):
                 result["linkTarget"] = target
             result |= yield from self._read(folder, parts, status, hash == "sha256")
         return result
-
-    def _searched(self, query: Mapping[str, Any]) -> list[str]:
-        """Return the roots to search: all, unless the query names a root or a path. Raises ToolError."""
-        if "root" in query or "path" in query or not self.roots:
-            return [self._root(query.get("root"))]
-        return [*self.roots]
 
     def _root(self, root: str | None) -> str:
         """Return the name of the root; None means the only one. Raises ToolError."""
@@ -231,10 +227,6 @@ def _stays_inside(path: str, target: str) -> bool:
     """Return whether the link ``path`` has a relative target inside its root. Compares the texts only."""
     within = os.path.normpath(os.path.join(os.path.dirname(path), target))
     return not os.path.isabs(target) and within.split("/")[0] != ".."
-
-
-def _full_path(query: Mapping[str, Any], entry: Entry) -> str:
-    return entry.path if query.get("path", _ROOT) == _ROOT else f"{query['path']}/{entry.path}"
 
 
 @contextmanager

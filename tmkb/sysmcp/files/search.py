@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from typing import NamedTuple
 
+from tmkb.schema.values import JsonObject
 from tmkb.sysmcp import faults, times
 from tmkb.sysmcp.files import beneath, content
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tmkb.schema.values import JsonObject
-    from tmkb.sysmcp.files.matching import Match
-    from tmkb.sysmcp.files.walk import Entry, Skipped
+from tmkb.sysmcp.files.matching import Match
+from tmkb.sysmcp.files.walk import Entry, Skipped
 
 _KINDS = {
     stat.S_IFREG: "file",
@@ -61,19 +57,18 @@ class Criteria(NamedTuple):
         try:
             if not _HAS_KIND[self.kind](entry.item):
                 return None
-            return self._check_status(entry) if self.words is None else self._check_content(entry, self.words)
+            if self.words is not None:
+                return self._check_content(entry, self.words)
+            status = entry.item.stat(follow_symlinks=False)
+            return _description(entry, status) if self._fits(status) else None
         except (content.Binary, faults.TooLarge, OSError) as error:
             skipped.count(error)
             return None
 
-    def _check_status(self, entry: Entry) -> JsonObject | None:
-        status = entry.status()
-        return _description(entry, status) if self._fits(status) else None
-
     def _check_content(self, entry: Entry, words: Words) -> JsonObject | None:
         if not entry.item.is_file(follow_symlinks=False):
             return None
-        with beneath.closing_fd(entry.open()) as fd:
+        with beneath.closing_fd(os.open(entry.item.name, beneath.READ, dir_fd=entry.folder)) as fd:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode) or not self._fits(status):
                 return None

@@ -9,15 +9,12 @@ from __future__ import annotations
 import errno
 import heapq
 import os
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from tmkb.sysmcp import faults
 from tmkb.sysmcp.files import beneath, content, names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _RUN = 4096  # names that are read and sorted at a time
 _REASONS: dict[type[Exception], str] = {
@@ -35,18 +32,9 @@ class Entry:
 
     def __init__(self, folder: int, item: os.DirEntry[str], prefix: str) -> None:
         """``folder``: descriptor of its folder, valid until the walk continues."""
-        self.folder = folder
-        self.item = item
+        self.folder, self.item = folder, item
         self.name = names.display(item.name)
         self.path = prefix + self.name
-
-    def status(self) -> os.stat_result:
-        """Return its status without following a link. Raises OSError."""
-        return self.item.stat(follow_symlinks=False)
-
-    def open(self) -> int:
-        """Open it for reading. Raises OSError."""
-        return os.open(self.item.name, beneath.READ, dir_fd=self.folder)
 
 
 class Skipped:

@@ -38,12 +38,12 @@ class Change:
         self.arguments = arguments
         for argument, text in (("path", self.path), ("valueName", self.name)):
             if not keypath.is_text(text) or _INVALID in text:
-                _refuse(argument, "text without control characters and invalid characters")
+                raise _invalid(argument, "text without control characters and invalid characters")
         for argument in ("type", "data"):
             if self.action == "set" and argument not in arguments:
-                _refuse(argument, "present if the action is set")
+                raise _invalid(argument, "present if the action is set")
             if self.action != "set" and argument in arguments:
-                _refuse(argument, "left out unless the action is set")
+                raise _invalid(argument, "left out unless the action is set")
         self.row: Row | None = self._row() if self.action == "set" else None
 
     def _row(self) -> Row:
@@ -164,8 +164,8 @@ def _digest(type_: JsonValue, data: JsonValue) -> JsonObject:
     return {"type": type_, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
 
 
-def _refuse(argument: str, expected: str) -> None:
-    raise ToolError("bad_argument", path=f"arguments.{argument}", expected=expected)
+def _invalid(argument: str, expected: str) -> ToolError:
+    return ToolError("bad_argument", path=f"arguments.{argument}", expected=expected)
 
 
 def _rows(hive: Hive, key: Key) -> Generator[Pause, None, list[Row]]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import datetime
 import struct
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from Registry import RegistryParse
 
@@ -18,13 +20,7 @@ from tmkb.sysmcp.faults import Corrupt, TooLarge
 from tmkb.sysmcp.registry import keypath
 from tmkb.sysmcp.registry.value import ONE_CELL
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from typing import Any, TypeVar
-
-    Item = TypeVar("Item", "Key", "Value")
-
+Item = TypeVar("Item", "Key", "Value")
 _HEADER = 4096
 _INLINE = 0x80000000  # bit of a size: the offset field holds the data itself
 _PAUSE = 256  # cells, which take about 5 ms

@@ -7,14 +7,11 @@ Names are passed as NUL-terminated UTF-8. The library cannot spread a large valu
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
 from tmkb.sysmcp.faults import Corrupt, WriterMissing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LIBRARY = "libhivex.so.0"
 _WRITE = 4  # HIVEX_OPEN_WRITE

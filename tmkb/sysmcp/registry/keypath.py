@@ -5,9 +5,7 @@ Names are compared only by `folded`, here and in hives, so that another spelling
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 ROOTS = {
     "HKEY_LOCAL_MACHINE": "HKLM",

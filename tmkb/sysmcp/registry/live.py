@@ -11,16 +11,12 @@ import json
 import os
 import re
 import time
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
+from tmkb.providers.operation import Pause
+from tmkb.schema.values import JsonValue
 from tmkb.sysmcp.registry import hive, keypath, value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from typing import Any
-
-    from tmkb.providers.operation import Pause
-    from tmkb.schema.values import JsonValue
 
 _LONG = {short: long for long, short in keypath.ROOTS.items()}
 

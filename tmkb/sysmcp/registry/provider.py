@@ -142,13 +142,13 @@ class Hives(AuditedProvider):
         edit = yield from wanted.edit(registry, (yield from location.resolve(registry)))
         if wanted.is_dry or not edit.is_needed:
             return wanted.result(edit, None)
-        with _unless("audit_unwritable"):
+        with _unless(ToolError("audit_unwritable")):
             call.intend()
         from tmkb.sysmcp.registry import live
 
         backups = self.settings["backups"]
         before = edit.before and change.describe(*edit.before)
-        with _unless("backup_unwritable"):
+        with _unless(ToolError("backup_unwritable")):
             backup = live.save(backups["folder"], wanted.path, before, backups["keep"])
         removed = edit.before[0] if edit.before and not edit.row else None
         registry.change([*edit.names, *edit.new], edit.row, removed)
@@ -189,9 +189,9 @@ class Hives(AuditedProvider):
         backups = self.settings["backups"]
         new.check()
         yield Pause(0)
-        with _unless("audit_unwritable"):
+        with _unless(ToolError("audit_unwritable")):
             call.intend()
-        with _unless("backup_unwritable"):
+        with _unless(ToolError("backup_unwritable")):
             name = new.back_up(backups["folder"], "-".join(location.mount), backups["keep"])
         yield Pause(0)
         new.commit()
@@ -231,20 +231,12 @@ class Hives(AuditedProvider):
 
 
 @contextmanager
-def _unless(error: str) -> Iterator[None]:
-    """Raise the ToolError ``error`` for an OSError in the block."""
+def _unless(error: ToolError) -> Iterator[None]:
+    """Raise ``error`` for an OSError in the block."""
     try:
         yield
     except OSError as cause:
-        raise ToolError(error) from cause
-
-
-_ERRORS: dict[type[Exception], str] = {
-    Corrupt: "hive_corrupt",
-    TooLarge: "hive_too_large",
-    Changed: "hive_changed",
-    OSError: "hive_unavailable",
-}
+        raise error from cause
 
 
 @contextmanager
@@ -256,6 +248,11 @@ def _tool_errors(location: Location) -> Iterator[None]:
         raise ToolError("hive_reader_missing") from error
     except WriterMissing as error:
         raise ToolError("hive_writer_missing") from error
-    except (*_ERRORS,) as error:
-        name = next(name for kind, name in _ERRORS.items() if isinstance(error, kind))
-        raise ToolError(name, hive=location.mount_name) from error
+    except Corrupt as error:
+        raise ToolError("hive_corrupt", hive=location.mount_name) from error
+    except TooLarge as error:
+        raise ToolError("hive_too_large", hive=location.mount_name) from error
+    except Changed as error:
+        raise ToolError("hive_changed", hive=location.mount_name) from error
+    except OSError as error:
+        raise ToolError("hive_unavailable", hive=location.mount_name) from error

@@ -10,16 +10,12 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Generator
 from contextlib import ExitStack, suppress
 
+from tmkb.providers.operation import Pause
 from tmkb.sysmcp import plainfile
 from tmkb.sysmcp.faults import Changed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from tmkb.providers.operation import Pause
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

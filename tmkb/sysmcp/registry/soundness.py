@@ -7,14 +7,10 @@ where a cell starts, be in use, have the expected kind, and be met only once.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
 
 from tmkb.sysmcp.faults import Corrupt
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tmkb.sysmcp.registry.hive import Key
+from tmkb.sysmcp.registry.hive import Key
 
 _BASE = 0x1000  # the first bin; offsets of cells are relative to it
 _NONE = 0xFFFFFFFF

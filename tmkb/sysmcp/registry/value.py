@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tmkb.schema.values import JsonObject, JsonValue
+from tmkb.schema.values import JsonObject, JsonValue
 
 NAMES = (
     "REG_NONE",
