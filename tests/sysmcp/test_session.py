@@ -93,7 +93,7 @@ def test_a_page_of_many(machine):
 
 
 @pytest.mark.process
-def test_nothing_of_the_machine_is_told(machine, tmp_path):
+def test_responses_reveal_nothing_about_the_machine(machine, tmp_path):
     with session("--config", machine) as server:
         (tmp_path / "gone.hive").unlink()
         answers = [
@@ -122,7 +122,7 @@ def test_nothing_of_the_machine_is_told(machine, tmp_path):
 
 
 @pytest.mark.process
-def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
+def test_unknown_arguments_are_rejected_first(machine):
     with session("--config", machine) as server:
         for tool in ("eventlog_query", "eventlog_list_logs", "fs_search", "fs_stat", "reg_read", "reg_write"):
             result = call(server, tool, self="x")
@@ -130,7 +130,7 @@ def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
 
 
 @pytest.mark.process
-def test_the_static_profile_sends_nothing_unasked(machine):
+def test_a_static_server_sends_no_notifications(machine):
     with session("--config", machine) as server:
         for number in range(3):
             server.send({"jsonrpc": "2.0", "id": number, "method": "tools/list"})
@@ -205,7 +205,7 @@ def test_no_process_is_started_and_no_socket_opened(machine):
 
 
 @pytest.mark.process
-def test_the_watch_would_notice():
+def test_the_audit_hook_detects_a_process():
     done = subprocess.run(
         [sys.executable, "-c", WATCHED.replace("sys.exit(main", "import subprocess; subprocess.run(['true'])\nsys.exit(main")],
         capture_output=True, text=True, timeout=TIMEOUT, check=False,
@@ -238,7 +238,7 @@ def test_the_watch_would_notice():
         ("hivez: {}", "hivez", "Did you mean 'hives'?"),
     ],
 )
-def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
+def test_an_invalid_setting_is_reported_with_its_position(tmp_path, settings, at, said):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("file")

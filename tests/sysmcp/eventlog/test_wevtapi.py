@@ -39,7 +39,7 @@ EVENTS = evtxfile.events(200)
         ),
     ],
 )
-def test_what_windows_is_to_leave_out(query, newest, path):
+def test_the_filter_for_windows(query, newest, path):
     assert wevtapi.xpath(query, newest) == path
 
 
@@ -141,13 +141,13 @@ def test_only_named_channels_are_served(provider):
     assert [log["name"] for log in logs.run(provider.list_logs())["logs"]] == ["System"]
 
 
-def test_a_channel_that_may_not_be_read(provider):
+def test_a_channel_without_permission_is_an_error(provider):
     with pytest.raises(ToolError) as caught:
         logs.ask(provider, "Security")
     assert caught.value.error == "log_denied"
 
 
-def test_sentences_are_those_of_providers(provider):
+def test_messages_come_from_windows_providers(provider):
     first, second = logs.ask(provider, order="oldest", limit=2)["entries"]
 
     assert (first["message"], first["messageRendered"]) == (

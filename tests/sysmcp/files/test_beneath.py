@@ -61,14 +61,14 @@ def read(fd):
         return os.read(fd, 100)
 
 
-def test_what_is_inside_is_opened(way, held):
+def test_inner_files_are_opened(way, held):
     assert read(way(held, ["folder", "file"], beneath.READ)) == b"inside\n"
     with beneath.closing_fd(way(held, [], beneath.FOLDER)) as itself:
         assert os.path.samestat(os.fstat(itself), os.fstat(held))
 
 
 @pytest.mark.parametrize("link", ["link", "up", "lost", "magic", "loop"])
-def test_no_link_leads_out_whether_there_is_something_or_not(way, held, link):
+def test_no_link_leads_outside(way, held, link):
     for names, flags in [
         ([link, "file"], beneath.READ),
         ([link, "none"], beneath.INSPECT),
@@ -84,7 +84,7 @@ def test_a_link_is_opened_itself(way, held):
         assert os.readlink("", dir_fd=fd).endswith("/outside/file")
 
 
-def test_a_link_that_stays_inside_is_followed_only_if_that_is_wanted(held):
+def test_an_inner_link_is_followed_only_with_follow(held):
     if read_through(held, follow=True) is None:
         pytest.skip("no openat2")
     assert read_through(held, follow=True) == b"inside\n"
@@ -98,7 +98,7 @@ def read_through(held, follow):
         return read(beneath.open_below(held, ["near", "file"], beneath.READ, follow))
 
 
-def test_a_kernel_without_the_call_is_no_reason_not_to_serve(held, monkeypatch):
+def test_files_are_opened_by_name_without_openat2(held, monkeypatch):
     monkeypatch.setattr(beneath, "_OPENAT2", 100_000)  # no such call
 
     with pytest.raises(OSError, match="not implemented"):
@@ -124,7 +124,7 @@ def test_descriptors_are_not_handed_to_children(way, held):
         assert not os.get_inheritable(fd)
 
 
-def test_nothing_stays_open(way, held):
+def test_descriptors_are_closed(way, held):
     before = os.listdir("/proc/self/fd")
     os.close(way(held, ["folder", "file"], beneath.READ))
     for names in (["folder", "none"], ["folder", "file", "x"], ["link", "file"]):
@@ -150,7 +150,7 @@ def leaks(opening, tries, enough=TRIES):
 
 @pytest.mark.process
 @pytest.mark.parametrize("names", [("folder", "link"), ("folder/file", "folder/link")])
-def test_an_exchange_of_names_lets_nothing_out(way, held, root, names):
+def test_swapping_names_gives_no_access_outside(way, held, root, names):
     with swapping(*[root / name for name in names]):
         seen = leaks(lambda: way(held, ["folder", "file"], beneath.READ), TRIES)
 

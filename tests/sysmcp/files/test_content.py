@@ -30,13 +30,13 @@ def test_a_text_is_read_whole(write):
     assert text(write(b"")) == ""
 
 
-def test_a_zero_byte_soon_means_that_it_is_no_text(write):
+def test_an_early_zero_byte_marks_a_binary_file(write):
     with pytest.raises(content.Binary):
         text(write(b"a" * 1023 + b"\0"))
     assert text(write(b"a" * 1024 + b"\0")) == "a" * 1024 + "\0"
 
 
-def test_what_is_too_large_is_not_read(write):
+def test_large_files_are_not_read(write):
     path = write(b"a" * 1000)
 
     assert text(path, 1000)
@@ -68,12 +68,12 @@ def test_a_long_line_is_cut_around_the_words():
     assert content.lines("<" * 500 + "needle", "needle", str, 3, 10) == [(1, "<<<<needle")]
 
 
-def test_letters_that_become_longer_do_no_harm():
+def test_letters_that_grow_when_folded():
     assert content.lines("ß\nßß\nSTRASSE straße", "strasse", str.casefold, 3, 50) == [(3, "STRASSE straße")]
 
 
 @given(st.text(alphabet="aAß\n", max_size=40), st.text(alphabet="aAs", min_size=1, max_size=3))
-def test_every_line_with_the_words_is_found(said, wanted):
+def test_all_matching_lines_are_returned(said, wanted):
     expected = [
         (number, line) for number, line in enumerate(said.split("\n"), 1) if wanted.casefold() in line.casefold()
     ]

@@ -45,7 +45,7 @@ def test_names_are_sorted_by_their_bytes(found):
 
 
 @pytest.mark.parametrize("path", ["/", "/a", "//a", "..", "../a", "a/..", "a/../b", "a/../..", "../none"])
-def test_what_could_lead_out_is_told_apart(path):
+def test_paths_outside_the_root_have_their_own_error(path):
     with pytest.raises(names.OutsideRoot):
         names.split(path)
 
@@ -57,14 +57,14 @@ def test_what_could_lead_out_is_told_apart(path):
         *(r"\x2e\x2e", r"\x2e\x2e/a", r"a\x2fb", r"\x00", r"\x61", r"\xFF", r"\xc3\xa9", r"\x5"),
     ],
 )
-def test_what_is_not_shown_so_is_no_path(path):
+def test_other_spellings_are_invalid_paths(path):
     with pytest.raises(ValueError) as raised:
         names.split(path)
     assert not isinstance(raised.value, names.OutsideRoot)
 
 
 @given(st.text(alphabet="ab./\\x0f2e5c\0\udcff", max_size=12))
-def test_whatever_is_written_it_leads_nowhere_else(path):
+def test_any_valid_path_stays_inside(path):
     try:
         parts = names.split(path)
     except ValueError:

@@ -56,7 +56,7 @@ def test_a_walk_finds_all_in_the_order_of_bytes(tree):
 
 
 @given(TREES, st.randoms(use_true_random=False))
-def test_a_walk_goes_on_after_any_path_whatever_has_gone_since(tree, chance):
+def test_a_walk_continues_after_any_path_despite_deletions(tree, chance):
     with tempfile.TemporaryDirectory() as folder:
         grow(folder, tree)
         for reached, path in enumerate(before := walked(folder)):
@@ -79,7 +79,7 @@ def remove(folder, paths):
             os.unlink(gone)
 
 
-def test_a_walk_may_begin_after_what_never_was(tmp_path):
+def test_a_walk_starts_after_a_path_that_does_not_exist(tmp_path):
     plant(tmp_path, "a/b", "c/d")
 
     assert walked(tmp_path, ["a", "z"]) == ["c", "c/d"]
@@ -95,20 +95,20 @@ def test_links_are_listed_and_not_entered(tmp_path):
     assert walked(tmp_path) == ["folder", "folder/file", "folder/loop", "link"]
 
 
-def test_hidden_names_and_what_is_below_them(tmp_path):
+def test_hidden_names_are_left_out_with_their_content(tmp_path):
     plant(tmp_path, ".git/config", "a/.b", "a/c")
 
     assert walked(tmp_path, hidden=False) == ["a", "a/c"]
 
 
-def test_what_lies_deeper_than_asked_for_is_not_entered(tmp_path):
+def test_the_depth_limits_a_walk(tmp_path):
     plant(tmp_path, "/".join(f"{level:02}" for level in range(80)))
 
     assert walked(tmp_path, depth=0) == ["00"]
     assert len(walked(tmp_path, depth=64)) == 65
 
 
-def test_a_path_that_is_too_long_to_be_named_is_told(tmp_path):
+def test_a_folder_with_too_long_a_path_is_counted(tmp_path):
     at = os.open(tmp_path, os.O_RDONLY)
     for _ in range(20):  # of 250 bytes each
         os.mkdir("x" * 250, dir_fd=at)
@@ -133,7 +133,7 @@ def test_pipes_sockets_and_devices_are_listed_and_not_opened(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not read")
-def test_folders_that_may_not_be_read_are_counted(tmp_path):
+def test_unreadable_folders_are_counted(tmp_path):
     plant(tmp_path, "a/file", "b/file", "c")
     tmp_path.chmod(0o755)
     (tmp_path / "b").chmod(0o700)
@@ -150,7 +150,7 @@ def test_folders_that_may_not_be_read_are_counted(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no second file system")
-def test_another_file_system_is_entered_only_if_it_may_be(tmp_path):
+def test_another_file_system_is_entered_only_if_permitted(tmp_path):
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, beneath.closing_fd(os.open("/dev", beneath.FOLDER)) as fd:
         name = os.path.basename(file.name)
         for one_file_system in (True, False):
@@ -182,7 +182,7 @@ def open_files():
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_folders_that_go_while_they_are_walked_do_no_harm(tmp_path):
+def test_folders_deleted_during_a_walk_cause_no_error(tmp_path):
     plant(tmp_path, *[f"{number:03}/file" for number in range(200)])
     chance, skipped, seen = random.Random(1), Skipped(), []
     with beneath.closing_fd(os.open(tmp_path, beneath.FOLDER)) as fd:

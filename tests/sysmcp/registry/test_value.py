@@ -25,7 +25,7 @@ anything = st.recursive(
 
 
 @given(pairs)
-def test_what_fits_comes_back(pair):
+def test_data_round_trips(pair):
     type_, data = pair
 
     assert value.to_json(type_, value.to_bytes(type_, data)) == {"data": data}
@@ -84,17 +84,17 @@ def test_data_that_a_type_cannot_hold(type_, data):
         ("REG_QWORD", (2**53 + 1).to_bytes(8, "little"), "9007199254740993"),
     ],
 )
-def test_how_bytes_are_told(type_, raw, data):
+def test_bytes_as_json(type_, raw, data):
     assert value.to_json(type_, raw) == {"data": data}
 
 
 @pytest.mark.parametrize(
     ("type_", "raw"), [("REG_DWORD", b"abc"), ("REG_DWORD", b""), ("REG_QWORD", b"abcd"), ("REG_LINK", b"a\0")]
 )
-def test_what_is_not_of_its_types_size_is_told_as_bytes(type_, raw):
+def test_a_number_of_unexpected_size_is_base64(type_, raw):
     assert value.to_json(type_, raw)["encoding"] == "base64"
 
 
-def test_types_without_a_name_are_told_as_numbers():
+def test_unnamed_types_are_numbers():
     assert value.type_name(7) == "REG_MULTI_SZ"
     assert value.type_name(0xFFFF0012) == "0xffff0012"

@@ -89,7 +89,7 @@ def test_the_default_value(place):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names, names, typed)
-def test_other_readers_read_what_was_written(shared, key, name, pair):
+def test_other_libraries_read_the_written_values(shared, key, name, pair):
     libregf = pytest.importorskip("pyregf", reason="needs libregf-python")
     regipy = pytest.importorskip("regipy.registry", reason="needs regipy")
     type_, given_ = pair
@@ -117,7 +117,7 @@ def test_other_readers_read_what_was_written(shared, key, name, pair):
         assert next(each.value for each in theirs if each.name.lower() == name.lower()) == raw.hex()
 
 
-def test_what_is_so_already_is_not_written(place):
+def test_an_unchanged_value_is_not_written(place):
     place.write(**DWORD, data=1)
     before = os.stat(place.hive)
     again = place.write(**DWORD, data=1)
@@ -149,7 +149,7 @@ def test_a_dry_run_leaves_no_trace(place):
         ("1", 1, False),
     ],
 )
-def test_a_value_is_written_only_over_what_is_expected(place, now, expected, writes):
+def test_a_value_is_written_only_if_the_current_one_is_expected(place, now, expected, writes):
     if now is not None:
         place.write(valueName="x", type="REG_SZ" if isinstance(now, str) else "REG_DWORD", data=now)
     if writes:
@@ -170,7 +170,7 @@ def test_expectations_of_other_kinds(place):
 
 
 @pytest.mark.parametrize("path", [WRITABLE, "HKLM\\SYSTEM\\nope", "HKLM\\SAM", "HKLM\\SOFTWARE", "no path"])
-def test_writing_is_off_unless_it_is_switched_on(tmp_path, path):
+def test_writing_is_disabled_by_default(tmp_path, path):
     place = Place(tmp_path, mode="read-only")
 
     assert refusal(place.write, path, **DWORD, data=1) == ("registry_read_only", {})
@@ -183,7 +183,7 @@ def test_writing_is_off_unless_it_is_switched_on(tmp_path, path):
         "HKLM\\SYSTEM\\CurrentControlSet\\Services\\Demo",
     ],
 )
-def test_only_below_what_is_permitted_is_written(place, path):
+def test_only_permitted_keys_are_written(place, path):
     refused = ("key_not_permitted", {"permitted": ["HKLM\\SYSTEM\\SysMCP"]})
 
     assert refusal(place.write, path, **DWORD, data=1) == refused
@@ -262,7 +262,7 @@ def test_a_dirty_hive_is_not_written(place):
 
 
 @pytest.mark.process
-def test_broken_hives_stay_as_they_are_or_become_readable_ones(place):
+def test_writing_a_broken_hive_fails_or_makes_it_readable(place):
     """In a process of its own: the library could end it."""
     code = "import sys; from tests.sysmcp.served import test_hives_write as here; here.write_mutants(sys.argv[1])"
     ended = subprocess.run(
@@ -397,7 +397,7 @@ def test_the_audit_log_has_the_intent_the_outcome_and_no_data(place):
     assert not any(word in json.dumps(place.lines()) for word in ("secret", "other", "wrong"))
 
 
-def test_a_hive_that_is_changed_meanwhile_is_not_replaced(place):
+def test_a_hive_changed_by_others_is_not_replaced(place):
     running = place.begin("write", path=WRITABLE, **DWORD, data=1)
     next(running)
     other = place.bytes().replace(b"Demo", b"Emod")
@@ -419,7 +419,7 @@ def test_a_hive_that_is_replaced_at_the_last_moment_is_not_replaced_again(place)
     assert place.bytes() == other
 
 
-def test_a_cancelled_write_leaves_nothing_behind(place):
+def test_a_cancelled_write_changes_no_file(place):
     before = place.bytes()
     for steps in range(1, 6):
         running = place.begin("write", path=WRITABLE, **DWORD, data=1)
@@ -447,7 +447,7 @@ def nobody():
 
 
 @pytest.mark.parametrize("lacks", ["reading", "folder", "owner", "audit", "backups"])
-def test_what_the_system_forbids(nobody, lacks):
+def test_writes_without_permission(nobody, lacks):
     place, become = nobody
     before = place.bytes()
     os.chmod(place.backups, 0o755 if lacks == "backups" else 0o777)
@@ -466,7 +466,7 @@ def test_what_the_system_forbids(nobody, lacks):
     assert place.bytes() == before
 
 
-def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
+def test_waiting_for_the_lock_has_a_limit(tmp_path):
     place = Place(tmp_path, lock_seconds=0)
     first = place.begin("write", path=WRITABLE, **DWORD, data=1)
     next(first)
@@ -476,7 +476,7 @@ def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
     assert place.write(**DWORD, data=2)["old"]["data"] == 1
 
 
-def test_a_missing_writer_is_told_with_its_remedy(place, monkeypatch):
+def test_a_missing_writer_is_an_error(place, monkeypatch):
     def missing():
         raise faults.WriterMissing
 
@@ -512,7 +512,7 @@ for _ in sys.stdin:
 
 
 @pytest.mark.process
-def test_two_processes_write_in_turn(place):
+def test_two_processes_write_one_after_the_other(place):
     folder = os.path.dirname(place.hive)
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, folder, name]) for name in ("a", "b")]
 
