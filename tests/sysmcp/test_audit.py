@@ -1,4 +1,4 @@
-"""What the audit log holds, and what it refuses."""
+"""The audit log: its lines, and files that it does not write to."""
 
 import json
 import os

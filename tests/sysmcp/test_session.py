@@ -1,4 +1,4 @@
-"""The server sysmcp as a process: what its clients see, what its log says, and what it never does."""
+"""The server sysmcp as a process: responses, log lines, and actions that are forbidden."""
 
 import ast
 import contextlib
@@ -263,7 +263,7 @@ def test_it_listens_on_this_machine_alone():
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
     assert done.returncode == 2
-    assert "can be reached from other machines" in done.stderr
+    assert "Other machines can reach 0.0.0.0" in done.stderr
 
 
 @functools.cache

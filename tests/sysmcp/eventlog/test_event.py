@@ -114,16 +114,16 @@ texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
     value=texts,
 )
 def test_the_expression_and_the_parser_agree(source, before, qualifiers, number, level, value):
-    """The short way is not taken where something stands before System that cannot stand there."""
+    """A comment before the provider makes the expression fail, so the parser runs."""
     data = f"<EventData><Data Name={quoteattr(source)}>{escape(value)}</Data></EventData>"
-    given = xml(
+    event_xml = xml(
         before + f"Name={quoteattr(source)}",
         f"<EventID{qualifiers}>{number}</EventID>",
         f"<Level>{level}</Level>",
         data=data,
     )
-    long = given.replace("<System>", "<System><!-- -->")
+    long = event_xml.replace("<System>", "<System><!-- -->")
 
-    assert event.kind(given) == event.kind(long)
-    assert event.kind(given)[1:] == (source, number)
-    assert event.read(given, "") == event.read(long, "")
+    assert event.kind(event_xml) == event.kind(long)
+    assert event.kind(event_xml)[1:] == (source, number)
+    assert event.read(event_xml, "") == event.read(long, "")

@@ -28,7 +28,7 @@ quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def put(folder, found, name="System"):
-    """Replace the file of a log, as one that is much older: only then are its chunks remembered."""
+    """Replace the file of a log, with an old modification time, because chunks of recent files are not cached."""
     path = folder / f"{name}.evtx"
     path.write_bytes(found)
     put.time += 1
@@ -110,7 +110,7 @@ def iso(time):
 
 
 def expected(arguments, start, end):
-    """What a plain loop finds."""
+    """Return the ids that a plain loop finds."""
     ids = arguments.get("eventId", [event.event_id for event in EVENTS])
     found = []
     for number, event in enumerate(EVENTS, 1):
@@ -339,7 +339,7 @@ def test_an_invalid_evtx_file_is_a_corrupt_source(tmp_path, content):
 
 
 def answers(provider, **arguments):
-    """Ask and be told something, whatever it is; and what is told holds together."""
+    """Query, and check the page; a damaged log is the only permitted error."""
     try:
         answer = logs.ask(provider, **arguments)
     except ToolError as error:
@@ -419,7 +419,7 @@ def test_without_the_library_logs_are_listed_with_the_reason(tmp_path, monkeypat
 
 
 def test_real_files_are_read_as_the_library_reads_them():
-    """Files of real machines are not kept here: SYSMCP_REAL_EVTX names a folder of them."""
+    """SYSMCP_REAL_EVTX names a folder of files from real machines, which are not in the repository."""
     folder = os.environ.get("SYSMCP_REAL_EVTX")
     if not folder:
         pytest.skip("SYSMCP_REAL_EVTX names no folder")

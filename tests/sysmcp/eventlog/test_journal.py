@@ -35,7 +35,7 @@ def content():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, content):
-    """As it is below /var/log/journal."""
+    """A folder like /var/log/journal."""
     folder = tmp_path_factory.mktemp("journal")
     (folder / MACHINE).mkdir()
     (folder / MACHINE / "system.journal").write_bytes(content)

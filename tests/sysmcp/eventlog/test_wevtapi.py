@@ -1,5 +1,4 @@
-"""The logs of a running Windows. Elsewhere the library is played by one that serves an .evtx file: what it would be asked,
-and what is made of its answers."""
+"""The logs of a running Windows, with a fake of pywin32 that serves the records of an .evtx file."""
 
 import re
 import sys
@@ -54,7 +53,7 @@ class Refused(Exception):
 
 
 class Library(types.ModuleType):
-    """As much of win32evtlog as is used, over the records of one file. It knows what `xpath` writes, no more."""
+    """The part of win32evtlog that the module uses. It understands only the output of `xpath`."""
 
     EvtQueryChannelPath, EvtQueryForwardDirection, EvtQueryReverseDirection = 1, 0x100, 0x200
     EvtOpenChannelPath, EvtLogFileSize, EvtRenderEventXml, EvtFormatMessageEvent = 1, 3, 1, 1

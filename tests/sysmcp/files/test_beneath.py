@@ -1,4 +1,4 @@
-"""What lies beneath a folder can be opened and nothing else, also while names are exchanged."""
+"""Only files beneath a folder can be opened, also while names are swapped."""
 
 import contextlib
 import errno
@@ -135,7 +135,7 @@ def test_descriptors_are_closed(way, held):
 
 
 def leaks(opening, tries, enough=TRIES):
-    """What was opened that often, while names are exchanged: how often inside, how often outside, how often nothing."""
+    """Open repeatedly while names are swapped; count the files opened inside, outside, and failures."""
     seen = {b"inside\n": 0, b"secret\n": 0, None: 0}
     for _ in range(tries):
         try:

@@ -47,7 +47,7 @@ def test_large_files_are_not_read(write):
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted", "told"),
+    ("content_text", "wanted", "expected_lines"),
     [
         ("one\ntwo\r\nthree two\n", "two", [(2, "two"), (3, "three two")]),
         ("two two\n\ntwo", "two", [(1, "two two"), (3, "two")]),
@@ -56,8 +56,8 @@ def test_large_files_are_not_read(write):
         ("a\na\na\na\na\n", "a", [(1, "a"), (2, "a"), (3, "a")]),
     ],
 )
-def test_the_lines_of_words(said, wanted, told):
-    assert content.lines(said, wanted, str, 3, 50) == told
+def test_the_lines_of_words(content_text, wanted, expected_lines):
+    assert content.lines(content_text, wanted, str, 3, 50) == expected_lines
 
 
 def test_a_long_line_is_cut_around_the_words():
@@ -73,12 +73,14 @@ def test_letters_that_grow_when_folded():
 
 
 @given(st.text(alphabet="aAß\n", max_size=40), st.text(alphabet="aAs", min_size=1, max_size=3))
-def test_all_matching_lines_are_returned(said, wanted):
+def test_all_matching_lines_are_returned(content_text, wanted):
     expected = [
-        (number, line) for number, line in enumerate(said.split("\n"), 1) if wanted.casefold() in line.casefold()
+        (number, line)
+        for number, line in enumerate(content_text.split("\n"), 1)
+        if wanted.casefold() in line.casefold()
     ]
 
-    assert content.lines(said, wanted, str.casefold, 100, 100) == expected
+    assert content.lines(content_text, wanted, str.casefold, 100, 100) == expected
 
 
 def test_a_file_that_grows_while_it_is_read(write):

@@ -1,4 +1,4 @@
-"""What patterns match, and that no pattern and no name make it take long."""
+"""Matches of patterns, and the time for hostile patterns and names."""
 
 import fnmatch
 import time
@@ -94,7 +94,7 @@ def test_expressions():
 
 
 def took(match, text):
-    """The least of some runs, which is what it takes without other people's work."""
+    """Return the fastest of several runs in nanoseconds, to exclude the load of other processes."""
     runs = []
     for _ in range(5):
         begun = time.process_time_ns()

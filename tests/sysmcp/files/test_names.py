@@ -1,4 +1,4 @@
-"""Every name can be shown, and what is shown says which bytes it stands for."""
+"""Every name can be displayed and converted back."""
 
 import json
 import os

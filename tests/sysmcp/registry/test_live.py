@@ -1,4 +1,4 @@
-"""The live registry, with a registry in memory in the place of Windows'; what Windows itself does is not tested here."""
+"""The live registry, with a fake of winreg in memory."""
 
 import json
 import os
@@ -17,7 +17,7 @@ DEMO = "HKLM\\Software\\Demo"
 
 
 class Opened:
-    """What winreg gives for an opened key: a node of nested dicts."""
+    """An open key of the fake winreg: a node of nested dicts."""
 
     def __init__(self, node):
         self.node = node
@@ -115,10 +115,10 @@ def test_a_denied_key_is_listed_but_not_opened(tree, place):
     ],
 )
 def test_a_value_is_set(tree, place, type_, data, native):
-    told = place.write(DEMO, valueName="TEXT", type=type_, data=data, expected="a")
+    result = place.write(DEMO, valueName="TEXT", type=type_, data=data, expected="a")
 
     assert tree["Software"]["Demo"]["text"] == native
-    with open(os.path.join(place.backups, told["backup"]), encoding="utf-8") as file:
+    with open(os.path.join(place.backups, result["backup"]), encoding="utf-8") as file:
         saved = json.load(file)
     assert (saved["path"], saved["before"]["data"]) == (DEMO, "a")
     assert [line["outcome"] for line in place.lines()] == ["intent", "ok"]

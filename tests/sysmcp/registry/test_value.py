@@ -33,17 +33,17 @@ def test_data_round_trips(pair):
 
 @given(st.sampled_from(["REG_BINARY", "REG_NONE"]), st.binary(max_size=100))
 def test_bytes_come_back_as_base64(type_, raw):
-    told = value.to_json(type_, raw)
+    converted = value.to_json(type_, raw)
 
-    assert told["encoding"] == "base64"
-    assert value.to_bytes(type_, told["data"]) == raw
+    assert converted["encoding"] == "base64"
+    assert value.to_bytes(type_, converted["data"]) == raw
 
 
 @given(st.integers(0, 2**32 - 1), st.binary(max_size=100), st.booleans())
 def test_any_bytes_of_any_type_are_json(number, raw, whole):
-    told = value.to_json(value.type_name(number), raw, whole)
+    converted = value.to_json(value.type_name(number), raw, whole)
 
-    assert json.loads(json.dumps(told, allow_nan=False).encode("utf-8")) == told
+    assert json.loads(json.dumps(converted, allow_nan=False).encode("utf-8")) == converted
 
 
 @given(st.sampled_from(WRITABLE), anything)

@@ -274,10 +274,10 @@ def test_a_query_runs_in_steps(folder):
     (folder / "Large.evtx").write_bytes(evtxfile.file(evtxfile.chunks(evtxfile.events(8000), records=20)))
     running = logs.served({"kind": "evtx", "folder": str(folder)}).query("Large", text="no such text")
 
-    said = [next(running) for _ in range(3)]
+    steps = [next(running) for _ in range(3)]
     running.close()
 
-    assert all(isinstance(each, Progress) for each in said)
+    assert all(isinstance(each, Progress) for each in steps)
 
 
 def test_a_cancelled_query_closes_its_file(folder):

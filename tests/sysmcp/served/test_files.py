@@ -1,4 +1,4 @@
-"""What searches among files find, what is told of one, and that nothing else can be reached."""
+"""Searches, descriptions of single files, and files outside the roots."""
 
 import base64
 import datetime
@@ -167,9 +167,9 @@ def test_a_line_is_reported_once_wherever_its_hit_ends(tmp_path, content, lines)
 def test_all_roots_are_searched_in_their_order(tmp_path):
     plant(tmp_path, "one/a", "two/a", "three/a")
     files = served(two=tmp_path / "two", one=tmp_path / "one", three=tmp_path / "three")
-    told, last = pages(files, pattern="a", limit=1)
+    result, last = pages(files, pattern="a", limit=1)
 
-    assert [each["root"] for each in told] == ["two", "one", "three"]
+    assert [each["root"] for each in result] == ["two", "one", "three"]
     assert (last["totalCount"], last["page"]) == (3, 3)
     assert [each["root"] for each in search(files, "a", root="one")["files"]] == ["one"]
 
@@ -202,11 +202,11 @@ def test_pages_join_to_the_whole(tree, limit, data):
         whole = search(files, **query)
 
         for by in ("cursor", "offset"):
-            told, last = pages(files, by, **query, limit=limit)
-            assert told == whole["files"]
-            assert last["totalCount"] == whole["totalCount"] == len(told)
-            assert last["page"] == max(0, len(told) - 1) // limit + 1
-        for hit in told:
+            result, last = pages(files, by, **query, limit=limit)
+            assert result == whole["files"]
+            assert last["totalCount"] == whole["totalCount"] == len(result)
+            assert last["page"] == max(0, len(result) - 1) // limit + 1
+        for hit in result:
             assert run(files.stat(path=hit["path"]))["type"] == hit["type"]
         offset = data.draw(st.integers(0, 12))
         assert pages(files, **query, limit=limit, offset=offset)[0] == whole["files"][offset:]
@@ -226,11 +226,13 @@ def test_a_page_ends_at_its_maximum_size(root):
 
 def test_only_deleted_files_are_missing_between_pages(root):
     plant(root, *[f"many/{number:03}" for number in range(50)])
-    gone = iter(["many/004", "many/005", "many/020"])  # the cursor's, one that was told, and one that was not
+    gone = iter(["many/004", "many/005", "many/020"])  # the cursor's, one that was result, and one that was not
     files = served(docs=root)
-    told, _ = pages(files, pattern="*", path="many", limit=5, between=lambda: (root / next(gone, "a.txt")).unlink(True))
+    result, _ = pages(
+        files, pattern="*", path="many", limit=5, between=lambda: (root / next(gone, "a.txt")).unlink(True)
+    )
 
-    assert [each["name"] for each in told] == [f"{number:03}" for number in range(50) if number != 20]
+    assert [each["name"] for each in result] == [f"{number:03}" for number in range(50) if number != 20]
 
 
 def test_a_page_after_the_last(files):
@@ -393,16 +395,18 @@ def test_stat_of_other_kinds(files, root, monkeypatch):
     os.symlink(b"/else/\xff", "far")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
-    told = {name: run(files.stat(path=name, hash="sha256")) for name in (".", "docs", "pipe", "link", "far", "socket")}
+    result = {
+        name: run(files.stat(path=name, hash="sha256")) for name in (".", "docs", "pipe", "link", "far", "socket")
+    }
 
-    assert {name: each["type"] for name, each in told.items()} == {
+    assert {name: each["type"] for name, each in result.items()} == {
         **{".": "dir", "docs": "dir", "pipe": "fifo", "link": "symlink", "far": "symlink", "socket": "socket"}
     }
-    assert {name: each.get("linkTarget") for name, each in told.items() if "link" in each["type"]} == {
+    assert {name: each.get("linkTarget") for name, each in result.items() if "link" in each["type"]} == {
         **{"link": "a.txt", "far": None}
     }
-    assert [name for name, each in told.items() if each["readable"]] == [".", "docs"]
-    assert not any("sha256" in each for each in told.values())
+    assert [name for name, each in result.items() if each["readable"]] == [".", "docs"]
+    assert not any("sha256" in each for each in result.values())
     assert run(served(dev="/dev").stat(path="null"))["type"] == "device"
 
 
@@ -490,7 +494,7 @@ def test_files_without_permission(files, root):
         folder.chmod(0o755)
     os.seteuid(65534)
     try:
-        told = run(files.stat(path="a.txt", hash="sha256"))
+        result = run(files.stat(path="a.txt", hash="sha256"))
         folder = run(files.stat(path="z"))
         search_answer = search(files, "*", content="inside")
         refusals = [refused(files.stat(path="z/file")), refused(files.search(pattern="*", path="z"))]
@@ -498,7 +502,7 @@ def test_files_without_permission(files, root):
     finally:
         os.seteuid(0)
 
-    assert (told["readable"], told["size"], "sha256" in told) == (False, 7, False)
+    assert (result["readable"], result["size"], "sha256" in result) == (False, 7, False)
     assert not folder["readable"] and passed["readable"]
     assert search_answer["files"] == []
     assert search_answer["skipped"] == {**NOTHING, "permission": 3}  # a file and two folders
@@ -519,9 +523,9 @@ def test_swapping_names_gives_no_access_outside(root):
         files = served(settings={"symlinks": policy}, docs=root)
         with swapping(root / "place", root / "link"):
             for _ in range(5000):
-                told = stat_or_nothing(files, "place/file")
-                seen["inside" if told else "nothing"] += 1
-                assert not told or (told["size"], told.get("sha256", digest)) == (7, digest)
+                result = stat_or_nothing(files, "place/file")
+                seen["inside" if result else "nothing"] += 1
+                assert not result or (result["size"], result.get("sha256", digest)) == (7, digest)
             for _ in range(5000):
                 answer = search(files, "f*", content="in", type="any", maxDepth=1)["files"]
                 assert all(line["text"] == "inside" for each in answer for line in each["matches"])
@@ -579,9 +583,9 @@ def test_the_next_page_continues_after_the_time_limit(tmp_path):
     for number in range(20_000):
         os.mknod(tmp_path / f"{number:05}")
     hurried = served(limits={"seconds": 0.001}, docs=tmp_path)
-    told, last = pages(hurried, pattern="*00", offset=7)
+    result, last = pages(hurried, pattern="*00", offset=7)
 
-    assert [each["name"] for each in told] == [f"{number:05}" for number in range(700, 20_000, 100)]
+    assert [each["name"] for each in result] == [f"{number:05}" for number in range(700, 20_000, 100)]
     assert last["totalCount"] == 200
     first = search(hurried, "none")
     assert (first["files"], first["totalCount"], first["complete"]) == ([], None, False)

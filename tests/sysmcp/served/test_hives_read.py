@@ -1,4 +1,4 @@
-"""Keys that are read: what is told of them, what is not, and of hives that are broken."""
+"""Reading keys: results, permissions, and damaged hives."""
 
 import base64
 import os
@@ -53,9 +53,9 @@ def test_case_does_not_count(place, path):
 
 @needs_writer
 @pytest.mark.parametrize("denied", ["ControlSet001", "currentcontrolset"])
-@pytest.mark.parametrize("asked", ["ControlSet001", "CurrentControlSet"])
-def test_a_key_is_denied_under_both_names_of_the_control_set(tmp_path, denied, asked):
-    services, demo = f"HKLM\\SYSTEM\\{denied}\\Services", f"HKLM\\SYSTEM\\{asked}\\Services\\Demo"
+@pytest.mark.parametrize("requested", ["ControlSet001", "CurrentControlSet"])
+def test_a_key_is_denied_under_both_names_of_the_control_set(tmp_path, denied, requested):
+    services, demo = f"HKLM\\SYSTEM\\{denied}\\Services", f"HKLM\\SYSTEM\\{requested}\\Services\\Demo"
     place = Place(tmp_path, deny=[services], write_allow=[demo])
 
     assert refusal(place.read, demo) == ("key_not_permitted", {"permitted": ["HKLM\\SYSTEM"]})

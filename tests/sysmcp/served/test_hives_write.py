@@ -97,9 +97,9 @@ def test_other_libraries_read_the_written_values(shared, key, name, pair):
     shared.write(path, valueName=name, type=type_, data=given_, createMissing=True)
     raw, number = value.to_bytes(type_, given_), value.NAMES.index(type_)
 
-    told = shared.value(name, path)
-    assert (told["type"], told["size"]) == (type_, len(raw))
-    assert told["data"] == (int(given_) if type_ == "REG_QWORD" and int(given_) <= 2**53 else given_)
+    result = shared.value(name, path)
+    assert (result["type"], result["size"]) == (type_, len(raw))
+    assert result["data"] == (int(given_) if type_ == "REG_QWORD" and int(given_) <= 2**53 else given_)
 
     file = libregf.file()
     file.open(shared.hive)
@@ -128,9 +128,9 @@ def test_an_unchanged_value_is_not_written(place):
 
 def test_a_dry_run_leaves_no_trace(place):
     before = place.bytes()
-    told = place.write(f"{WRITABLE}\\a", **DWORD, data=1, createMissing=True, dryRun=True)
+    result = place.write(f"{WRITABLE}\\a", **DWORD, data=1, createMissing=True, dryRun=True)
 
-    assert (told["new"]["data"], told["backup"], told["dryRun"]) == (1, None, True)
+    assert (result["new"]["data"], result["backup"], result["dryRun"]) == (1, None, True)
     assert place.bytes() == before
     assert os.listdir(place.backups) == []
     assert sorted(os.listdir(os.path.dirname(place.hive))) == ["SYSTEM", "SYSTEM.lock", "audit", "backups"]
@@ -215,9 +215,9 @@ def test_the_selected_control_set_can_be_permitted(tmp_path):
     ],
 )
 def test_arguments_that_do_not_fit(place, arguments, error, where):
-    told, fields = refusal(place.write, **arguments)
+    result, fields = refusal(place.write, **arguments)
 
-    assert (told, fields.get("path")) == (error, where)
+    assert (result, fields.get("path")) == (error, where)
     assert place.lines()[0]["outcome"] == error
 
 
@@ -287,7 +287,7 @@ def test_writing_a_broken_hive_fails_or_makes_it_readable(place):
 
 
 def write_mutants(folder):
-    """Write to 500 broken hives; tell how often what came of it."""
+    """Write to 500 broken hives; print the number of each outcome."""
     place, outcomes = Place(folder, write_allow=["HKLM\\SYSTEM"]), {}
     chance, whole = random.Random(2), place.bytes()
     for number in range(500):
@@ -459,9 +459,9 @@ def test_writes_without_permission(nobody, lacks):
     if lacks == "audit":
         pathlib.Path(place.audit).touch(0o600)
     become()
-    told = {"audit": "audit_unwritable", "backups": "backup_unwritable"}.get(lacks, "hive_unavailable")
+    result = {"audit": "audit_unwritable", "backups": "backup_unwritable"}.get(lacks, "hive_unavailable")
 
-    assert refusal(place.write, **DWORD, data=1)[0] == told
+    assert refusal(place.write, **DWORD, data=1)[0] == result
     os.seteuid(0)
     assert place.bytes() == before
 
@@ -545,7 +545,7 @@ def test_a_writer_that_is_killed_leaves_the_state_before_or_after(place):
 
 
 def check_state(place):
-    """The hive is whole, and holds what was done last, or what has been intended since."""
+    """Check that the hive is valid and contains the last completed write, or a later intended one."""
     found = place.read(WRITABLE)
     text = next((value["data"] for value in found["values"] if value["name"] == "x"), None)
     possible = {None}
