@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tmkb.authoring import draft
+from tmkb.authoring import scaffold
 from tmkb.cli import main
 from tmkb.knowledge import library
 from tmkb.schema import paths
@@ -53,7 +53,7 @@ def test_what_it_writes_is_valid(new, tmp_path, tier):
     assert (status, err) == (0, "")
     assert out == (
         "my-patterns/acme_auth_001: pattern.yaml, proof.py, secure.py, vulnerable.py\n"
-        "It is valid, and proved as it stands; replace it piece by piece, and look again after each:\n"
+        "The pattern is valid and proven. Replace it step by step, and check it after each change:\n"
         "  tmkb validate my-patterns\n"
         "  tmkb prove ACME-AUTH-001 --patterns my-patterns\n"
     )
@@ -95,7 +95,7 @@ def test_what_is_missing_is_named(new, tmp_path):
     assert new("--id", "ACME-AUTH-001") == (
         2,
         "",
-        "tmkb: Not given: --name, --category. Give them, or run this in a terminal to be asked.\n",
+        "tmkb: Missing options: --name, --category. Add them, or run this in a terminal to be prompted.\n",
     )
     assert os.listdir(tmp_path) == []
 
@@ -105,22 +105,22 @@ def test_what_is_missing_is_named(new, tmp_path):
     [
         (
             ("--id", "ACME"),
-            "'ACME' is no id of a pattern. Write a prefix of your own and three digits, joined by hyphens: ACME-AUTH-001.",
+            "'ACME' is not a valid pattern id. Use a prefix of your own and three digits, for example ACME-AUTH-001.",
         ),
         (
             ("--id", "../ACME-001"),
-            "'../ACME-001' is no id of a pattern. Write a prefix of your own and three digits, joined by hyphens: ACME-AUTH-001.",
+            "'../ACME-001' is not a valid pattern id. Use a prefix of your own and three digits, for example ACME-AUTH-001.",
         ),
-        (("--name", " "), "A name is one line of 1 to 80 characters."),
-        (("--name", "a\x1b[31m"), "A name is one line of 1 to 80 characters."),
-        (("--name", "a" * 81), "A name is one line of 1 to 80 characters."),
+        (("--name", " "), "A name must be one line of 1 to 80 characters."),
+        (("--name", "a\x1b[31m"), "A name must be one line of 1 to 80 characters."),
+        (("--name", "a" * 81), "A name must be one line of 1 to 80 characters."),
         (
             ("--category", "Object Level"),
-            "'Object Level' cannot be a category. Write lower case letters, digits and hyphens, beginning with a letter.",
+            "'Object Level' is not a valid category. Use lower case letters, digits and hyphens, beginning with a letter.",
         ),
         (
             ("--framework", ""),
-            "'' cannot be a framework. Write lower case letters, digits and hyphens, beginning with a letter.",
+            "'' cannot be a framework. Use lower case letters, digits and hyphens, beginning with a letter.",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_nothing_is_overwritten(new, tmp_path):
     assert new(*NAMED) == (
         2,
         "",
-        "tmkb: acme_auth_001 is there already, and nothing in it was touched. Choose another id or --dir.\n",
+        "tmkb: acme_auth_001 already exists; nothing in it was changed. Choose another id or --dir.\n",
     )
     assert file.read_text() == "mine"
 
@@ -166,7 +166,7 @@ def test_a_pattern_inside_a_pattern_would_not_be_found(new):
     assert new(*NAMED, "--id", "ACME-AUTH-002", "--dir", "acme_auth_001") == (
         2,
         "",
-        "tmkb: acme_auth_001 is itself a pattern; one inside it would not be found. Name the folder around it.\n",
+        "tmkb: acme_auth_001 is itself a pattern; a pattern inside it would not be loaded. Use its parent folder.\n",
     )
 
 
@@ -176,9 +176,9 @@ def test_a_file_is_no_place(new, tmp_path):
     assert new(*NAMED, "--dir", "file") == (
         2,
         "",
-        "tmkb: file is not a folder. Name a folder; it is made where there is none.\n",
+        "tmkb: file is not a folder. Use a folder; it is created if it does not exist.\n",
     )
-    assert new(*NAMED, "--dir", "file/in")[2] == "tmkb: Cannot make file/in/acme_auth_001: Not a directory.\n"
+    assert new(*NAMED, "--dir", "file/in")[2] == "tmkb: Cannot create file/in/acme_auth_001: Not a directory.\n"
 
 
 @pytest.mark.parametrize("call", ["mkdir", "open"])
@@ -188,25 +188,25 @@ def test_a_place_that_is_not_writable_is_told_and_left_as_it_was(new, tmp_path, 
             return open(path, *rest, **more)
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(draft if call == "open" else os, call, refuse, raising=False)
+    monkeypatch.setattr(scaffold if call == "open" else os, call, refuse, raising=False)
 
-    assert new(*NAMED) == (2, "", "tmkb: Cannot make acme_auth_001: Permission denied.\n")
+    assert new(*NAMED) == (2, "", "tmkb: Cannot create acme_auth_001: Permission denied.\n")
     assert os.listdir(tmp_path) == []
 
 
 def test_the_template_is_data_that_no_server_reads(ids):
     assert "TMKB-AUTH-000" not in ids
     assert "TMKB-AUTH-000" not in [found["id"] for found in library.load([library.PACKAGED]).patterns]
-    assert os.path.isfile(os.path.join(draft.TEMPLATE, "pattern.yaml"))
+    assert os.path.isfile(os.path.join(scaffold.TEMPLATE, "pattern.yaml"))
 
 
 def test_in_a_checkout_the_file_points_editors_to_the_schema(monkeypatch, tmp_path):
     values = {"id": "ACME-001", "name": "x", "category": "y"}
     first = lambda folder: (tmp_path / folder / "pattern.yaml").read_text().splitlines()[0]  # noqa: E731
-    elsewhere, _ = draft.write(str(tmp_path / "elsewhere"), values)
+    elsewhere, _ = scaffold.write(str(tmp_path / "elsewhere"), values)
     monkeypatch.setattr(paths, "ROOT", str(tmp_path))
-    monkeypatch.setattr(draft, "SCHEMA", str(tmp_path / "schemas" / "meta" / "pattern.yaml"))
-    inside, _ = draft.write(str(tmp_path / "patterns"), values)
+    monkeypatch.setattr(scaffold, "SCHEMA", str(tmp_path / "schemas" / "meta" / "pattern.yaml"))
+    inside, _ = scaffold.write(str(tmp_path / "patterns"), values)
 
     assert "$schema" not in first(elsewhere)
     assert first(inside) == "# yaml-language-server: $schema=../../schemas/meta/pattern.yaml"
@@ -250,7 +250,7 @@ def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
 
     assert status == 0
     assert "Id, with a prefix of your own" in said and "Name, " not in said
-    assert "'ACME' is no id of a pattern." in said
+    assert "'ACME' is not a valid pattern id." in said
     assert (found["id"], found["name"], found["category"]) == ("ACME-AUTH-001", "Mine", "object-level")
 
 
@@ -258,7 +258,7 @@ def test_whoever_ends_the_questions_gets_nothing(tmp_path):
     said, status = in_terminal(tmp_path, "acme-auth-001\n\x04")
 
     assert status == 2
-    assert "tmkb: Not given: --name, --category." in said
+    assert "tmkb: Missing options: --name, --category." in said
     assert os.listdir(tmp_path) == []
 
 

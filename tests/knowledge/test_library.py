@@ -1,10 +1,10 @@
-"""Folders of patterns: what can be served, and what is said of the rest."""
+"""Loading folders of patterns, and the problems of patterns that cannot be served."""
 
 import shutil
 
 import pytest
 
-from tmkb.knowledge import library, quality
+from tmkb.knowledge import library, pattern
 from tmkb.schema import problems
 
 
@@ -14,30 +14,30 @@ def folder(patterns):
 
 
 @pytest.fixture
-def said(folder):
-    """What is said about the pattern when ``old`` is ``new`` in one of its files."""
+def problems_with(folder):
+    """Replace ``old`` by ``new`` in one file of the pattern, and return the problems."""
 
-    def change(file, old, new):
+    def replace(file, old, new):
         path = folder / "acme_auth_001" / file
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
         found = library.load([str(folder)])
         known = {"TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"}
-        every = found.problems + [p for each in found.found for p in quality.review(each, known)]
+        every = found.problems + [p for each in found.folders for p in pattern.review(each, known)]
         return [problems.line(p).removeprefix(f"{folder}/acme_auth_001/") for p in every]
 
-    return change
+    return replace
 
 
-def test_the_packaged_patterns_can_all_be_served(ids):
+def test_all_packaged_patterns_can_be_served(ids):
     found = library.load([library.PACKAGED])
 
     assert found.problems == []
     assert [p["id"] for p in found.patterns] == ids
 
 
-def test_a_pattern_has_what_is_shown_of_its_code(folder):
+def test_a_pattern_contains_the_regions_of_its_code(folder):
     (pattern,) = library.load([str(folder)]).patterns
 
     assert pattern["template"].startswith("@shared_task\ndef publish_document(document_id, actor_id):")
@@ -46,7 +46,7 @@ def test_a_pattern_has_what_is_shown_of_its_code(folder):
     assert pattern["steps"][1].startswith("Bob has a document published and is removed from Acme")
 
 
-def test_the_folder_may_be_that_of_one_pattern(folder):
+def test_a_folder_can_be_that_of_one_pattern(folder):
     assert len(library.load([str(folder / "acme_auth_001")]).patterns) == 1
 
 
@@ -66,32 +66,30 @@ def test_a_pattern_without_code_can_be_served(folder):
     assert "template" not in pattern and pattern["steps"] == []
 
 
-def test_of_two_with_one_id_the_later_is_left_out(patterns, tmp_path):
+def test_a_duplicate_id_is_left_out(patterns, tmp_path):
     folder = patterns("acme_auth_001")
     again = shutil.copytree(folder, tmp_path / "again")
     found = library.load([str(folder), str(again)])
 
     assert len(found.patterns) == 1
-    (said,) = [problems.line(problem) for problem in found.problems]
-    assert said == (
-        f"{again}/acme_auth_001/pattern.yaml:3:5: ACME-AUTH-001 is already the id of {folder}/acme_auth_001/pattern.yaml."
-        " This pattern is left out."
+    (message,) = [problems.line(problem) for problem in found.problems]
+    assert message == (
+        f"{again}/acme_auth_001/pattern.yaml:3:5: {folder}/acme_auth_001/pattern.yaml already has the id ACME-AUTH-001."
+        " This pattern is not loaded."
     )
 
 
-def test_a_folder_that_cannot_be_looked_into_is_told(folder, monkeypatch):
+def test_an_unreadable_folder_is_reported(folder, monkeypatch):
     def closed(folder):
         raise PermissionError(13, "Permission denied", folder)
 
     monkeypatch.setattr("os.listdir", closed)
     found = library.load([str(folder)])
 
-    assert [problems.line(p) for p in found.problems] == [
-        f"{folder}:1:1: Cannot look into {folder}: Permission denied."
-    ]
+    assert [problems.line(p) for p in found.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
 
 
-def test_folders_without_patterns_are_told(tmp_path):
+def test_missing_and_empty_folders(tmp_path):
     found = library.load([str(tmp_path), "no/such"])
 
     assert (found.empty, found.missing, found.patterns) == ([str(tmp_path)], ["no/such"], [])
@@ -100,31 +98,31 @@ def test_folders_without_patterns_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("file", "old", "new", "at", "sentence"),
     [
-        ("pattern.yaml", "severity: high", "severity: huge", "huge", "severity cannot be 'huge'. Possible: critical, high, medium, low."),
+        ("pattern.yaml", "severity: high", "severity: huge", "huge", "severity cannot be 'huge'. Allowed: critical, high, medium, low."),
         ("pattern.yaml", "principles:", "principle:", "kind:", "Key 'principles' is missing in the file."),
         ("pattern.yaml", "example: secure.py", "example: ../secure.py", "../secure.py", "mitigations[0].example is not valid: '../secure.py' does not match"),
-        ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "There is no .py file secured.py in this folder."),
-        ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no exploit_removed_members. Did you mean removed_member?"),
-        ("pattern.yaml", "    example: secure.py", "    example: secure.py\n    leaves: [planted_job]", "planted_job", "The first mitigation with an example stops every exploit; it cannot leave any."),
+        ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "This folder has no .py file secured.py."),
+        ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no function exploit_removed_members. Did you mean removed_member?"),
+        ("pattern.yaml", "    example: secure.py", "    example: secure.py\n    leaves: [planted_job]", "planted_job", "The first mitigation with an example must stop every exploit."),
         ("pattern.yaml", "TMKB-AUTH-024", "TMKB-AUTH-126", "TMKB-AUTH-126", "There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),
-        ("pattern.yaml", "id: ACME-AUTH-001", "id: ACME-AUTH-002", "ACME-AUTH-002", "The folder of ACME-AUTH-002 is called acme_auth_002, not acme_auth_001."),
+        ("pattern.yaml", "id: ACME-AUTH-001", "id: ACME-AUTH-002", "ACME-AUTH-002", "The folder of ACME-AUTH-002 must be named acme_auth_002, not acme_auth_001."),
         ("pattern.yaml", "  check: Does", "  check: Does " + "really " * 80, "agent_summary:", "agent_summary has"),
-        ("secure.py", "# region template", "# region templat", None, "# region template stands here 0 times; it has to be there once."),
+        ("secure.py", "# region template", "# region templat", None, "# region template occurs 0 times; it must occur once."),
         ("secure.py", '    document.state = "published"', '    document.state = "published"  #' + "x" * 200, None, "the region template of secure.py has"),
         ("vulnerable.py", "def publish(", "def publish((", "def publish((", "Not valid Python:"),
         ("proof.py", "def exploit_", "def attempt_", None, "The proof has no function exploit_… with a docstring."),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_at_their_place(folder, said, file, old, new, at, sentence):
-    place, told = said(file, old, new)[0].split(": ", 1)
+def test_problems_are_reported_with_their_place(folder, problems_with, file, old, new, at, sentence):
+    place, message = problems_with(file, old, new)[0].split(": ", 1)
     name, line, _ = place.split(":")
 
-    assert told.startswith(sentence)
+    assert message.startswith(sentence)
     if at is not None:
         assert (name, at in (folder / "acme_auth_001" / file).read_text().splitlines()[int(line) - 1]) == (file, True)
 
 
-def test_code_without_a_secure_example_is_told(folder):
+def test_code_without_a_secure_example_is_reported(folder):
     path = folder / "acme_auth_001" / "pattern.yaml"
     text = path.read_text().replace("    example: secure.py\n", "")
     path.write_text(text.replace("    example: secure_signed.py\n    leaves: [removed_member, deleted_account]\n", ""))
@@ -132,7 +130,7 @@ def test_code_without_a_secure_example_is_told(folder):
     assert [p.rule for p in library.load([str(folder)]).problems] == ["no_secure_example"]
 
 
-def test_folders_that_begin_with_an_underscore_are_passed_over(folder):
+def test_folders_that_begin_with_an_underscore_are_ignored(folder):
     shutil.copytree(folder / "acme_auth_001", folder / "_draft")
 
     assert [p["id"] for p in library.load([str(folder)]).patterns] == ["ACME-AUTH-001"]

@@ -116,7 +116,7 @@ def review(folder: PatternFolder, known: Collection[str]) -> Iterator[Problem]:
         return
     name, expected = os.path.basename(os.path.abspath(folder.path)), folder_name(pattern["id"])
     if name != expected:
-        yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, found=name)
+        yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, actual=name)
     yield from _sizes_and_relations(doc, pattern, known)
 
 

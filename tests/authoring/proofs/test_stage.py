@@ -1,4 +1,4 @@
-"""The first stage of a run was rehearsed before the example was known; it must not differ from one that was not."""
+"""The first stage of a run is prepared before the example is known. It must not differ from later stages."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.process, pytest.mark.needs("flask", "celery")]
 
 @pytest.fixture
 def play(worker):
-    """The answer to an exploit with that body, on that example."""
+    """Run an exploit with the given body on an example, and return the answer."""
 
     def ask(body, example=""):
         head = (
@@ -35,7 +35,7 @@ NOTE = """
 """
 
 
-def test_a_rehearsed_stage_is_like_any_other(play):
+def test_a_prepared_stage_equals_a_new_one(play):
     answer = play(
         """
         dumps, engines = [], []
@@ -56,7 +56,7 @@ def test_a_rehearsed_stage_is_like_any_other(play):
     assert answer["status"] == "gained", answer
 
 
-def test_what_an_example_adds_to_a_table_of_the_stage_is_there(play):
+def test_an_example_can_add_to_a_table_of_the_stage(play):
     answer = play(
         """
         with stage(example) as s, s.app.app_context():
@@ -73,7 +73,7 @@ def test_what_an_example_adds_to_a_table_of_the_stage_is_there(play):
     assert answer["status"] == "refused", answer
 
 
-def test_options_of_the_engine_are_followed(play):
+def test_engine_options_are_used(play):
     answer = play(
         """
         with stage(example, SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 1}) as s, s.app.app_context():

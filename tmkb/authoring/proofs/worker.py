@@ -1,7 +1,7 @@
 """``python -m tmkb.authoring.proofs.worker``: execute proofs. One JSON request or answer per line.
 
 The parent imports the libraries once and compiles the files, which runs nothing. Each request runs in a fork, which
-answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request runs in a new interpreter.
+answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, it runs in a new interpreter.
 A request does not contain the version of the example, so a proof cannot depend on it.
 
 An audit hook (PEP 578) guards against accidents. It is no sandbox: like pytest, `tmkb prove` runs Python from the given

@@ -267,7 +267,7 @@ class Index:
             "answered": verdict.is_answered,
             "code": question.is_code,
             "found": [names[feature] for feature in question.features],
-            "mended": question.corrections,
+            "corrections": question.corrections,
             "for": {"cues": round(verdict.cues, 2), "people": round(verdict.people, 2)},
             "needed": round(verdict.needed, 2),
             "against": against,
