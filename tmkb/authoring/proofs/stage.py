@@ -6,12 +6,11 @@ Code that only one pattern needs belongs in the files of that pattern.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -83,7 +82,7 @@ class Stage:
             queue.close()
         return results
 
-    @contextmanager
+    @contextlib.contextmanager
     def interrupted_after(self, fragment: str, rival: Callable[[], object]) -> Iterator[None]:
         """Run ``rival`` once, to its end, right after the first SQL statement that contains ``fragment``.
 
@@ -110,36 +109,17 @@ class Stage:
             raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
 
 
-@dataclass(slots=True)
-class _Rehearsal:
-    """An application and a database in their initial state, prepared before the example is known."""
-
-    app: Flask
-    tables: dict[Any, tuple[int, ...]]  # of this module, with the number of their columns, constraints and indexes
-    contents: bytes  # of the database
-    database: str = ""  # the path that the engine connects to
-
-    def fits(self, config: dict[str, Any]) -> bool:
-        """Return whether the example changed no table, and ``config`` does not configure the engine."""
-        altered = any(_extent(table) != extent for table, extent in self.tables.items())
-        return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
-
-
-_rehearsed: list[_Rehearsal] = []  # at most one, used by the first stage of a forked process
-
-
-@contextmanager
+@contextlib.contextmanager
 def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) -> Iterator[Stage]:
     """Create an application and its database in the current, temporary folder, and mount ``example``.
 
     The example can define ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache) and models.
     """
     database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-    rehearsal = _rehearsed.pop() if _rehearsed else None
-    if rehearsal is not None and not rehearsal.fits(config):
-        rehearsal = None
-    app = _application(database, config) if rehearsal is None else rehearsal.app
-    app.config.update(config)
+    app = Flask("app")
+    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
+    db.init_app(app)
+    LoginManager(app).request_loader(lambda request: _user(request.headers.get("X-User")).first())
     celery = Celery("app", broker="memory://", set_as_current=True)
     celery.set_default()
     if cache := getattr(example, "cache", None):
@@ -147,38 +127,30 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
     if blueprint := getattr(example, "bp", None):
         app.register_blueprint(blueprint)
     with app.app_context():
-        if rehearsal is None:
-            _create_data()
-        else:
-            _restore(rehearsal, database)
+        event.listen(db.engine, "connect", _configure_connection)
+        _create_data()
     try:
         yield Stage(app, celery)
     finally:
         with app.app_context():
-            _close()
+            db.session.remove()
+            db.engine.dispose()
 
 
 def warm() -> None:
-    """Do what a first stage and a common example do, so that forked children inherit the loaded modules and caches."""
-    before = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            _exercise()
-            _rehearsed.append(_rehearse(f"{folder}/stage.db"))
-        finally:
-            os.chdir(before)
+    """Run a stage with requests and a task, so that forked children inherit what it loads and compiles."""
 
+    def task() -> None:
+        """Do nothing."""
 
-def _application(database: str, config: dict[str, Any]) -> Flask:
-    app = Flask("app")
-    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
-    db.init_app(app)
-    login = LoginManager(app)
-    login.request_loader(lambda request: _user(request.headers.get("X-User")).first())
-    with app.app_context():
-        event.listen(db.engine, "connect", _tune)
-    return app
+    bp = Blueprint("warm", __name__)
+    bp.get("/<int:answer>", endpoint="get")(login_required(jsonify))
+    bp.post("/<int:code>", endpoint="post")(login_required(abort))
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), stage(SimpleNamespace(bp=bp)) as s:
+        s.client("bob").get("/200")
+        s.client("bob").post("/403", json={})
+        s.celery.task(task).delay()
+        assert s.work() == [None]
 
 
 def _user(name: str | None) -> Any:
@@ -202,74 +174,6 @@ def _create_data() -> None:
     db.session.commit()
 
 
-def _close() -> None:
-    db.session.remove()
-    db.engine.dispose()
-
-
-def _restore(rehearsal: _Rehearsal, database: str) -> None:
-    """Copy the rehearsed database to ``database``, and add the tables of the example."""
-    with open(database, "wb") as file:
-        file.write(rehearsal.contents)
-    rehearsal.database = database
-    added = [table for table in db.metadata.tables.values() if table not in rehearsal.tables]
-    if added:
-        db.metadata.create_all(db.engine, added, checkfirst=False)
-
-
-def _exercise() -> None:
-    """Run a stage with requests and a task."""
-
-    def task() -> None:
-        """Do nothing."""
-
-    bp = Blueprint("warm", __name__)
-    bp.get("/<int:answer>", endpoint="get")(login_required(jsonify))
-    bp.post("/<int:code>", endpoint="post")(login_required(abort))
-    with stage(SimpleNamespace(bp=bp)) as s:
-        s.client("bob").get("/200")
-        s.client("bob").post("/403", json={})
-        s.celery.task(task).delay()
-        assert s.work() == [None]
-
-
-def _rehearse(database: str) -> _Rehearsal:
-    """Prepare an application without requests, so that blueprints can still be registered."""
-    app = _application(database, {})
-    with app.app_context():
-        _create_data()
-        _close()
-        with open(database, "rb") as file:
-            contents = file.read()
-        _write_and_read()
-        _close()
-        tables = {table: _extent(table) for table in db.metadata.tables.values()}
-        rehearsal = _Rehearsal(app, tables, contents)
-        event.listen(
-            db.engine, "do_connect", lambda _dialect, _record, args, _: args.__setitem__(0, rehearsal.database)
-        )
-    return rehearsal
-
-
-def _write_and_read() -> None:
-    """Execute the statements of most proofs, so that they are compiled."""
-    assert _user("bob").first() is not None
-    for model in (Document, User, Organization):
-        assert db.session.get(model, 1) is not None
-        assert db.session.scalars(db.select(model)).all()
-    document = Document(title="Draft", owner_id=1, organization_id=1)
-    db.session.add(document)
-    db.session.commit()
-    document.title = "Final"
-    db.session.commit()
-    db.session.delete(document)
-    db.session.commit()
-
-
-def _extent(table: Any) -> tuple[int, ...]:
-    return len(table.columns), len(table.constraints), len(table.indexes)
-
-
-def _tune(connection: Any, _record: Any) -> None:
+def _configure_connection(connection: Any, _record: Any) -> None:
     # Interleavings need readers that do not block writers. Nothing has to survive the run.
     connection.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA busy_timeout=1000")
