@@ -22,9 +22,9 @@ def functions(text):
     return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
 
 
-def expected_tests(found):
+def expected_tests(each):
     """Return the names of the tests that a pattern should produce."""
-    proof = examples.read(found.path, found.pattern["code"].get("proof", "proof.py"), "").text
+    proof = examples.read(each.path, each.pattern["code"].get("proof", "proof.py"), "").text
     return [f"test_{name}" for name in functions(proof) if name.startswith(("exploit_", "legitimate_"))]
 
 
@@ -48,13 +48,13 @@ def append(folder):
 @pytest.mark.process
 def test_generated_tests_of_packaged_patterns_fail(tmp_path):
     expected = set()
-    for found in WITH_CODE:
-        name = f"test_{found.pattern['id'].lower().replace('-', '_')}.py"
-        text = testgen.tests(found.path, found.pattern)
+    for each in WITH_CODE:
+        name = f"test_{each.pattern['id'].lower().replace('-', '_')}.py"
+        text = testgen.tests(each.path, each.pattern)
         compile(text, name, "exec")
         (tmp_path / name).write_text(text, encoding="utf-8")
-        expected |= {f"FAILED {name}::{test}" for test in expected_tests(found)}
-        assert [test for test in functions(text) if test.startswith("test_")] == expected_tests(found), name
+        expected |= {f"FAILED {name}::{test}" for test in expected_tests(each)}
+        assert [test for test in functions(text) if test.startswith("test_")] == expected_tests(each), name
     command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "."]
     done = subprocess.run([*command, "-c", "/dev/null"], cwd=tmp_path, capture_output=True, text=True, check=False)
 
@@ -62,15 +62,15 @@ def test_generated_tests_of_packaged_patterns_fail(tmp_path):
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("found", WITH_CODE, ids=lambda found: found.pattern["id"])
-def test_every_packaged_exploit_has_an_assertion(found):
-    text = testgen.tests(found.path, found.pattern)
+@pytest.mark.parametrize("each", WITH_CODE, ids=lambda each: each.pattern["id"])
+def test_every_packaged_exploit_has_an_assertion(each):
+    text = testgen.tests(each.path, each.pattern)
 
-    assert text.count("\n    assert ") == sum(name.startswith("test_exploit_") for name in expected_tests(found))
+    assert text.count("\n    assert ") == sum(name.startswith("test_exploit_") for name in expected_tests(each))
 
 
 def test_few_refusals_cannot_be_derived_from_the_text():
-    texts = [testgen.tests(found.path, found.pattern) for found in WITH_CODE]
+    texts = [testgen.tests(each.path, each.pattern) for each in WITH_CODE]
     assertions = sum(text.count("\n    assert ") for text in texts)
 
     assert sum(text.count("\n    assert refused\n") for text in texts) < assertions / 10
@@ -170,8 +170,8 @@ def test_forms_of_proofs(append, proof, assertion):
 
 
 def test_without_code_or_proof_there_are_no_tests(folder):
-    found = pattern.read(str(folder)).pattern
+    value = pattern.read(str(folder)).pattern
     (folder / "proof.py").unlink()
 
-    assert testgen.tests(str(folder), found) is None
-    assert testgen.tests(str(folder), {key: value for key, value in found.items() if key != "code"}) is None
+    assert testgen.tests(str(folder), value) is None
+    assert testgen.tests(str(folder), {key: inner for key, inner in value.items() if key != "code"}) is None

@@ -35,10 +35,10 @@ def faults(folder):
 
 def test_open_regions_are_not_searched_for_each_line(quick):
     text = "# region b\n" * 40_000 + "\n" * 450_000 + "# endregion\n" * 100
-    found = []
-    examples.region(examples.Source(text, "vulnerable.py"), "example", found)
+    problems_ = []
+    examples.region(examples.Source(text, "vulnerable.py"), "example", problems_)
 
-    assert [problem.rule for problem in found] == ["region_not_closed"]
+    assert [problem.rule for problem in problems_] == ["region_not_closed"]
 
 
 def test_suggestions_for_many_unknown_words_are_limited(quick):
@@ -92,10 +92,10 @@ def test_a_file_of_many_mitigations_is_reported_once(folder):
     with open(folder / "secure.py", "a") as file:
         file.write("#\x01\n" * 300)
 
-    found = faults(folder.parent)
+    lines = faults(folder.parent)
 
-    assert len([line for line in found if "Hidden or control character U+0001" in line]) == 20
-    assert [line.split(": ", 1)[1] for line in found if "280 more" in line] == [
+    assert len([line for line in lines if "Hidden or control character U+0001" in line]) == 20
+    assert [line.split(": ", 1)[1] for line in lines if "280 more" in line] == [
         "This line and others contain 280 more hidden characters. Delete those too."
     ]
 
@@ -110,10 +110,10 @@ def test_an_encoding_comment_has_no_effect(folder):
 
 
 def test_an_integer_that_python_cannot_write_is_reported():
-    found = []
-    examples.parse(examples.Source(f"x = 1\ny = 0x{'f' * 6000}\n", "proof.py"), found)
+    problems_ = []
+    examples.parse(examples.Source(f"x = 1\ny = 0x{'f' * 6000}\n", "proof.py"), problems_)
 
-    assert [(problem.rule, problem.line, problem.column) for problem in found] == [("not_python", 2, 5)]
+    assert [(problem.rule, problem.line, problem.column) for problem in problems_] == [("not_python", 2, 5)]
 
 
 def test_inlined_calls_with_repeated_arguments_are_limited(folder, quick):

@@ -15,13 +15,13 @@ THREE = ("TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026")
 
 
 @pytest.fixture(scope="module")
-def found():
+def three():
     return [pattern for pattern in library.load(None).patterns if pattern["id"] in THREE]
 
 
 @pytest.fixture(scope="module")
-def index(found):
-    return index_of(found)
+def index(three):
+    return index_of(three)
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +62,18 @@ def test_the_example_of_the_contract(index):
     assert searched(index, "background job processing") == ["001", "024", "026"]
 
 
-def test_the_order_of_patterns_does_not_matter(found):
+def test_the_order_of_patterns_does_not_matter(three):
     question = "background job processing with celery"
-    shuffled = [*found]
+    shuffled = [*three]
     random.Random(1).shuffle(shuffled)
 
-    assert searched(index_of(shuffled), question) == searched(index_of(found), question)
+    assert searched(index_of(shuffled), question) == searched(index_of(three), question)
 
 
-def test_filters(found):
-    anywhere = {**found[0], "id": "TMKB-AUTH-900", "language": "any", "framework": "any"}
-    elsewhere = {**found[0], "id": "TMKB-AUTH-901", "language": "go", "framework": "gin"}
-    index = index_of([found[0], anywhere, elsewhere])
+def test_filters(three):
+    anywhere = {**three[0], "id": "TMKB-AUTH-900", "language": "any", "framework": "any"}
+    elsewhere = {**three[0], "id": "TMKB-AUTH-901", "language": "go", "framework": "gin"}
+    index = index_of([three[0], anywhere, elsewhere])
 
     def search(**filters):
         return searched(index, "celery task", **filters)
@@ -122,8 +122,8 @@ def test_patterns_for_any_framework_pass_every_filter(whole):
     assert "041" in searched(whole, "graphql resolver", framework="flask")
 
 
-def test_patterns_without_cues_are_found_by_keywords(found):
-    own = {**found[0], "id": "ACME-X-001", "triggers": {"keywords": ["frobnicator"]}}
+def test_patterns_without_cues_are_found_by_keywords(three):
+    own = {**three[0], "id": "ACME-X-001", "triggers": {"keywords": ["frobnicator"]}}
 
     assert index_of([own]).search("frobnicator for the users") == [0]
 

@@ -31,16 +31,16 @@ def test_problems_are_reported_with_their_file(tmp_path, file, before, after, se
     assert before in text
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
 
-    found = lexicon.review(str(folder))
+    read = lexicon.review(str(folder))
 
-    assert any(sentence in problems.line(problem) and f"{file}.yaml:" in problems.line(problem) for problem in found)
+    assert any(sentence in problems.line(problem) and f"{file}.yaml:" in problems.line(problem) for problem in read)
 
 
 def test_a_broken_file_counts_as_empty(tmp_path):
     folder = shutil.copytree(lexicon.packaged(), tmp_path / "_lexicon")
     (folder / "cues.yaml").write_text("kind: [", encoding="utf-8")
 
-    found = lexicon.read(str(folder))
+    read = lexicon.read(str(folder))
 
-    assert found.values["cues"] == {}
-    assert found.values["concepts"]
+    assert read.values["cues"] == {}
+    assert read.values["concepts"]

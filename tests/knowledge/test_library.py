@@ -22,19 +22,19 @@ def problems_with(folder):
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
-        found = library.load([str(folder)])
+        loaded = library.load([str(folder)])
         known = {"TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"}
-        every = found.problems + [p for each in found.folders for p in pattern.review(each, known)]
+        every = loaded.problems + [p for each in loaded.folders for p in pattern.review(each, known)]
         return [problems.line(p).removeprefix(f"{folder}/acme_auth_001/") for p in every]
 
     return replace
 
 
 def test_all_packaged_patterns_can_be_served(ids):
-    found = library.load([library.PACKAGED])
+    loaded = library.load([library.PACKAGED])
 
-    assert found.problems == []
-    assert [p["id"] for p in found.patterns] == ids
+    assert loaded.problems == []
+    assert [p["id"] for p in loaded.patterns] == ids
 
 
 def test_a_pattern_contains_the_regions_of_its_code(folder):
@@ -69,10 +69,10 @@ def test_a_pattern_without_code_can_be_served(folder):
 def test_a_duplicate_id_is_left_out(patterns, tmp_path):
     folder = patterns("acme_auth_001")
     again = shutil.copytree(folder, tmp_path / "again")
-    found = library.load([str(folder), str(again)])
+    loaded = library.load([str(folder), str(again)])
 
-    assert len(found.patterns) == 1
-    (message,) = [problems.line(problem) for problem in found.problems]
+    assert len(loaded.patterns) == 1
+    (message,) = [problems.line(problem) for problem in loaded.problems]
     assert message == (
         f"{again}/acme_auth_001/pattern.yaml:3:5: {folder}/acme_auth_001/pattern.yaml already has the id ACME-AUTH-001."
         " This pattern is not loaded."
@@ -84,15 +84,15 @@ def test_an_unreadable_folder_is_reported(folder, monkeypatch):
         raise PermissionError(13, "Permission denied", folder)
 
     monkeypatch.setattr("os.listdir", closed)
-    found = library.load([str(folder)])
+    loaded = library.load([str(folder)])
 
-    assert [problems.line(p) for p in found.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
+    assert [problems.line(p) for p in loaded.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
 
 
 def test_missing_and_empty_folders(tmp_path):
-    found = library.load([str(tmp_path), "no/such"])
+    loaded = library.load([str(tmp_path), "no/such"])
 
-    assert (found.empty, found.missing, found.patterns) == ([str(tmp_path)], ["no/such"], [])
+    assert (loaded.empty, loaded.missing, loaded.patterns) == ([str(tmp_path)], ["no/such"], [])
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def read(folder):
 
 def write(folder, digest="", date="2026-01-02", release="1.0"):
     """Record the pattern in ``folder`` with its own or the given digest."""
-    found = read(folder)
-    proven = provenance.digest(str(folder), found) if digest == "" else digest
-    return provenance.record({found["id"]: (str(folder), proven)}, date, release)
+    loaded = read(folder)
+    proven = provenance.digest(str(folder), loaded) if digest == "" else digest
+    return provenance.record({loaded["id"]: (str(folder), proven)}, date, release)
 
 
 def status(folder):
@@ -83,10 +83,10 @@ def test_the_digest_covers_the_stage_but_not_the_runner(folder, tmp_path, monkey
 
 def test_a_pattern_without_code_is_unproven(folder):
     write(folder)
-    found = read(folder)
-    del found["code"]
+    loaded = read(folder)
+    del loaded["code"]
 
-    assert provenance.status(str(folder), found) == "unproven"
+    assert provenance.status(str(folder), loaded) == "unproven"
 
 
 def test_an_unchanged_entry_stays_and_an_unproven_one_is_removed(folder):

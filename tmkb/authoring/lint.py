@@ -63,7 +63,7 @@ def unused(folder: str) -> Iterator[Problem]:
 def find_ruff() -> str | None:
     """Return the path of ruff in this environment or on the system; None if it is not installed.
 
-    The current folder is never searched, because it may belong to somebody else. `shutil.which` searches it first on
+    The current folder is never searched, because it may belong to another user. `shutil.which` searches it first on
     Windows, and PATH may contain it as an empty or relative entry.
     """
     folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", "").split(os.pathsep)]
@@ -80,7 +80,7 @@ def run_ruff(program: str, folders: Sequence[str]) -> list[Problem]:
     try:
         findings = json.loads(done.stdout)
     except ValueError:
-        return [Problem("not_linted", program, reason=" ".join(done.stderr.split()) or "it said nothing")]
+        return [Problem("not_linted", program, reason=" ".join(done.stderr.split()) or "no output")]
     return [
         Problem(
             "lint",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "name", "severity", "category", "language", "framework")
 _HEAD = ("id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity")
 _MITIGATION = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
+_COMPLETED = {"ids": "id", "categories": "category", "frameworks": "framework"}  # operations for completion → column
 _ANY = "any"  # the language or framework of a pattern that applies to all
 _MOST_PROBLEMS = 50  # in one result of `validate`
 
@@ -39,6 +40,8 @@ class Catalog:
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """Return the operation ``name`` for the tool, prompt or resource ``definition``."""
+        if column := _COMPLETED.get(name):
+            return lambda **_: [*self._values(column)]
         method: Any = getattr(self, name)
         operation: Operation = method(definition) if name in ("entries", "prompt", "validate") else method
         return operation
@@ -88,18 +91,6 @@ class Catalog:
         """Return the patterns of one category as Markdown; None if the category is unknown."""
         rows = [row for row in self.rows if row["category"] == category]
         return category_page(category, rows) if rows else None
-
-    def ids(self, **_: JsonValue) -> JsonValue:
-        """Return the ids, for completion."""
-        return [*self._values("id")]
-
-    def categories(self, **_: JsonValue) -> JsonValue:
-        """Return the categories, for completion."""
-        return [*self._values("category")]
-
-    def frameworks(self, **_: JsonValue) -> JsonValue:
-        """Return the frameworks, for completion."""
-        return [*self._values("framework")]
 
     def entries(self, definition: Mapping[str, Any]) -> Operation:
         """Return an operation that lists the resources of the URI template in ``definition``."""

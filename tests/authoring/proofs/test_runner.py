@@ -204,8 +204,8 @@ def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypat
     monkeypatch.chdir(planted)
     for path in (["", *sys.path], [str(planted), *sys.path]):
         monkeypatch.setattr(sys, "path", path)
-        found = pattern.read(str(folder))
-        (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=spawn)
+        read = pattern.read(str(folder))
+        (report,) = runner.prove_all([(str(folder), read.pattern)], jobs=1, mutate=False, spawn=spawn)
 
         assert not (planted / "ran").exists()
         assert report.proven
@@ -251,8 +251,8 @@ def test_a_pattern_without_code_is_unproven(folder, prove):
 
 
 def test_a_new_interpreter_for_each_function(folder):
-    found = pattern.read(str(folder))
-    (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=True)
+    read = pattern.read(str(folder))
+    (report,) = runner.prove_all([(str(folder), read.pattern)], jobs=1, mutate=False, spawn=True)
 
     assert report.proven
     assert report.seconds > sum(cell.seconds for cell in report.cells) * 0.9
@@ -261,8 +261,8 @@ def test_a_new_interpreter_for_each_function(folder):
 def test_the_timeout_of_a_new_interpreter(folder):
     path = folder / "proof.py"
     path.write_text(path.read_text().replace(USE, USE + "    while True: pass\n"))
-    found = pattern.read(str(folder))
-    (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, timeout=4, spawn=True)
+    read = pattern.read(str(folder))
+    (report,) = runner.prove_all([(str(folder), read.pattern)], jobs=1, mutate=False, timeout=4, spawn=True)
 
     assert any("no answer within 4" in cell.detail for cell in report.cells)
 
@@ -270,6 +270,6 @@ def test_the_timeout_of_a_new_interpreter(folder):
 def test_reports_are_in_order_with_several_jobs(patterns):
     names = [NAME, "acme_auth_024", "acme_auth_001"]
     folder = patterns(*names)
-    found = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
+    proofs = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
 
-    assert [r.id[-3:] for r in runner.prove_all(found, jobs=2, mutate=False)] == ["026", "024", "001"]
+    assert [r.id[-3:] for r in runner.prove_all(proofs, jobs=2, mutate=False)] == ["026", "024", "001"]

@@ -266,7 +266,7 @@ class Index:
         return {
             "answered": verdict.is_answered,
             "code": question.is_code,
-            "found": [names[feature] for feature in question.features],
+            "features": [names[feature] for feature in question.features],
             "corrections": question.corrections,
             "for": {"cues": round(verdict.cues, 2), "people": round(verdict.people, 2)},
             "needed": round(verdict.needed, 2),
