@@ -1,4 +1,4 @@
-"""Counts are those that the tokenizer's package gives by its documented way, which takes longer to load."""
+"""Token counts equal those of the tokenizer's documented API, which takes longer to load."""
 
 import bpe_openai
 import pytest
@@ -16,5 +16,5 @@ def encoding():
 @given(
     text=st.text() | st.lists(st.sampled_from(["<|endoftext|>", "def f(x):", "\n\n  ", "naïve", "日本"])).map("".join)
 )
-def test_as_the_package_counts(encoding, text):
+def test_counts_equal_the_documented_api(encoding, text):
     assert tokens.count(text) == len(encoding.encode_ordinary(text))

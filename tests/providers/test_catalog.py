@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tmkb.errors import ToolError
-from tmkb.knowledge import library, quality
+from tmkb.knowledge import library, pattern
 from tmkb.knowledge import provider as knowledge
 from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import paths
@@ -189,10 +189,10 @@ def test_each_problem_is_told_once(checked):
 def test_every_packaged_pattern_is_judged_as_the_command_does(checked):
     found = library.load(None)
     known = {pattern["id"] for pattern in found.patterns}
-    for each in found.found:
-        with open(os.path.join(each.folder, "pattern.yaml"), encoding="utf-8") as file:
+    for each in found.folders:
+        with open(os.path.join(each.path, "pattern.yaml"), encoding="utf-8") as file:
             text = file.read()
-        assert checked(text)[1]["problem_count"] == len(list(quality.review(each, known)))
+        assert checked(text)[1]["problem_count"] == len(list(pattern.review(each, known)))
 
 
 def test_the_format_of_each_kind_of_file(found, operation):

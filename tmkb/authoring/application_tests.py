@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tmkb.knowledge import attacks, examples
-from tmkb.knowledge.answer import unwrapped
+from tmkb.knowledge.answer import unwrap
 from tmkb.knowledge.pattern import Pattern
 
 _TEXT = '''\
@@ -81,18 +81,18 @@ _METHODS = {
 
 def tests(folder: str, pattern: Pattern) -> str | None:
     """Return a module of tests for the ``pattern`` in ``folder``; None if it has no attacks.yaml."""
-    source = examples.source(folder, attacks.NAME, "") if "attacks" in pattern.get("code", {}) else None
+    source = examples.read(folder, attacks.NAME, "") if "attacks" in pattern.get("code", {}) else None
     found, _ = attacks.read(folder) if source else (None, [])
     if source is None or found is None:
         return None
     uses = found.uses()
     return _TEXT.format(
         id=pattern["id"],
-        name=unwrapped(pattern["name"]),
+        name=unwrap(pattern["name"]),
         version=pattern["version"],
         reviewed=pattern["reviewed"],
-        check=unwrapped(pattern["agent_summary"]["check"]),
-        fix=unwrapped(pattern["agent_summary"]["fix"]),
+        check=unwrap(pattern["agent_summary"]["check"]),
+        fix=unwrap(pattern["agent_summary"]["fix"]),
         attacks=_without_wrong_fixes(source.text).replace('"""', "'''"),
         methods="".join(
             text.format(names=", ".join(sorted(uses[key]))) for key, text in _METHODS.items() if key in uses

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from tmkb.authoring import measures
+from tmkb.authoring import metrics
 from tmkb.cli import output
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the scores. Return 2 if the queries cannot be read."""
     try:
         with open(args.queries, encoding="utf-8") as file:
-            questions = measures.read(file)
+            questions = metrics.read(file)
     except (OSError, ValueError) as error:
         output.fail(f"cannot read {args.queries}: {error}")
         return 2
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         scores = _served(args.server, questions)
     else:
         answer = _plain(args) if args.bm25 else _search(args)
-        scores = measures.judge(questions, answer)
+        scores = metrics.evaluate(questions, answer)
     output.write(args, scores, _report(scores, args.misses))
     return 0
 
@@ -88,7 +88,7 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
     try:
         for exchange in transcript.shared("handshake", revision):
             target.exchange(exchange.line, len(exchange.expect))
-        return measures.judge(questions, answer)
+        return metrics.evaluate(questions, answer)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SpecError([Problem.of_argument("no_answer", command, reason=str(error))]) from error
     finally:
@@ -114,7 +114,7 @@ def _report(scores: dict[str, Any], most: int) -> Group:
 def _cells(kind: str, row: dict[str, Any]) -> list[str]:
     low, high = row["interval"]
     return [kind, str(row["n"]), f"{row['ndcg']:.3f}", f"{low:.2f} to {high:.2f}"] + [
-        f"{row[name]:.3f}" for name in measures.NAMES[1:]
+        f"{row[name]:.3f}" for name in metrics.NAMES[1:]
     ]
 
 

@@ -36,7 +36,7 @@ def explanation(facts: dict[str, Any]) -> Group:
     verdict = "Answered" if facts["answered"] else "Not answered"
     lines = [Text(f"{verdict}: {evidence['cues']} from cues and {evidence['people']} from people, {needed} needed.")]
     lines += [Text(f"Against: {topic} ({', '.join(terms)})") for topic, terms in facts["against"].items()]
-    lines += [Text(f"Read {word} as {correction}") for word, correction in facts["mended"].items()]
+    lines += [Text(f"Read {word} as {correction}") for word, correction in facts["corrections"].items()]
     if nearest := facts.get("nearest"):
         lines.append(Text("Nearest, below the threshold:", style="dim"))
     for pattern in facts.get("patterns", nearest or []):

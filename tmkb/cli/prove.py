@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"Running the Python code in {folder}\n")
     # TMKB_PATTERNS is ignored: an environment variable must not decide which code runs.
     library_ = sources.library(args.patterns or [library.PACKAGED])
-    patterns = {each.pattern["id"]: (each.folder, each.pattern) for each in library_.found if each.pattern is not None}
+    patterns = {each.pattern["id"]: (each.path, each.pattern) for each in library_.folders if each.pattern is not None}
     matches = {word: get.matching(word.upper(), patterns) for word in args.ids}
     if unknown := {word: ids for word, ids in matches.items() if len(ids) != 1}:
         for word, ids in unknown.items():

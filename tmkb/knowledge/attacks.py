@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tmkb.errors import DocumentError, Problem
+from tmkb.knowledge.examples import WRONG
 from tmkb.schema import metaschema, paths, reader
 from tmkb.schema.reader import Document
 
 NAME = "attacks.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "attacks.yaml")
-WRONG = "wrong"  # the folder of the wrong fixes
 
 Step = Mapping[str, Any]
 

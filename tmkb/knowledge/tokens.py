@@ -1,4 +1,4 @@
-"""Token counts of cl100k_base, exact: the measure of an answer's size."""
+"""Count tokens of cl100k_base exactly."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def count(text: str) -> int:
-    """How many tokens ``text`` has; what looks like a special token is counted as the text it is."""
-    counted: int = _tokenizer().count(text)
-    return counted
+    """Return the number of tokens in ``text``. Special tokens count as ordinary text."""
+    number: int = _tokenizer().count(text)
+    return number
 
 
 @cache
 def _tokenizer() -> Any:
-    """The tokenizer's own module: its package takes 1.5 s to read the tables of three encodings in Python, unused."""
+    """Load the tokenizer's extension module directly; its package spends 1.5 s on tables that we do not use."""
     package = find_spec("bpe_openai")
     assert package is not None  # a dependency
     spec = PathFinder.find_spec("bpe_openai._bindings", package.submodule_search_locations)

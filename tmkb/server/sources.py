@@ -72,7 +72,7 @@ def library(flags: Sequence[str] | None) -> Library:
 def placed(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
     """Load patterns by id, each with its folder. Also print problems of the records of proofs to stderr."""
     patterns = {
-        each.pattern["id"]: (each.folder, each.pattern) for each in library(flags).found if each.pattern is not None
+        each.pattern["id"]: (each.path, each.pattern) for each in library(flags).folders if each.pattern is not None
     }
     for problem in provenance.problems(folder for folder, _ in patterns.values()):
         sys.stderr.write(f"{problems.line(problem)}\n")

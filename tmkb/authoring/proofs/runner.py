@@ -189,7 +189,7 @@ class Proof:
     def _text(self, name: str) -> str:
         if not name:
             return ""
-        found = examples.source(self.folder, name, paths.shown(os.path.join(self.folder, name)))
+        found = examples.read(self.folder, name, paths.shown(os.path.join(self.folder, name)))
         assert found is not None  # the pattern would not have been read
         return found.text
 
