@@ -18,7 +18,8 @@ _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # U
 
 def count(text: str) -> int:
     """Return the number of tokens of ``text``. Special tokens such as ``<|endoftext|>`` count as plain text."""
-    return sum(_size(piece.encode()) for piece in _splitter(text.isascii()).findall(text))
+    numerals = "".join(sorted(filter(_is_other_numeral, set(text))))
+    return sum(_size(piece.encode()) for piece in _splitter(numerals).findall(text))
 
 
 @cache
@@ -35,15 +36,17 @@ def ranks() -> dict[bytes, int]:
     return found
 
 
-@cache
-def _splitter(is_ascii: bool) -> re.Pattern[str]:
+@lru_cache(maxsize=16)
+def _splitter(numerals: str) -> re.Pattern[str]:
     """Return the expression that cuts a text into pieces, within which tokens are merged.
 
     It is the expression of the encoding in the syntax of `re`, which lacks ``\\p{L}`` and ``\\p{N}``. Python's Unicode
     version decides which characters are letters and numerals.
+
+    Args:
+        numerals: the numerals of the text that ``\\d`` does not match.
     """
-    others = "" if is_ascii else "".join(filter(_is_other_numeral, map(chr, range(0x110000))))
-    letter, digit = rf"[^\W\d_{others}]", rf"[\d{others}]"
+    letter, digit = rf"[^\W\d_{numerals}]", rf"[\d{numerals}]"
     return re.compile(
         rf"(?i:'s|'t|'re|'ve|'m|'ll|'d)|(?:[^\r\n\w]|_)?{letter}+|{digit}{{1,3}}| ?(?:[^{_SPACE}\w]|_)+[\r\n]*"
         rf"|[{_SPACE}]*[\r\n]+|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
