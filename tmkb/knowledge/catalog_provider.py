@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tmkb.providers.operation import Operation, Result, Running
+    from tmkb.providers.operation import Operation, Result, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
 
 _ANY = "any"  # the language or framework of a pattern that holds for all
@@ -136,7 +136,7 @@ class Catalog:
     def validate(self, definition: Mapping[str, Any]) -> Operation:
         """What is wrong with the text of a pattern, as far as it tells without the files beside it."""
 
-        def operation(text: str) -> Running:
+        def operation(text: str) -> StepGenerator:
             from tmkb.knowledge import quality
             from tmkb.schema import problems
 

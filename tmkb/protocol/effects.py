@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from tmkb.schema.values import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from dataclasses import dataclass
 
     from tmkb.errors import ToolError
     from tmkb.protocol.connection import Connection
@@ -16,19 +15,6 @@ if TYPE_CHECKING:
     from tmkb.providers.operation import Notify, Question
     from tmkb.schema.model import LogLine
     from tmkb.schema.values import JsonObject, JsonValue
-else:
-
-    def dataclass(*, frozen):
-        """Make a named tuple of the annotated fields: importing `dataclasses` would slow down each start."""
-
-        def decorate(body):
-            fields = body.__annotations__
-            defaults = [getattr(body, field) for field in fields if hasattr(body, field)]
-            made = namedtuple(body.__name__, fields, defaults=defaults)
-            made.__doc__, made.__module__ = body.__doc__, body.__module__
-            return made
-
-        return decorate
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError
+from tmkb.schema.values import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,35 +17,29 @@ if TYPE_CHECKING:
 Id = str | int
 
 
+@dataclass(frozen=True)
 class Request:
-    """A message with an id and a method; it gets exactly one response."""
+    """A message with an id and a method. It gets exactly one response."""
 
-    __slots__ = ("id", "method", "params")
-
-    def __init__(self, id: Id, method: str, params: JsonObject) -> None:
-        self.id = id
-        self.method = method
-        self.params = params
+    id: Id
+    method: str
+    params: JsonObject
 
 
+@dataclass(frozen=True)
 class Notification:
-    """A message with a method and no id; it gets no response, not even an error."""
+    """A message with a method and no id. It gets no response, not even an error."""
 
-    __slots__ = ("method", "params")
-
-    def __init__(self, method: str, params: JsonObject) -> None:
-        self.method = method
-        self.params = params
+    method: str
+    params: JsonObject
 
 
+@dataclass(frozen=True)
 class Response:
-    """A message with a result or an error: the answer to a request of ours."""
+    """The client's response to a request of the server: ``value`` has a result or an error."""
 
-    __slots__ = ("id", "value")
-
-    def __init__(self, id: Id | None, value: JsonObject) -> None:
-        self.id = id
-        self.value = value
+    id: Id | None
+    value: JsonObject
 
 
 def decode(line: bytes) -> JsonValue:

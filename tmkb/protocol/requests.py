@@ -211,7 +211,7 @@ class Batch:
 
 
 class InputRequired:
-    """The outcome of an operation that asks the client in its result: the open questions, and the answers so far."""
+    """The outcome of an operation that ended with questions: the open ones, and the answers of earlier rounds."""
 
     __slots__ = ("answers", "questions", "state")
 

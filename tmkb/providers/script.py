@@ -11,14 +11,25 @@ import json
 
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.providers.base import Provider
-from tmkb.providers.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress, Question, Result
+from tmkb.providers.operation import (
+    Ask,
+    Detach,
+    Log,
+    Notify,
+    Pause,
+    Progress,
+    Question,
+    ReleaseStream,
+    RequireCapability,
+    Result,
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, ClassVar
 
-    from tmkb.providers.operation import Operation, Running, Said
+    from tmkb.providers.operation import Operation, Step, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
 
 
@@ -38,17 +49,17 @@ class Script(Provider):
         return operation
 
     def _steps(self, definition: Mapping[str, Any]) -> Operation:
-        def operation(**arguments: JsonValue) -> Running:
+        def operation(**arguments: JsonValue) -> StepGenerator:
             answers: JsonObject = {}
             known = {**self._known(definition, arguments), "answers": answers}
             for step in definition["steps"]:
-                ((verb, given),) = step.items()
+                ((verb, template),) = step.items()
+                value = substitute(template, known)
                 if verb == "return":
-                    return _result(substitute(given, known))
+                    return _result(value)
                 if verb == "fail":
-                    raise _failure(substitute(given, known))
-                answered = yield _SAID[verb](substitute(given, known))
-                answers.update(answered or {})
+                    raise _failure(value)
+                answers.update((yield _STEPS[verb](value)) or {})
             return ""
 
         return operation
@@ -59,16 +70,16 @@ class Script(Provider):
         return {**dict.fromkeys(declared), **arguments, "constants": self.settings.get("constants", {})}
 
 
-_SAID: dict[str, Callable[[Any], Said]] = {
-    "ask": lambda given: Ask(_questions(given)),
-    "ask_declared": lambda given: Ask(_questions(given), declared_only=True),
-    "need": Need,
-    "detach": lambda given: Detach(),
-    "hang": lambda given: Hang(),
-    "log": lambda given: Log(**given),
-    "notify": lambda given: Notify(**given),
+_STEPS: dict[str, Callable[[Any], Step]] = {
+    "ask": lambda value: Ask(_questions(value)),
+    "ask_declared": lambda value: Ask(_questions(value), declared_only=True),
+    "need": RequireCapability,
+    "detach": lambda _: Detach(),
+    "hang": lambda _: ReleaseStream(),
+    "log": lambda value: Log(**value),
+    "notify": lambda value: Notify(**value),
     "pause": Pause,
-    "progress": lambda given: Progress(**given),
+    "progress": lambda value: Progress(**value),
 }
 
 

@@ -74,7 +74,7 @@ class _CallTool:
             if invalid := arguments.violations(tool["output"], structured, exchange.spec, "structuredContent"):
                 return _invalid_output(exchange, invalid)
         encoded = outbound.encode_result(exchange, "call_result", result)
-        facts = {"tool": tool["name"], **(outcome.facts if isinstance(outcome, Result) else {})}
+        facts = {"tool": tool["name"], **((isinstance(outcome, Result) and outcome.facts) or {})}
         line = tool["log"]
         fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
         if exchange.cache_key is not None:

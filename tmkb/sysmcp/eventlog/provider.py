@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, NoReturn, Protocol
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Operation, Running, Said
+    from tmkb.providers.operation import Operation, Step, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, LogState, Reached, Unreadable
 
@@ -59,10 +59,10 @@ class EventLog(Provider):
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``, recorded as the tool that ``definition`` names."""
-        found: dict[str, Callable[..., Running]] = {"query": self.query, "list_logs": self.list_logs}
+        found: dict[str, Callable[..., StepGenerator]] = {"query": self.query, "list_logs": self.list_logs}
         return self.audit.recorded(definition["name"], found[name])
 
-    def list_logs(self) -> Running:
+    def list_logs(self) -> StepGenerator:
         """All logs, each with what can be said of it at once."""
         from tmkb.sysmcp.eventlog.logquery import Unreadable
 
@@ -89,7 +89,7 @@ class EventLog(Provider):
                 )
         return {"logs": listed}
 
-    def query(self, logName: str, **arguments: Any) -> Running:
+    def query(self, logName: str, **arguments: Any) -> StepGenerator:
         """A page of the entries of a log that pass all filters.
 
         Raises ToolError where an argument makes no sense, where there is no such log, or none that can be read, and
@@ -119,7 +119,7 @@ class EventLog(Provider):
     def _logs(self) -> list[Log]:
         return [log for source in self.log_sources for log in source.logs()]
 
-    def _described(self, log: Log) -> Generator[Said, JsonObject | None, JsonObject]:
+    def _described(self, log: Log) -> Generator[Step, JsonObject | None, JsonObject]:
         from tmkb.sysmcp.eventlog.logentry import iso
         from tmkb.sysmcp.eventlog.logquery import LogPage, LogQuery
 
@@ -154,7 +154,7 @@ class EventLog(Provider):
 
     def _fill(
         self, log: Log, query: LogQuery, page: LogPage, counted: bool
-    ) -> Generator[Said, JsonObject | None, Reached]:
+    ) -> Generator[Step, JsonObject | None, Reached]:
         """Fill a page and count on, unless that has been done (``counted``): both as long as the settings allow."""
         from tmkb.sysmcp.eventlog.logquery import Reached
 

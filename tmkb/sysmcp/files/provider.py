@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Operation, Running
+    from tmkb.providers.operation import Operation, StepGenerator
     from tmkb.schema.values import JsonObject
     from tmkb.sysmcp.files.walk import Entry
 
@@ -60,10 +60,12 @@ class Files(Provider):
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """The operation called ``name``, recorded as the tool that ``definition`` names."""
-        found: dict[str, Callable[..., Running]] = {"search": self.search, "stat": self.stat}
+        found: dict[str, Callable[..., StepGenerator]] = {"search": self.search, "stat": self.stat}
         return self.audit.recorded(definition["name"], found[name])
 
-    def search(self, limit: float = _LIMIT, offset: float = 0, cursor: str | None = None, **query: Any) -> Running:
+    def search(
+        self, limit: float = _LIMIT, offset: float = 0, cursor: str | None = None, **query: Any
+    ) -> StepGenerator:
         """What fits all of ``query``, in the order of paths, until a page is full or time is over."""
         roots = self._searched(query)
         criteria = _criteria(query, self.limits)
@@ -88,7 +90,7 @@ class Files(Provider):
                 is_complete = True
         return {**page.answer(is_complete), "skipped": {**skipped.counts}}
 
-    def stat(self, path: str, root: str | None = None, hash: str = "none") -> Running:
+    def stat(self, path: str, root: str | None = None, hash: str = "none") -> StepGenerator:
         """What is known of one file, folder or link, which is not followed."""
         root = self._one(root)
         parts = _parts(path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Operation, Running
+    from tmkb.providers.operation import Operation, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.sysmcp.audit import Call
     from tmkb.sysmcp.registry.hive import Hive, Key, Value
@@ -60,7 +60,7 @@ class Hives(Provider):
         """The operation called ``name``, within its time, recorded as the tool that ``definition`` names."""
         run = {"read": self._read, "write": self._write}[name]
 
-        def operation(**arguments: JsonValue) -> Running:
+        def operation(**arguments: JsonValue) -> StepGenerator:
             with self.audit.call(definition["name"], change.recorded(arguments)) as call:
                 return (yield from self._within(run(arguments, call)))
 
