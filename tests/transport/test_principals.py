@@ -282,7 +282,7 @@ APART = [
     Apart("a stream of another, cancelled without a session", listening, cancelled_alone, unaffected, ("listening",)),
     Apart("the same event id", resumable, in_own_session(lambda peer: peer.listen(**{"last-event-id": "2-1"})), lambda peer: [message["id"] for _, message in events(peer.listen(**{"last-event-id": "2-1"}))] == [7]),
     Apart("the logging level", level, in_own_session(lambda peer: peer.send("logging/setLevel", 3, level="emergency")), logged),
-    Apart("the handshake", session, lambda peer: peer.shake("2024-11-05"), lambda peer: peer.send("ping", 8).status == 200, ("negotiated", "promised", "state", "connection", "rules")),
+    Apart("the handshake", session, lambda peer: peer.shake("2024-11-05"), lambda peer: peer.send("ping", 8).status == 200, ("negotiated", "server_capabilities", "state", "connection", "rules")),
 ]  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class Steps:
             ProtocolError: if too many operations are running.
         """
         if exchange.task is None:
-            requests.hold(exchange)
+            requests.start_running(exchange)
         current: Any = (
             exchange.params.get("inputResponses", {}) if exchange.revision["client_requests"] == "in_result" else {}
         )

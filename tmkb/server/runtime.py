@@ -311,7 +311,7 @@ class Runtime:
         self.jobs.remove(job)
         outcome = job.outcome if job.error is None else self._outcome_of(job.exchange, job.error)
         if isinstance(outcome, InputRequired):
-            outcome.state = self._seal(job.exchange, outcome.answers)
+            outcome.state = self._sign(job.exchange, outcome.answers)
         return [*effects, *self._complete(job.exchange, outcome)]
 
     def _earlier_answers(self, exchange: Exchange) -> JsonObject:
@@ -321,13 +321,13 @@ class Runtime:
             return {}
         from tmkb.protocol import request_state
 
-        return request_state.unseal(self.key, str(sealed), _subject(exchange), time.time())
+        return request_state.verify(self.key, str(sealed), _subject(exchange), time.time())
 
-    def _seal(self, exchange: Exchange, answers: JsonObject) -> str:
+    def _sign(self, exchange: Exchange, answers: JsonObject) -> str:
         from tmkb.protocol import request_state
 
         until = time.time() + exchange.spec["server"]["limits"]["answer_seconds"]
-        return request_state.seal(self.key, answers, _subject(exchange), until)
+        return request_state.sign(self.key, answers, _subject(exchange), until)
 
     @property
     def key(self) -> bytes:

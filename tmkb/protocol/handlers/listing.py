@@ -1,4 +1,4 @@
-"""What all lists share: pages, and encoded results, which are cached because they do not change."""
+"""Send pages of lists, and cache the encoded results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def send_page(
     exchange: Exchange, key: str, kind: str, entries: Callable[[], Iterable[Mapping[str, Any]]]
 ) -> list[Effect]:
-    """Return the response with the page of ``entries`` that the request asks for.
+    """Return the response with the requested page of ``entries``.
 
     Args:
         exchange: the request, which may have a cursor.
-        key: the field of the result that has the entries.
-        kind: the object that the result is.
-        entries: makes all entries.
+        key: the field of the result for the entries.
+        kind: the kind of the result in the revision's ``objects``.
+        entries: returns all entries.
     """
     server, cache = exchange.spec["server"], exchange.snapshot.list_cache
     size = server["limits"].get("page_size")
@@ -32,14 +32,14 @@ def send_page(
 
         cursor = exchange.params["cursor"] or "" if "cursor" in exchange.params else None
         start, end, next_cursor = paging.page(exchange.method, len([*entries()]), size, cursor)
-    cached = (exchange.method, exchange.revision["revision"], start)
-    if cached not in cache:
+    page_key = (exchange.method, exchange.revision["revision"], start)
+    if page_key not in cache:
         rest = {} if next_cursor is None else {"nextCursor": next_cursor}
         values = {**server.get("cache", {}), key: [*entries()][start:end], **rest}
-        cache[cached] = outbound.encode_result(exchange, kind, values)
-    return outbound.send_encoded(exchange, cache[cached])
+        cache[page_key] = outbound.encode_result(exchange, kind, values)
+    return outbound.send_encoded(exchange, cache[page_key])
 
 
 def entry(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that entries of all lists share, by their names on the wire."""
+    """Return the fields of a list entry, by their names on the wire."""
     return {**definition, **({"_meta": definition["meta"]} if "meta" in definition else {})}

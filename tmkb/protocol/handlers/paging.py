@@ -1,4 +1,4 @@
-"""Pages of lists. A cursor is opaque to clients; it names its list and position, with a checksum.
+"""Split lists into pages. A cursor, which is opaque to clients, contains the list, a position and a checksum.
 
 Specification: Server Features / Utilities / Pagination.
 """
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def page(scope: str, count: int, size: int | None, cursor: JsonValue) -> tuple[int, int, str | None]:
-    """Return where a page begins and ends in a list of ``count``, and the cursor of the next one.
+    """Return the start and end of a page in a list of ``count`` entries, and the cursor of the next page.
 
     Raises:
-        ProtocolError: for a cursor that is not one of this list. ``cursor`` may be any value of a peer.
+        ProtocolError: if ``cursor``, any value of a peer, is not a cursor of this list.
     """
     size = size or max(count, 1)
     start = 0 if cursor is None else _start(scope, cursor)
