@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the pattern, or tests made of its proof. 1 where there is none of that id, or no proof."""
-    patterns = sources.placed(args.patterns)
+    patterns = sources.patterns_by_id(args.patterns)
     meant = meant_ids(args.id.upper(), patterns)
     if len(meant) != 1:
         output.fail(f"There is no pattern {args.id or repr(args.id)}. {hint(args.id.upper(), meant, patterns)}")

@@ -1,4 +1,4 @@
-"""The part of a server that needs no memory between requests, for processes that share its clients."""
+"""Reduce a server to what needs no state between requests, so that several processes can share its clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tmkb.schema.model import Spec
 
 
 def without_sessions(spec: Spec) -> Spec:
-    """Return ``spec`` without sessions, tasks and subscriptions, which one process would keep from the others."""
+    """Return ``spec`` without sessions, tasks and subscriptions, which processes cannot share."""
     names = spec["negotiation"]["stateless"]
     tasks = {spec["revisions"][name].get("tasks", "") for name in names}
     server: Any = copy.deepcopy(spec["server"])
