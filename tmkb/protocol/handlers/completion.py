@@ -5,6 +5,7 @@ from __future__ import annotations
 from tmkb.errors import ProtocolError
 from tmkb.protocol import arguments, outbound
 from tmkb.protocol.handlers.prompts import Operations
+from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +68,5 @@ def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
     else:
         for resource in spec["resources"].values():
             if resource.get("uriTemplate") == name:
-                names = [part.partition("}")[0] for part in resource["uriTemplate"].split("{")[1:]]
-                return {name: resource.get("complete", {}).get(name, []) for name in names}
+                return {name: resource.get("complete", {}).get(name, []) for name in template.names(name)}
     raise ProtocolError("unknown_reference", reference=name)

@@ -11,6 +11,7 @@ from tmkb.errors import ProtocolError
 from tmkb.protocol import budget, outbound
 from tmkb.protocol.handlers import listing, subscriptions
 from tmkb.protocol.handlers.prompts import Operations
+from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,16 +105,14 @@ list_resources, list_templates, read_resource = _ListResources(), _ListTemplates
 subscribe, unsubscribe = _Subscribe(), _Unsubscribe()
 
 
-def match(template: str, uri: str) -> JsonObject | None:
-    """Return the variables with which ``template`` expands to ``uri``; None if it cannot."""
-    pieces = re.split(r"\{(\w+)\}", template)
-    names = pieces[1::2]
-    form = "([A-Za-z0-9._~%-]+)".join(map(re.escape, pieces[::2]))
-    matched = re.fullmatch(form, uri)
+def match(uri_template: str, uri: str) -> JsonObject | None:
+    """Return the variables with which ``uri_template`` expands to ``uri``; None if it cannot."""
+    parts = list(template.parse(uri_template))
+    matched = re.fullmatch("([A-Za-z0-9._~%-]+)".join(re.escape(literal) for literal, _ in parts), uri)
     if matched is None:
         return None
     try:
-        return {name: _unescaped(text) for name, text in zip(names, matched.groups(), strict=True)}
+        return {str(name): _unescape(text) for (_, name), text in zip(parts, matched.groups(), strict=False)}
     except UnicodeDecodeError:  # the escapes are not UTF-8
         return None
 
@@ -137,5 +136,5 @@ def _contents(uri: str, resource: Mapping[str, Any], part: Any) -> dict[str, Any
     return {"uri": uri, **typed, **({"text": part} if isinstance(part, str) else part)}
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), text.encode()).decode()
