@@ -179,7 +179,7 @@ def whole(folder):
 
 
 def test_the_oldest_entries_make_room(home, source, monkeypatch):
-    monkeypatch.setattr(cache, "MOST_FILES", 3)
+    monkeypatch.setattr(cache, "MAX_FILES", 3)
     for number in range(5):
         keep(source, {"number": number})
         os.utime(cache.path({"number": number}), (1000 + number, 1000 + number))
@@ -193,13 +193,13 @@ def test_the_oldest_entries_make_room(home, source, monkeypatch):
 def test_the_newest_entry_stays_and_the_rest_fits_the_bytes(home, source, monkeypatch):
     keep(source, {"number": 0})
     size = os.path.getsize(cache.path({"number": 0}))
-    monkeypatch.setattr(cache, "MOST_BYTES", 2 * size + 20)
+    monkeypatch.setattr(cache, "MAX_BYTES", 2 * size + 20)
     for number in range(1, 4):
         os.utime(cache.path({"number": number - 1}), (1000 + number, 1000 + number))
         keep(source, {"number": number})
     assert [number for number in range(4) if cache.read({"number": number})] == [2, 3]
 
-    monkeypatch.setattr(cache, "MOST_BYTES", 1)
+    monkeypatch.setattr(cache, "MAX_BYTES", 1)
     keep(source, {"number": 9})
     assert [number for number in range(10) if cache.read({"number": number})] == [9]
 
@@ -292,7 +292,7 @@ def test_a_change_in_a_linked_folder_makes_it_stale(home, source, tmp_path):
 
 def test_more_files_than_are_watched_are_not_kept(home, source, monkeypatch):
     (source / "link").symlink_to("/")
-    monkeypatch.setattr(cache, "MOST_STAMPS", 50)
+    monkeypatch.setattr(cache, "MAX_STAMPS", 50)
     age(source)
     keep(source, {})
 

@@ -43,8 +43,8 @@ def test_the_watcher_forks_only_where_threads_allow_it(found, monkeypatch, platf
     real = os.fork
     monkeypatch.setattr(os, "fork", lambda: forked.append(1) or real())
     monkeypatch.setattr("sys.platform", platform)
-    monkeypatch.setattr(watcher, "_made", lambda: (False, b"[]"))
-    watcher._check()
+    monkeypatch.setattr(watcher, "_build", lambda: (False, b"[]"))
+    watcher._update()
     handed = os.read(outlet, 100)
     os.close(outlet)
     os.close(inlet)
@@ -117,7 +117,7 @@ def alive(process):
 
 
 def taken(server, count=1):
-    until(server, "is served from now on", count)
+    until(server, "Configuration reloaded", count)
 
 
 def refused(server, name="nope"):
