@@ -31,7 +31,7 @@ def test_without_a_size_there_is_one_page():
 
 
 @given(st.one_of(st.text(), st.integers(), st.none(), st.booleans(), st.lists(st.text()), st.binary().map(str)))
-def test_a_cursor_that_was_not_given_is_refused(cursor):
+def test_an_unknown_cursor_is_refused(cursor):
     if cursor is not None:
         with pytest.raises(ProtocolError, match="unknown_cursor"):
             paging.page("things/list", 100, 10, cursor)

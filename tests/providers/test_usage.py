@@ -124,7 +124,7 @@ def test_refused_arguments_are_counted_without_a_latency(talk):
     assert figures(talker.usage) == {"tmkb_query": {"calls": 1, "errors": 1}}
 
 
-def test_what_is_no_call_of_a_tool_is_not_counted(talk):
+def test_only_calls_of_tools_are_counted(talk):
     talker = talk(index=lambda **_: "x", ids=lambda **_: [])
     talker.send("resources/read", uri="tmkb://patterns")
     talker.send("resources/read", uri="tmkb://nothing")
@@ -135,7 +135,7 @@ def test_what_is_no_call_of_a_tool_is_not_counted(talk):
     assert talker.runtime.start_times == {}
 
 
-def test_an_answer_that_was_kept_counts(talk):
+def test_a_cached_result_counts(talk):
     talker = talk(query=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
     for _ in range(3):
         talker.call("tmkb_query", context="x")
