@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 import tmkb
-from tests.server.test_reload import CHANGED, taken, until
+from tests.server.test_reload import CHANGED, reloaded, until
 from tests.support.process import Server
 from tmkb.errors import SpecError
 from tmkb.schema import load
@@ -308,7 +308,7 @@ def test_services_come_and_go(shop, tmp_path):
             DEMO, encoding="utf-8"
         )  # the name of the file is not its id, and its tools are taken
         until(server, "again.yaml")
-        taken(server, 2)
+        reloaded(server, 2)
         assert names(server)[-2:] == ["demo_hi", "demo_slow"]  # and no notification
 
         server.send(

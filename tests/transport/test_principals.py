@@ -12,7 +12,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.transport.test_http import JSON, META, Client, events, named
-from tmkb.protocol.connection import Connection
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Session
 
@@ -319,7 +318,7 @@ def test_every_kept_attribute_has_a_row(two):
     assert isinstance(kept, Session)
     rowed = {name for row in [*NAMED, *APART] for name in row.holds}
 
-    assert {*Connection.__slots__, *vars(kept)} - rowed - {*SHARED} == set()
+    assert {*vars(kept.connection), *vars(kept)} - rowed - {*SHARED} == set()
 
 
 def test_without_tokens_everybody_is_one_principal(runtimes, quiet):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Entry:
     """Data that a budget may evict, and then calls ``on_evict``. ``size``: in bytes."""
 
-    __slots__ = ("budget", "on_evict", "size")
+    __slots__ = ("budget", "on_evict", "size")  # there can be many
 
     def __init__(self, size: int, on_evict: Callable[[], None]) -> None:
         self.size = size
@@ -30,8 +30,6 @@ class Entry:
 
 class Budget:
     """A limit in bytes. Everything in a budget also counts against the limit of its parent."""
-
-    __slots__ = ("entries", "entry_bytes", "limit", "parent", "reserved")
 
     def __init__(self, limit: int, parent: Budget | None = None) -> None:
         self.limit = limit

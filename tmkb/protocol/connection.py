@@ -35,27 +35,6 @@ class Snapshot:
 class Connection:
     """One peer: its lifecycle state, its negotiated revision and capabilities, its requests and subscriptions."""
 
-    __slots__ = (
-        "budget",
-        "capabilities",
-        "client_requests",
-        "headers",
-        "in_flight",
-        "listening",
-        "log_level",
-        "negotiated",
-        "next_id",
-        "principal",
-        "references",
-        "running",
-        "server_capabilities",
-        "snapshot",
-        "state",
-        "subscribed",
-        "tasks",
-        "traced",
-    )
-
     def __init__(
         self, snapshot: Snapshot, tasks: Tasks | None = None, traced: bool = False, principal: str = ""
     ) -> None:

@@ -193,8 +193,6 @@ def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonV
 class Failure:
     """A rendered error: its sentence, its code and, if any, its data."""
 
-    __slots__ = ("code", "data", "sentence")
-
     def __init__(self, entry: ErrorTemplate, shown: Mapping[str, JsonValue], fields: Mapping[str, JsonValue]) -> None:
         """``shown``: the fields as the sentence shows them. ``fields``: the original fields."""
         self.sentence = template.fill(entry["message"], shown)

@@ -74,8 +74,6 @@ class IllegalTransitionError(Exception):
 class Lifecycle:
     """The state of one request in the table `schemas/lifecycle/request.yaml`."""
 
-    __slots__ = ("state", "table")
-
     def __init__(self, table: model.Lifecycle) -> None:
         self.table = table
         self.state = table["start"]
@@ -94,26 +92,6 @@ class Lifecycle:
 
 class Exchange:
     """One request or notification, with its connection, snapshot and governing revision."""
-
-    __slots__ = (
-        "arguments",
-        "batch",
-        "batch_index",
-        "cache_key",
-        "connection",
-        "definition",
-        "detaches",
-        "id",
-        "lifecycle",
-        "log_level",
-        "memory",
-        "method",
-        "params",
-        "progress",
-        "revision",
-        "snapshot",
-        "task",
-    )
 
     def __init__(
         self, connection: Connection, revision: model.Revision, message: Request | Notification, id: Id | None = None
@@ -169,8 +147,6 @@ class Batch:
     ``limit``: bytes of responses after which the batch is `full`.
     """
 
-    __slots__ = ("ids", "limit", "pending", "responses", "size")
-
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
@@ -205,15 +181,9 @@ class Batch:
         self.responses[exchange.batch_index] = response
         self.pending.discard(exchange.batch_index)
 
-    def complete(self) -> list[bytes]:
-        """Return all responses, or an empty list while one is pending."""
-        return [] if self.pending else [response for response in self.responses if response is not None]
-
 
 class InputRequired:
     """The outcome of an operation that ended with questions: the open ones, and the answers of earlier rounds."""
-
-    __slots__ = ("answers", "questions", "state")
 
     def __init__(self, questions: Mapping[str, Question], answers: JsonObject) -> None:
         self.questions = questions
@@ -322,12 +292,6 @@ def detach(exchange: Exchange) -> list[Effect]:
     return sent
 
 
-def refuse_for_full_batch(exchange: Exchange) -> list[Effect]:
-    """Refuse a request without running its operation, because the response to its batch is full."""
-    assert exchange.batch is not None
-    return complete(exchange, batch_full(exchange.batch))
-
-
 def batch_full(batch: Batch) -> ProtocolError:
     """Build the error for a request that is refused because ``batch`` is full."""
     return ProtocolError("batch_answer_too_large", limit=batch.limit)
@@ -337,7 +301,7 @@ def flush(connection: Connection, batch: Batch) -> list[Effect]:
     """Return the response to the batch and free its ids; nothing while one response is pending."""
     if batch.pending:
         return []
-    about, responses = batch.about, batch.complete()
+    about, responses = batch.about, [response for response in batch.responses if response is not None]
     for id_ in batch.ids:
         connection.in_flight.pop(id_, None)
     batch.ids = []

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 class Steps:
     """The time at which an operation continues, the answers that it waits for, and the value that resumes it."""
 
-    __slots__ = (
-        "answers", "due", "error", "exchange", "input_required", "pending", "questions", "replayed", "timeout",
-        "unused",
-    )  # fmt: skip
-
     def __init__(self, exchange: Exchange, earlier: JsonObject) -> None:
         """Count the operation as running.
 

@@ -30,11 +30,6 @@ _STATUSES = {"received": "working", "detached": "working", "detached_waiting": "
 class Task:
     """A request whose response is a task: its open questions and, after its end, its result or error."""
 
-    __slots__ = (
-        "budget", "clock", "created_at", "entry", "exchange", "id", "lifecycle", "limits", "memory", "outcome",
-        "principal", "questions", "updated_at",
-    )  # fmt: skip
-
     def __init__(
         self, id_: str, exchange: Exchange, limits: Limits, budget: Budget, clock: Callable[[], float]
     ) -> None:

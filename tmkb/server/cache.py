@@ -43,8 +43,6 @@ _ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class Entry:
     """A head, and unparsed sections by name."""
 
-    __slots__ = ("head", "lines")
-
     def __init__(self, head: JsonObject, lines: Mapping[str, bytes]) -> None:
         self.head = head
         self.lines = lines

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class Job:
     """A running generator, the state of its steps and, after its end, its outcome or exception."""
 
-    __slots__ = ("clock", "ended", "error", "exchange", "generator", "outcome", "steps")
-
     def __init__(
         self, exchange: Exchange, generator: StepGenerator, earlier: JsonObject, clock: Callable[[], float]
     ) -> None:

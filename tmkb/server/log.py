@@ -47,8 +47,6 @@ class Log:
     Lines are buffered until `flush` is called or `_MAX_PENDING` are pending.
     """
 
-    __slots__ = ("dropped", "level", "lines", "min_rank", "output", "pending", "truncated")
-
     def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
         self.lines = lines
         self.level = level

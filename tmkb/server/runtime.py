@@ -275,7 +275,7 @@ class Runtime:
     def _begin(self, exchange: Exchange) -> list[Effect]:
         """Start an operation: run it to its end or, if it is a generator, to its first yield with effects."""
         if exchange.batch is not None and exchange.batch.full:
-            return requests.refuse_for_full_batch(exchange)
+            return requests.complete(exchange, requests.batch_full(exchange.batch))
         if registry.USAGE in exchange.snapshot.providers:
             self.start_times[exchange] = time.perf_counter()
         effects: list[Effect] = []

@@ -122,7 +122,7 @@ class Server:
 
         spec = self.spec
         if stateless:
-            from tmkb.server.stateless import without_sessions
+            from tmkb.server.snapshot import without_sessions
 
             spec = without_sessions(spec)
         return Runtime(spec, self.provider, log, key)
