@@ -437,7 +437,7 @@ def test_warnings_are_logged_at_every_start(home, patterns):
 
     first, second = answers("--patterns", str(folder)), answers("--patterns", str(folder))
     assert first == second
-    assert "There is no .py file secure.py in this folder" in second[1][1]
+    assert "This folder has no .py file secure.py" in second[1][1]
 
 
 @pytest.mark.process
