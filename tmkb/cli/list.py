@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 if none matches."""
-    patterns = sources.placed(args.patterns)
+    patterns = sources.patterns_by_id(args.patterns)
     rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(
