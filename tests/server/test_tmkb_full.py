@@ -73,7 +73,7 @@ def test_the_index_stands_before_the_patterns(server, ids):
     assert listed == ["tmkb://patterns", "tmkb://usage", *(f"tmkb://patterns/{id_}" for id_ in ids)]
 
 
-def test_usage_tells_of_calls_and_errors(server):
+def test_usage_reports_calls_and_errors(server):
     server.query(context="celery task")
     server.query()
     server.ask("tools/call", name="tmkb_get", arguments={"id": "quux"})

@@ -8,11 +8,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rich.console import Group
-from rich.text import Text
-
 from tmkb.authoring import metrics
-from tmkb.cli import output
+from tmkb.cli import layout, output
+from tmkb.cli.layout import Line
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
 from tmkb.knowledge.retrieval import bm25
@@ -95,20 +93,18 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
         target.close()
 
 
-def _report(scores: dict[str, Any], most: int) -> Group:
+def _report(scores: dict[str, Any], most: int) -> list[Line]:
     rows = [(kind, row) for kind, row in [*scores["kinds"].items(), ("all", scores["all"])]]
-    table = output.table(COLUMNS, [_cells(kind, row) for kind, row in rows])
     none = scores["negatives"]
     low, high = none["interval"]
     negatives = f"Answered without a relevant pattern: {none['answered']:.3f} of {none['n']} ({low:.2f} to {high:.2f})"
-    lines = [
-        Text(
+    lines = layout.table(COLUMNS, [_cells(kind, row) for kind, row in rows]) + layout.text(negatives)
+    for miss in scores["misses"][:most]:
+        lines += layout.text(
             f"{miss['id']}  {miss['ndcg']:.2f}  expected {_grades(miss['relevant'])}, "
             f"got {', '.join(miss['got']) or 'none'}: {' '.join(miss['context'].split())[:80]}"
         )
-        for miss in scores["misses"][:most]
-    ]
-    return Group(table, Text(negatives), *lines)
+    return lines
 
 
 def _cells(kind: str, row: dict[str, Any]) -> list[str]:

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the pattern or a test skeleton. Return 1 if the id is unknown or the pattern has no proof."""
-    patterns = sources.placed(args.patterns)
+    patterns = sources.patterns_by_id(args.patterns)
     ids = matching(args.id.upper(), patterns)
     if len(ids) != 1:
         output.fail(f"There is no pattern {args.id or repr(args.id)}. {hint(args.id.upper(), ids, patterns)}")

@@ -19,7 +19,7 @@ from tmkb.server.runtime import Runtime
 from tmkb.server.server import Server
 
 if TYPE_CHECKING:
-    from tmkb.server.reload import News
+    from tmkb.server.reload import Reloader
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKLOG = 1024  # connections that wait to be accepted
@@ -70,7 +70,7 @@ def listen(
     server: Server,
     output: log.Log,
     key: bytes | None,
-    hear: Callable[[Runtime], News | None] = lambda _: None,
+    hear: Callable[[Runtime], Reloader | None] = lambda _: None,
 ) -> int:
     """Serve until a signal comes. ``hear`` returns the updates of changed files. Raises SpecError."""
     try:

@@ -8,7 +8,8 @@ import shlex
 import sys
 
 from tmkb.authoring import scaffold
-from tmkb.cli import output
+from tmkb.cli import layout, output
+from tmkb.cli.layout import Line
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import problems
 
@@ -93,10 +94,8 @@ def _cleaned(value: str) -> str:
     return " ".join(value.split())
 
 
-def _next(id_: str, folder: str, files: list[str], place: str) -> object:
+def _next(id_: str, folder: str, files: list[str], place: str) -> list[Line]:
     """Return the created files and the next steps."""
-    from rich.text import Text
-
     quoted = shlex.quote(place)
     lines = [
         f"{folder}: {', '.join(files)}",
@@ -104,4 +103,4 @@ def _next(id_: str, folder: str, files: list[str], place: str) -> object:
         f"  tmkb validate {quoted}",
         f"  tmkb prove {id_} --patterns {quoted}",
     ]
-    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
+    return layout.text("\n".join(lines), wraps=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tmkb.schema.model import LogLine
-    from tmkb.server.reload import News
+    from tmkb.server.reload import Reloader
     from tmkb.server.runtime import Runtime
 
     Options = dict[str, list[str]]
@@ -115,13 +115,13 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     return 0
 
 
-def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> News | None:
+def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
     """Return the updates of changed files with ``--watch``. Raises SpecError where files cannot be watched."""
     if "--watch" not in options:
         return None
     from tmkb.server import reload
 
-    return reload.News(runtime, server, began, "--no-cache" not in options)
+    return reload.Reloader(runtime, server, began, "--no-cache" not in options)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:

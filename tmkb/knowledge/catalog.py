@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.knowledge.pattern import Pattern
-    from tmkb.providers.operation import Operation, Result, Running
+    from tmkb.providers.operation import Operation, Result, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
 
     Row = Mapping[str, str]
@@ -122,7 +122,7 @@ class Catalog:
     def validate(self, definition: Mapping[str, Any]) -> Operation:
         """Return an operation that checks the text of a pattern, without the files beside it."""
 
-        def operation(text: str) -> Running:
+        def operation(text: str) -> StepGenerator:
             from tmkb.knowledge import pattern
             from tmkb.schema import problems
 
