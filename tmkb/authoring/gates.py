@@ -13,6 +13,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 
 from tmkb.errors import Problem
+from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples, provenance
 from tmkb.knowledge.pattern import Pattern, PatternFolder
 from tmkb.knowledge.retrieval.bm25 import stems
@@ -21,6 +22,7 @@ from tmkb.schema import metaschema, paths
 from tmkb.schema.reader import Document
 
 MIN_FUNCTIONS = {"A": {"exploit_": 3, "legitimate_": 2}, "B": {"exploit_": 1, "legitimate_": 1}}
+MIN_WRONG = 4  # wrong fixes of a pattern with attacks.yaml
 MAX_SHARED = 3  # patterns with the same keyword
 MAX_SIMILARITY = 0.4  # reported from here on
 
@@ -93,6 +95,9 @@ def _proof(folder: PatternFolder, pattern: Pattern) -> Iterator[Problem]:
     """Report a proof with fewer functions than its tier requires, at the last function of the kind."""
     if "code" not in pattern:
         return
+    if "attacks" in pattern["code"]:
+        yield from _attacks(folder)
+        return
     name = pattern["code"].get("proof", "proof.py")
     file = paths.shown(os.path.join(folder.path, name))
     source = examples.read(folder.path, name, file)
@@ -103,6 +108,15 @@ def _proof(folder: PatternFolder, pattern: Pattern) -> Iterator[Problem]:
         if len(lines) < least:
             fields = {"count": len(lines), "prefix": prefix, "tier": pattern["tier"], "least": least}
             yield Problem("too_few", file, lines[-1] if lines else 1, **fields)
+
+
+def _attacks(folder: PatternFolder) -> Iterator[Problem]:
+    """Report an attacks.yaml with fewer wrong fixes than required."""
+    attacks, _ = attacks_file.read(folder.path)
+    count = len(attacks.wrong) if attacks else 0
+    if count < MIN_WRONG:
+        file = paths.shown(os.path.join(folder.path, attacks_file.NAME))
+        yield Problem("too_few_wrong", file, count=count, least=MIN_WRONG)
 
 
 def _relations(doc: Document, pattern: Pattern, others: Sequence[Pattern]) -> Iterator[Problem]:

@@ -21,6 +21,7 @@ from tmkb.schema import paths
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Unused = Iterator[tuple[str, str, ast.stmt | ast.expr | ast.alias | ast.arg | ast.ExceptHandler]]  # kind, name, node
 _IGNORED_RULES = "F401,F841,I001"  # of ruff: those that `unused` checks, and one that depends on the folder of a file
+_CALLED = ("event_", "exploit_", "legitimate_", "state_")  # functions that `prove` calls by their names
 _STAGE = ("bp", "cache")  # names that the stage of a proof takes from an example
 
 
@@ -109,7 +110,7 @@ def _names(code: _Code, tree: ast.Module) -> _Unused:
     for node in tree.body:
         named: list[tuple[str, ast.stmt | ast.expr]] = []
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
-            named = [] if node.name.startswith(("exploit_", "legitimate_")) else [(node.name, node)]
+            named = [] if node.name.startswith(_CALLED) else [(node.name, node)]
         elif isinstance(node, ast.ClassDef) and not (node.bases or node.decorator_list):
             named = [(node.name, node)]
         elif isinstance(node, ast.Assign | ast.AnnAssign):

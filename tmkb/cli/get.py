@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection
 
-from tmkb.authoring import testgen
+from tmkb.authoring import application_tests, testgen
 from tmkb.cli import output, pages
 from tmkb.knowledge import answer, provenance, vocabulary
 from tmkb.schema import hidden, metaschema
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
         output.write(args, pattern | facts, pages.page(answer.in_full(pattern) | facts, titles))
         return 0
-    text = testgen.tests(folder, pattern)
+    text = application_tests.tests(folder, pattern) or testgen.tests(folder, pattern)
     if text is None:
         missing = "proof" if "code" in pattern else "code"
         output.fail(f"{pattern['id']} has no {missing} to make tests from.")
