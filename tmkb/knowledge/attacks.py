@@ -74,9 +74,9 @@ class Attacks:
         value = self.value
         groups = [*value.get("states", {}).values(), [*value.get("verbs", {}).values()], self.setup]
         groups += [value.get("observe", [])]
-        groups += [[*attack.get("steps", []), attack["attempt"]] for attack in value["attacks"].values()]
+        for attack in value["attacks"].values():
+            groups += [attack.get("steps", []), [attack["attempt"]], attack.get("during", {}).get("steps", [])]
         steps = [step for group in groups for step in group]
-        steps += [inner for step in steps for inner in step.get("during", {}).get("steps", [])]
         uses: dict[str, set[str]] = {}
         for step in steps:
             for key in step.keys() & {"event", "state", "work", "wait", "during"}:
@@ -143,7 +143,7 @@ def _named(value: Mapping[str, Any]) -> Iterator[Case]:
             values={},
             secrets=attack.get("secrets", value.get("secrets", [])),
             steps=attack.get("steps", []),
-            attempt=attack["attempt"],
+            attempt=attack["attempt"] | {key: attack[key] for key in ("during",) if key in attack},
             observe=value.get("observe", []),
             refused=attack["refused"],
             gained=attack.get("gained"),
