@@ -269,7 +269,8 @@ def test_in_a_checkout_files_point_editors_to_their_schema(schema, monkeypatch, 
 
     other = (tmp_path / "elsewhere" / place).read_text(encoding="utf-8")
     assert rest == (other.split("\n", 1)[1] if words[0] == "new" else other)  # which has one for this machine
-    assert os.path.samefile(tmp_path / "mine" / os.path.dirname(place) / target, f"{export.EDITOR}/{kind}.json")
+    folder = tmp_path / "mine" / os.path.dirname(place)
+    assert os.path.normpath(folder / target) == os.path.join(export.EDITOR, f"{kind}.json")
 
 
 def test_the_number_behind_the_last_entry_of_a_list_appends(mine, tmp_path):
@@ -311,7 +312,9 @@ def test_what_is_begun_is_served(mine, server, kind, capability):
     assert len(shown["files"]) == 1
 
 
-def test_a_begun_file_points_editors_to_a_schema_that_is_there(mine, tmp_path):
+def test_a_new_file_points_editors_to_an_existing_schema(mine, monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "EDITOR", str(tmp_path / "packaged"))
+    main.main(["schema", "export", export.EDITOR])
     mine("new", "tool", "one")
     first = text(tmp_path, "servers/tmkb/tools/one.yaml").splitlines()[0]
     way = first.removeprefix(metaschema.POINTER).removeprefix("file://")

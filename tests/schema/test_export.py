@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import pathlib
 
 import jsonschema
 import pytest
@@ -11,8 +10,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from tmkb.cli import main
-from tmkb.schema import export, paths, reader
-from tmkb.server import sources
+from tmkb.schema import paths, reader
 
 FILES = [
     file
@@ -45,15 +43,6 @@ def test_every_file_is_valid(exported):
     errors = {os.path.relpath(file, paths.ROOT): said(exported, reader.read(file).mapping()) for file in FILES}
 
     assert {file: messages for file, messages in errors.items() if messages} == {}
-
-
-def test_those_in_the_tree_are_what_is_exported():
-    kept = {
-        file.relative_to(export.EDITOR).as_posix(): file.read_text(encoding="utf-8")
-        for file in pathlib.Path(export.EDITOR).rglob("*.json")
-    }
-
-    assert kept == dict(export.texts(sources.names())), "they are written by `tmkb schema export schemas/editor`"
 
 
 def test_every_exported_schema_is_one(exported):

@@ -113,16 +113,10 @@ def _gutter(rows: list[tuple[str, str]]) -> object:
 
 def _export(args: argparse.Namespace) -> int:
     """Write the schemas. Return 2 if that fails."""
-    names = []
     if os.path.exists(args.folder) and not os.path.isdir(args.folder):
         raise SpecError([Problem.of_argument("not_a_place", "DIR", folder=args.folder)])
     try:
-        for name, text in export.texts(sources.names()):
-            target = os.path.join(args.folder, *name.split("/"))
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(text)
-            names.append(name)
+        names = export.write(args.folder, sources.names())
     except OSError as error:
         output.fail(f"{args.folder}: {error.strerror}.")
         return 2
