@@ -13,7 +13,7 @@ from tmkb.errors import Problem, SpecError
 from tmkb.providers import registry
 from tmkb.schema import documents, export, formats, load, metaschema, paths
 from tmkb.schema.documents import Schemas
-from tmkb.schema.reader import Document, Path
+from tmkb.schema.reader import Document, Path, entries
 from tmkb.schema.values import JsonValue
 from tmkb.server import sources
 
@@ -154,8 +154,7 @@ def _place(schemas: Schemas, name: str) -> str | None:
 
 def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[tuple[str, str]]:
     """Yield each line of ``value`` as YAML, with its origin."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
+    for key, inner in entries(value):
         here = (*path, key)
         head = "  " * depth + ("- " if isinstance(key, int) else f"{_key(key)}: ")
         nested = isinstance(inner, dict | list) and bool(inner)

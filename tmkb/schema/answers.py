@@ -12,7 +12,7 @@ from referencing.exceptions import Unresolvable
 from tmkb.errors import Problem
 from tmkb.schema import template
 from tmkb.schema.metaschema import near, nearest
-from tmkb.schema.reader import Document, Path
+from tmkb.schema.reader import Document, Path, entries
 
 # Keywords whose violation does not depend on placeholders inside the value.
 _STRUCTURAL = ("required", "type", "additionalProperties", "dependentRequired")
@@ -36,9 +36,7 @@ def _placeholders(doc: Document, path: Path, value: Any, known: Collection[str])
         if name not in known:
             yield doc.problem("unknown_name", (*path, "$value"), kind="argument", name=name, **near(name, known))
         return
-    for step, inner in (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    ):
+    for step, inner in entries(value):
         yield from _placeholders(doc, (*path, step), inner, known)
     for dotted in template.find_names(value) if isinstance(value, str) else ():
         name = dotted.split(".")[0]
@@ -79,8 +77,7 @@ def _is_dynamic(value: Any) -> bool:
 
 
 def _has_dynamic(value: Any) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return _is_dynamic(value) or any(map(_has_dynamic, parts))
+    return _is_dynamic(value) or any(_has_dynamic(inner) for _, inner in entries(value))
 
 
 def properties(schema: Any) -> dict[str, Any]:

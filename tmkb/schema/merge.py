@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tmkb.errors import Problem
 from tmkb.schema.metaschema import near
-from tmkb.schema.reader import Document, Path
+from tmkb.schema.reader import Document, Path, entries
 from tmkb.schema.values import JsonValue
 
 
@@ -66,7 +66,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     if not isinstance(old, dict):
         _forget(result, old, path)
         old = {}
-    _record(result, patch, path)
+    _record(result, patch, path, key=False)
     merged = dict(old)
     for key, value in new.items():
         here = (*path, key)
@@ -74,7 +74,8 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
             continue
         if value is not None:
             merged[key] = _merged(result, old.get(key), patch, here, problems)
-            _record_key(result, patch, here)
+            if here in patch.keys:
+                result.keys[here] = patch.keys[here]
         elif key in merged:
             _forget(result, merged.pop(key), here)
         else:
@@ -82,13 +83,11 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     return merged
 
 
-def _record(result: Document, patch: Document, path: Path) -> None:
-    if path in patch.values:  # `Document.under` adds a level without a position
+def _record(result: Document, patch: Document, path: Path, key: bool = True) -> None:
+    """Record the positions of the value, and of its ``key``; `Document.under` adds a level without either."""
+    if path in patch.values:
         result.values.setdefault(path, patch.values[path])
-
-
-def _record_key(result: Document, patch: Document, path: Path) -> None:
-    if path in patch.keys:
+    if key and path in patch.keys:
         result.keys[path] = patch.keys[path]
 
 
@@ -101,12 +100,10 @@ def _forget(doc: Document, old: JsonValue, path: Path) -> None:
 def _adopt(doc: Document, patch: Document, new: JsonValue, path: Path) -> None:
     for known in _paths(new, path):
         _record(doc, patch, known)
-        _record_key(doc, patch, known)
 
 
 def _paths(value: JsonValue, path: Path) -> Iterator[Path]:
     """Yield the path of ``value`` and of every value in it."""
     yield path
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, part in parts:
+    for step, part in entries(value):
         yield from _paths(part, (*path, step))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -99,6 +99,11 @@ class Document:
             {(key, *place): position for place, position in table.items()} for table in (self.values, self.keys)
         )
         return Document(self.file, {key: self.value}, values, keys)
+
+
+def entries(value: Any) -> Iterable[tuple[str | int, Any]]:
+    """Return the keys or indices of a map or list with their values; nothing for a scalar."""
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
 
 
 def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from tmkb.schema import negotiable
+from tmkb.schema import model
 from tmkb.schema.model import Spec
 
 
@@ -20,6 +20,6 @@ def without_sessions(spec: Spec) -> Spec:
     server["capabilities"] = {
         name: each for name, each in server["capabilities"].items() if name != "extensions" or each
     }
-    negotiation = negotiable.negotiation(names, spec["revisions"])
+    negotiation = model.negotiation(names, spec["revisions"])
     stateless: Any = {**spec, "server": {**server, "revisions": names}, "negotiation": negotiation}
     return stateless  # type: ignore[no-any-return] # a Spec with less in it
