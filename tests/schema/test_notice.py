@@ -59,7 +59,7 @@ def test_what_is_said_is_understood(file):
         rest = {} if isinstance(says, str) else {k: v for k, v in says.items() if k not in CLASSED}
         assert {*classes, *rest.get("to", {}).values()} <= {*impact.IMPACTS}
         assert rest.keys() <= {"to", "schema"}
-        assert rest.get("schema", "both") in ("given", "got", "both")
+        assert rest.get("schema", "both") in ("input", "output", "both")
 
 
 @pytest.mark.parametrize("kind", sorted({*documents.PLACES.values()} - {"errors", "limits", "log"}))

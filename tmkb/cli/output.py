@@ -1,4 +1,4 @@
-"""Print text for people or JSON for programs. Terminals get colours and tables, unless NO_COLOR is set.
+"""Print text for users or JSON for programs. Terminals get colours and tables, unless NO_COLOR is set.
 
 Hidden and control characters in the content are escaped, because a terminal would execute them.
 """
@@ -9,7 +9,7 @@ import argparse
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from tmkb.errors import Problem
@@ -111,6 +111,20 @@ class Indented:
 def fail(message: str) -> None:
     """Print an error message to stderr."""
     print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
+
+
+def fail_each(problems_: Iterable[Problem]) -> None:
+    """Print the sentence of each problem to stderr."""
+    for problem in problems_:
+        fail(problems.sentence(problem))
+
+
+def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
+    """Return a suggestion of the name in ``known`` nearest to ``word``; ``otherwise`` if none is similar."""
+    from tmkb.schema import metaschema
+
+    near = metaschema.nearest(word, known)
+    return f"Did you mean {near}?" if near else otherwise
 
 
 def use_any_encoding() -> None:

@@ -24,7 +24,7 @@ def answer(response: dict[str, Any]) -> Group:
     parts: list[Any] = [part for pattern in response["patterns"] for part in (page(pattern), Text())]
     if code := response.get("code_pattern"):
         parts.append(_heading(f"Start from this ({code['language']}, {code['framework']})"))
-        parts += [_indented(output.code(code["secure_template"], code["language"])), Text()]
+        parts += [output.Indented(output.code(code["secure_template"], code["language"])), Text()]
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
     summary = f"{included} of {count} patterns, {size} tokens" if count else _NO_MATCH
     return Group(*parts, Text(summary, style="dim"))
@@ -50,14 +50,9 @@ def explanation(facts: dict[str, Any]) -> Group:
 
 def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> Group:
     """Render one pattern, complete or short. ``titles``: the titles of references."""
-    title = Text.assemble(
-        (pattern["id"], "bold"),
-        "  ",
-        (pattern["severity"], _STYLES[pattern["severity"]]),
-        "  ",
-        pattern.get("name", ""),
-    )
-    return Group(title, _indented(Group(*_body(pattern, titles or {}))))
+    severity = pattern["severity"]
+    title = Text.assemble((pattern["id"], "bold"), "  ", (severity, _STYLES[severity]), "  ", pattern.get("name", ""))
+    return Group(title, output.Indented(Group(*_body(pattern, titles or {}))))
 
 
 def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Any]:
@@ -100,11 +95,8 @@ def _mitigation(mitigation: dict[str, Any]) -> Iterator[Any]:
         yield output.Indented(Text(tradeoff), "- ")
     for example in mitigation.get("code_examples", []):
         for key in ("vulnerable", "secure"):
-            yield from (
-                Text(),
-                Text(f"{key.capitalize()}:", style="italic"),
-                _indented(output.code(example[key], "python")),
-            )
+            yield from (Text(), Text(f"{key.capitalize()}:", style="italic"))
+            yield output.Indented(output.code(example[key], "python"))
 
 
 def _list(heading: str, items: list[str]) -> Iterator[Any]:
@@ -114,7 +106,3 @@ def _list(heading: str, items: list[str]) -> Iterator[Any]:
 
 def _heading(text: str) -> Text:
     return Text(text, style="bold")
-
-
-def _indented(part: Any) -> output.Indented:
-    return output.Indented(part)

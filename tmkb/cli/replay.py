@@ -10,6 +10,7 @@ import shlex
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tmkb.cli import output
 from tmkb.conformance import replay, transcript
@@ -139,16 +140,18 @@ def _seconds(text: str) -> float:
     return value
 
 
-class Conversation:
-    """One transcript under one revision, replayed."""
+class Conversation(NamedTuple):
+    """One replayed transcript under one revision. ``notes``: further hints for a failure."""
 
-    def __init__(self, replayed: Transcript, revision: str, results: list[Replayed], notes: Sequence[str] = ()) -> None:
-        """``notes``: further hints for a failure."""
-        self.notes = notes
-        self.transcript = replayed
-        self.revision = revision
-        self.results = results
-        self.differing = [result for result in results if result.differences]
+    transcript: Transcript
+    revision: str
+    results: list[Replayed]
+    notes: Sequence[str]
+
+    @property
+    def differing(self) -> list[Replayed]:
+        """The exchanges that are not as recorded."""
+        return [result for result in self.results if result.differences]
 
     def report(self) -> Iterator[str]:
         """Yield the differences as text."""
@@ -170,25 +173,22 @@ class _Starter:
     """Provides a new target for each conversation: a process, a URL, or a connection to our engine."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.command = args.command
-        self.address = args.http
-        self.timeout, self.quiet = args.timeout, args.quiet
-        self.schemas = args.schemas
-        self.allow_python = args.allow_python
-        self.reached = False  # the address, at least once
+        self.args = args
+        self.reached = False  # whether the URL has answered
         self.last: replay.Command | None = None
         self.runtimes: dict[tuple[str, str | None], Runtime] = {}
 
     def start(self, each: Transcript) -> replay.Target:
-        if self.command:
+        args = self.args
+        if args.command:
             pings = None if self.last is None else self.last.pings
-            self.last = replay.Command(self.command, self.timeout, self.quiet, pings)
+            self.last = replay.Command(args.command, args.timeout, args.quiet, pings)
             return self.last
         server = str(each.value["server"])
-        if self.address:
+        if args.http:
             from tmkb.conformance.http import Http
 
-            target = Http(self.address, self._spec(server, each.config), self.timeout)
+            target = Http(args.http, self._spec(server, each.config), args.timeout)
             if not self.reached:
                 target.reach()
                 self.reached = True
@@ -198,16 +198,17 @@ class _Starter:
             served = self._server(server, each.config, [library.PACKAGED])
             quiet = log.Log(served.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
             self.runtimes[key] = served.runtime(quiet)
-        return replay.InProcess(self.runtimes[key], self.timeout)
+        return replay.InProcess(self.runtimes[key], args.timeout)
 
     def _spec(self, server: str, config: str | None) -> Spec:
         """Return the spec of ``server``; of an unknown server, the default one, which has all headers."""
-        if server in documents.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
+        if server in documents.servers(paths.named(self.args.schemas, "TMKB_SCHEMAS")):
             return self._server(server, config).spec
-        return Server.load(schemas=self.schemas).spec
+        return Server.load(schemas=self.args.schemas).spec
 
     def _server(self, name: str, config: str | None, patterns: list[str] | None = None) -> Server:
-        return Server.load(name, schemas=self.schemas, patterns=patterns, config=config, allow_python=self.allow_python)
+        schemas, allow_python = self.args.schemas, self.args.allow_python
+        return Server.load(name, schemas=schemas, patterns=patterns, config=config, allow_python=allow_python)
 
 
 def _find(path: str) -> list[str]:
@@ -235,14 +236,9 @@ def _update(conversations: Sequence[Conversation]) -> int:
         path: transcript.rewrite(transcripts[path], results) for path, results in actual.items() if path not in refused
     }
     changed = [path for path in before if path not in refused and transcript.read(path).value != before[path]]
-    print(
-        "\n".join(
-            [
-                *(hidden.line(f"{path}: rewritten") for path in changed),
-                f"{len(changed)} of {len(before)} files rewritten.",
-            ]
-        )
-    )
+    for path in changed:
+        print(hidden.line(f"{path}: rewritten"))
+    print(f"{len(changed)} of {len(before)} files rewritten.")
     for path, reason in refused.items():
         output.fail(f"{path}: not rewritten: {reason}.")
     for path, numbers in disputed.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tmkb.cli import differences, edits, output
 from tmkb.errors import Problem, SpecError
 from tmkb.providers import registry
-from tmkb.schema import documents, export, formats, load, metaschema, paths
+from tmkb.schema import documents, export, formats, load, paths
 from tmkb.schema.documents import Schemas
 from tmkb.schema.reader import Document, Path, entries
 from tmkb.schema.values import JsonValue
@@ -75,9 +75,7 @@ def _count(schemas: Schemas, folder: str) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     """Print the resolved file. Return 1 if no file has the name. Raises SpecError if nothing can be resolved."""
-    schemas = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
-    if not schemas.documents:
-        raise SpecError(schemas.problems)
+    schemas = edits.read(paths.named(args.schemas, "TMKB_SCHEMAS"))
     if (place := _place(schemas, args.name)) is None:
         return 1
     doc = schemas.documents[place]
@@ -128,8 +126,7 @@ def _formats(args: argparse.Namespace) -> int:
     """Print the page, or the section of one kind. Return 1 if the kind is unknown."""
     known = formats.kinds()
     if args.kind not in (None, *known):
-        near = metaschema.nearest(args.kind, known)
-        hint = f"Did you mean {near}?" if near else f"Known: {', '.join(known)}."
+        hint = output.did_you_mean(args.kind, known, f"Known: {', '.join(known)}.")
         output.fail(f"There is no kind {args.kind}. {hint}")
         return 1
     text = formats.section(args.kind) if args.kind else formats.page()
@@ -145,8 +142,7 @@ def _place(schemas: Schemas, name: str) -> str | None:
     places = [name] if name in schemas.documents else matching
     if not places:
         known = sorted({documents.name(place) for place in schemas.documents} | set(schemas.documents))
-        near = metaschema.nearest(name, known)
-        output.fail(f"There is no schema {name}." + (f" Did you mean {near}?" if near else ""))
+        output.fail(f"There is no schema {name}. {output.did_you_mean(name, known)}".rstrip())
     elif len(places) > 1:
         output.fail(f"{name} is ambiguous: {', '.join(places)}.")
     return places[0] if len(places) == 1 else None

@@ -82,5 +82,5 @@ def _has_dynamic(value: Any) -> bool:
 
 def properties(schema: Any) -> dict[str, Any]:
     """Return the schemas of the properties of a JSON Schema; empty if its `properties` is not a map."""
-    found = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    return found if isinstance(found, dict) else {}
+    value = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -22,8 +22,8 @@ from tmkb.schema.reader import Document, Path
 
 Fault = tuple[Path, bool, str, dict[str, str]]  # path; whether it is the key, not its value; rule; fields
 
-CHAIN = 64  # subschemas one in the other that judge the same value; `jsonschema` needs five frames for each
-VISITS = 10_000  # subschemas that judge a value and what it contains, each as often as references lead to it
+CHAIN = 64  # nested subschemas that apply to the same value; `jsonschema` needs five stack frames for each
+VISITS = 10_000  # subschemas that apply to a value and its parts, counted once per reference
 _EXPRESSION, _BY_EXPRESSION = "pattern", "patternProperties"
 _REFERENCES = ("$ref", "$dynamicRef")
 # Keywords with subschemas (JSON Schema 2020-12, Core, section 10). Those "in place" apply to the same value.
@@ -32,8 +32,8 @@ _LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf")
 _MAPS_IN_PLACE = ("dependentSchemas",)
 _WITHIN = ("items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties")
 _MAPS_WITHIN = ("properties", _BY_EXPRESSION, "$defs", "definitions")
-_TWICE = ("unevaluatedItems", "unevaluatedProperties")  # judge once more what stands beside them
-_DEFINITIONS = ("$defs", "definitions")  # judge nothing where they stand
+_TWICE = ("unevaluatedItems", "unevaluatedProperties")  # evaluate the keywords beside them again
+_DEFINITIONS = ("$defs", "definitions")  # do not apply where they are defined
 _LISTS_WITHIN = ("prefixItems",)
 
 
@@ -92,7 +92,7 @@ class _Walk:
         self.schemas: dict[int, Any] = {}  # by `id`; referenced here, so that no id is reused
         self.same_value: dict[int, list[tuple[Any, Path, str]]] = {}
         self.places: dict[int, Path] = {}
-        self.within: dict[int, list[Any]] = {}  # subschemas that judge a part of the value
+        self.within: dict[int, list[Any]] = {}  # subschemas that apply to a part of the value
 
     def schema(self, schema: Any, path: Path, resolver: Any) -> Iterator[Fault]:
         if not isinstance(schema, dict) or id(schema) in self.schemas:
@@ -145,9 +145,9 @@ class _Walk:
                     waiting += [(*each, False) for each in self.same_value[id(schema)]]
 
     def costs(self) -> Iterator[Fault]:
-        """Schemas that judge a value too often or by too long a chain. There are no `loops`.
+        """Yield schemas with too many visits or too long a chain for one value. There are no `loops`.
 
-        What leads back to a schema that is being counted has entered the value, and counts nothing: the value ends.
+        A reference back to a schema that is being counted applies to a part of the value, and is not counted again.
         """
         counts: dict[int, tuple[int, int]] = {}  # longest chain; visits
         counting: set[int] = set()

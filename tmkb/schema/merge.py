@@ -66,7 +66,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     if not isinstance(old, dict):
         _forget(result, old, path)
         old = {}
-    _record(result, patch, path, key=False)
+    _record(result, patch, path)
     merged = dict(old)
     for key, value in new.items():
         here = (*path, key)
@@ -74,8 +74,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
             continue
         if value is not None:
             merged[key] = _merged(result, old.get(key), patch, here, problems)
-            if here in patch.keys:
-                result.keys[here] = patch.keys[here]
+            _record_key(result, patch, here)
         elif key in merged:
             _forget(result, merged.pop(key), here)
         else:
@@ -83,11 +82,13 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     return merged
 
 
-def _record(result: Document, patch: Document, path: Path, key: bool = True) -> None:
-    """Record the positions of the value, and of its ``key``; `Document.under` adds a level without either."""
-    if path in patch.values:
+def _record(result: Document, patch: Document, path: Path) -> None:
+    if path in patch.values:  # `Document.under` adds a level without a position
         result.values.setdefault(path, patch.values[path])
-    if key and path in patch.keys:
+
+
+def _record_key(result: Document, patch: Document, path: Path) -> None:
+    if path in patch.keys:
         result.keys[path] = patch.keys[path]
 
 
@@ -100,6 +101,7 @@ def _forget(doc: Document, old: JsonValue, path: Path) -> None:
 def _adopt(doc: Document, patch: Document, new: JsonValue, path: Path) -> None:
     for known in _paths(new, path):
         _record(doc, patch, known)
+        _record_key(doc, patch, known)
 
 
 def _paths(value: JsonValue, path: Path) -> Iterator[Path]:

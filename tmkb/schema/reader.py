@@ -146,7 +146,7 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
 
 
 class _NoNumberError(Exception):
-    """What Python's reader of JSON takes for a number, and nobody else does."""
+    """A constant that Python's JSON reader accepts as a number although it is not JSON: NaN, Infinity."""
 
 
 def _no_constant(name: str) -> None:
