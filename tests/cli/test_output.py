@@ -1,4 +1,4 @@
-"""What a terminal is sent: no character that it would obey, and none that its encoding lacks."""
+"""Output contains no control characters from content, and works with any encoding."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ def terminal(monkeypatch):
     ],
     ids=["string", "text", "styled", "nested"],
 )
-def test_content_is_escaped_where_colours_are_not(terminal, content):
+def test_content_is_escaped_and_colours_are_not(terminal, content):
     shown = output.rendered(content)
 
     assert "\\u001b]0;x" in shown and "\\udb40\\udc41" in shown
@@ -49,7 +49,7 @@ def test_tables_and_code_are_escaped(terminal):
         assert "\x1b]" not in shown and not set(shown) & {"\x07", "\r", "\x9b", "\u202e", "\U000e0041"}
 
 
-def test_json_is_escaped_and_says_the_same(capsys):
+def test_escaped_json_has_the_same_value(capsys):
     output.write(argparse.Namespace(json=True), {"a": HOSTILE, "é": "✓"}, "")
     text = capsys.readouterr().out
 
@@ -84,7 +84,7 @@ def test_problems_are_escaped(capsys, patterns):
 @pytest.mark.parametrize(
     "words", [["schema", "formats"], ["list"], ["list", "--json"], ["validate", "--json"]], ids=" ".join
 )
-def test_any_encoding_of_stdout_will_do(encoding, words):
+def test_any_encoding_of_stdout_works(encoding, words):
     command = [sys.executable, "-m", "tmkb", *words]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, capture_output=True, check=False, env=environment)
