@@ -60,7 +60,10 @@ def run(args: argparse.Namespace) -> int:
         output.fail("--update needs PATH, the transcripts to update.")
         return 2
     try:
-        transcripts = [transcript.read(file) for path in args.paths or [paths.CONFORMANCE] for file in _find(path)]
+        files = {path: transcript.find(path) for path in args.paths or [paths.CONFORMANCE]}
+        for path in (path for path in files if not files[path]):
+            output.fail(f"There is no transcript at {path}.")
+        transcripts = [transcript.read(file) for each in files.values() for file in each]
         conversations = list(_replayed(args, transcripts))
     except DocumentError as error:
         print(output.problem_lines(error.problems), file=sys.stderr)
@@ -209,13 +212,6 @@ class _Starter:
     def _server(self, name: str, config: str | None, patterns: list[str] | None = None) -> Server:
         schemas, allow_python = self.args.schemas, self.args.allow_python
         return Server.load(name, schemas=schemas, patterns=patterns, config=config, allow_python=allow_python)
-
-
-def _find(path: str) -> list[str]:
-    files = transcript.find(path)
-    if not files:
-        output.fail(f"There is no transcript at {path}.")
-    return files
 
 
 def _update(conversations: Sequence[Conversation]) -> int:

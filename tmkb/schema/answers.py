@@ -25,8 +25,12 @@ def check(doc: Document) -> Iterator[Problem]:
     if str(tool["provider"]).startswith("script."):  # other providers may offer more names
         for key in ("answer", "steps"):
             yield from _placeholders(doc, (key,), tool.get(key), [*arguments, "constants", "answers"])
-    for path, answer in _results(tool):
-        yield from _output(doc, path, answer)
+    if "answer" in tool:
+        yield from _output(doc, ("answer",), tool["answer"])
+    steps: Any = tool.get("steps", [])
+    for number, step in enumerate(steps):
+        if "return" in step:
+            yield from _output(doc, ("steps", number, "return"), step["return"])
 
 
 def _placeholders(doc: Document, path: Path, value: Any, known: Collection[str]) -> Iterator[Problem]:
@@ -42,14 +46,6 @@ def _placeholders(doc: Document, path: Path, value: Any, known: Collection[str])
         name = dotted.split(".")[0]
         if name not in known and (intended := nearest(name, known)):
             yield doc.problem("misspelled_placeholder", path, name=name, intended=intended)
-
-
-def _results(tool: Any) -> Iterator[tuple[Path, Any]]:
-    if "answer" in tool:
-        yield ("answer",), tool["answer"]
-    for number, step in enumerate(tool.get("steps", [])):
-        if "return" in step:
-            yield ("steps", number, "return"), step["return"]
 
 
 def _output(doc: Document, path: Path, answer: Any) -> Iterator[Problem]:

@@ -164,9 +164,7 @@ class Text:
             if (written := emission.block(value, header.rstrip(), indent, lines)) is not None:
                 return written
             return emission.scalar(value, '"', flow)
-        if not isinstance(value, dict | list):
-            return emission.scalar(value, node.style, flow)
-        return emission.inline(value)
+        return emission.inline(value) if isinstance(value, dict | list) else emission.scalar(value, node.style, flow)
 
     def _short(self, value: JsonValue, start: int) -> str:
         return emission.json_lines(value, self._indent(start)) if self.json else emission.inline(value)

@@ -57,19 +57,12 @@ def _all_faults(text: str) -> list[Fault]:
 
 def _violation(error: Any) -> Fault:
     """Return the fault for a violation of the meta-schema."""
-    choices = _choices(error)
-    if choices and isinstance(error.instance, str):
+    enums = [each for each in (error, *(error.context or ())) if each.validator == "enum" and not each.relative_path]
+    if enums and isinstance(error.instance, str):
+        choices = [str(value) for value in enums[0].validator_value]
         fields = {"value": error.instance, **metaschema.near(error.instance, choices)}
         return tuple(error.absolute_path), False, "not_one_of", fields
     return tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message}
-
-
-def _choices(error: Any) -> list[str]:
-    """Return the values that an ``enum`` in ``error``, or in one of its alternatives, permits for this value."""
-    for each in (error, *(error.context or ())):
-        if each.validator == "enum" and not each.relative_path:
-            return [str(value) for value in each.validator_value]
-    return []
 
 
 def faults(schema: Any) -> Iterator[Fault]:
@@ -117,14 +110,13 @@ class _Walk:
         self, reference: str, path: Path, resolver: Any, same: list[tuple[Any, Path, str]]
     ) -> Iterator[Fault]:
         try:
-            target = resolver.lookup(reference)
+            target = resolver.lookup(reference).contents
         except (Unresolvable, ValueError):
+            target = None
+        if isinstance(target, dict | bool):
+            same.append((target, path, reference))
+        else:
             yield path, False, "bad_reference", {"text": reference}
-            return
-        if not isinstance(target.contents, dict | bool):
-            yield path, False, "bad_reference", {"text": reference}
-            return
-        same.append((target.contents, path, reference))
 
     def loops(self) -> Iterator[Fault]:
         """Yield references that lead back to the same schema without descending into the value."""
@@ -189,16 +181,12 @@ def _inside(schema: dict[str, Any]) -> Iterator[tuple[Any, Path, bool]]:
 
 
 def _expressions(schema: dict[str, Any], path: Path) -> Iterator[Fault]:
-    if _EXPRESSION in schema:
-        yield from _expression((*path, _EXPRESSION), False, schema[_EXPRESSION])
-    for expression in schema.get(_BY_EXPRESSION, {}):
-        yield from _expression((*path, _BY_EXPRESSION, expression), True, expression)
-
-
-def _expression(path: Path, key: bool, expression: str) -> Iterator[Fault]:
-    try:
-        keywords.compiled(expression)
-    except ModuleNotFoundError:
-        yield path, key, "extra_missing", {"module": keywords.MODULE, "extra": keywords.EXTRA}
-    except ValueError as error:
-        yield path, key, "bad_schema_expression", {"text": expression, "reason": str(error)}
+    values = [((*path, _EXPRESSION), False, schema[_EXPRESSION])] if _EXPRESSION in schema else []
+    keys = [((*path, _BY_EXPRESSION, each), True, each) for each in schema.get(_BY_EXPRESSION, {})]
+    for place, key, expression in [*values, *keys]:
+        try:
+            keywords.compiled(expression)
+        except ModuleNotFoundError:
+            yield place, key, "extra_missing", {"module": keywords.MODULE, "extra": keywords.EXTRA}
+        except ValueError as error:
+            yield place, key, "bad_schema_expression", {"text": expression, "reason": str(error)}
