@@ -9,7 +9,7 @@ from tmkb.sysmcp.files import beneath
 pytestmark = pytest.mark.full
 
 
-@pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+@pytest.mark.skipif(not beneath.IS_SUPPORTED, reason="files are served on Linux only")
 def test_a_search_beside_the_barest_walk(tmp_path):
     sysmcp_files.plant(str(tmp_path), folders=200, files=5000)
     files = sysmcp_files.Files({**sysmcp_files.SETTINGS, "roots": {"root": str(tmp_path)}}, None)

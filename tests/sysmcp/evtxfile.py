@@ -1,4 +1,4 @@
-"""Writes .evtx files, from what is published of their format.
+"""Write .evtx files, from the published descriptions of their format.
 
 All records of a file have one template, which the first record of each chunk defines, so it always stands at the same
 place; the others refer to it there.

@@ -1,4 +1,4 @@
-"""A provider of hives with everything that it needs in one folder; hives that libhivex makes, and broken ones."""
+"""Helpers: a provider of hives in one folder, hives made by libhivex, and damaged ones."""
 
 import json
 import os
@@ -45,19 +45,19 @@ class Place:
         self.provider = Hives({**SETTINGS, **own, **settings}, None)
 
     def begin(self, name, **arguments):
-        """The operation, as it runs."""
+        """Start the operation and return its generator."""
         return self.provider.operation(name, {"name": f"reg_{name}"})(**arguments)
 
     def read(self, path, **arguments):
-        """What the client gets: the answer, or a ToolError."""
+        """Return the result of `reg_read`. Raises ToolError."""
         return run(self.begin("read", path=path, **arguments))
 
     def write(self, path=WRITABLE, **arguments):
-        """Likewise."""
+        """Return the result of `reg_write`. Raises ToolError."""
         return run(self.begin("write", path=path, **arguments))
 
     def value(self, name, path=WRITABLE):
-        """One value as it is read."""
+        """Return one value."""
         return self.read(path, valueName=name)["values"][0]
 
     def bytes(self):
@@ -66,7 +66,7 @@ class Place:
             return file.read()
 
     def put(self, data):
-        """Another hive in its place."""
+        """Replace the hive."""
         with open(self.hive, "wb") as file:
             file.write(data)
 
@@ -77,7 +77,7 @@ class Place:
 
 
 def refusal(act, *arguments, **named):
-    """The id and the fields of the error that the client is told."""
+    """Return id and fields of the ToolError that the call raises."""
     try:
         raise AssertionError(act(*arguments, **named))
     except ToolError as error:
@@ -117,7 +117,7 @@ def made(path, groups, keys, values):
     """A hive with ``groups`` of ``keys`` below HKLM\\SYSTEM\\Many, each with ``values`` (rows of name, type, bytes)."""
     shutil.copyfile(FIXTURE, path)
     library = hivex._library()
-    with hivex._opened(library, path) as hive:
+    with hivex._open(library, path) as hive:
         many = library.hivex_node_add_child(hive, library.hivex_root(hive), b"Many")
         for group in range(groups):
             parent = library.hivex_node_add_child(hive, many, b"Group%04d" % group)

@@ -1,4 +1,4 @@
-"""The provider of event logs with settings of a test's own, and its operations run to their end."""
+"""Helpers: a provider of event logs with the settings of a test, and its results."""
 
 from tests.sysmcp.operations import run
 from tmkb.sysmcp.eventlog import provider as eventlog
@@ -15,7 +15,7 @@ CAUSES = ("missing", "denied", "corrupt", "needs_evtx", "needs_libsystemd", "nee
 
 
 def served(*sources, **limits):
-    """The provider with these sources; its reasons are their causes."""
+    """Return a provider with these sources; each reason is its own cause."""
     settings = {
         "sources": list(sources),
         "limits": {**LIMITS, **limits},
@@ -29,7 +29,7 @@ def ask(provider, log="System", **arguments):
 
 
 def pages(provider, log="System", by="cursor", **arguments):
-    """All entries, page after page."""
+    """Return the entries of all pages."""
     entries, beside = [], {}
     while True:
         answer = ask(provider, log, **arguments, **beside)

@@ -1,10 +1,10 @@
-"""Operations run to their end, as the runtime would, but at once."""
+"""Run operations without a runtime."""
 
 from types import GeneratorType
 
 
 def run(running):
-    """What an operation gives at its end."""
+    """Run an operation to its end and return its result."""
     assert isinstance(running, GeneratorType)
     while True:
         try:

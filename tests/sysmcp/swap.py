@@ -1,4 +1,4 @@
-"""Exchange two names as fast as it goes, as long as somebody holds the standard input open: `swap.py ONE OTHER`."""
+"""Swap two names in a loop until the standard input is closed: `swap.py ONE OTHER`."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 def main(one, other):
-    """Exchange them."""
+    """Swap the names."""
     exchange = ctypes.CDLL(None, use_errno=True).renameat2
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What the audit log holds, and what it refuses."""
+"""The audit log: its lines, and files that it does not write to."""
 
 import json
 import os
@@ -83,13 +83,13 @@ def test_a_link_is_not_followed(path, tmp_path):
 
 
 @posix
-def test_a_pipe_that_nobody_reads_holds_nothing_up(path):
+def test_a_pipe_without_a_reader_does_not_block(path):
     os.mkfifo(path)
     with Audit(path).call("t", {}) as call, pytest.raises(OSError):
         call.intend()
 
 
-def test_lines_that_were_lost_are_counted_and_the_next_begins_anew(path, tmp_path):
+def test_lost_lines_are_counted_and_the_next_starts_on_a_new_line(path, tmp_path):
     audit = Audit(path)
     os.mkdir(path)
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_lines_that_were_lost_are_counted_and_the_next_begins_anew(path, tmp_pat
     assert [json.loads(line).get("lost") for line in rest] == [3, None]
 
 
-def test_what_is_said_stays_on_its_line(path):
+def test_arguments_cannot_break_a_line(path):
     with Audit(path).call("t", {"path": 'a\n{"tool": "x"}\u2028\ud800'}):
         pass
 

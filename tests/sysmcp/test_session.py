@@ -1,7 +1,8 @@
-"""The server sysmcp as a process: what its clients see, what its log says, and what it never does."""
+"""The server sysmcp as a process: responses, log lines, and actions that are forbidden."""
 
 import ast
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 import tmkb
 from tests.support.process import TIMEOUT, Server
 from tests.sysmcp import evtxfile
+from tmkb.conformance import transcript
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems, template
 
@@ -91,7 +93,7 @@ def test_a_page_of_many(machine):
 
 
 @pytest.mark.process
-def test_nothing_of_the_machine_is_told(machine, tmp_path):
+def test_responses_reveal_nothing_about_the_machine(machine, tmp_path):
     with session("--config", machine) as server:
         (tmp_path / "gone.hive").unlink()
         answers = [
@@ -120,7 +122,7 @@ def test_nothing_of_the_machine_is_told(machine, tmp_path):
 
 
 @pytest.mark.process
-def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
+def test_unknown_arguments_are_rejected_first(machine):
     with session("--config", machine) as server:
         for tool in ("eventlog_query", "eventlog_list_logs", "fs_search", "fs_stat", "reg_read", "reg_write"):
             result = call(server, tool, self="x")
@@ -128,7 +130,7 @@ def test_what_no_tool_takes_is_refused_before_anything_is_done(machine):
 
 
 @pytest.mark.process
-def test_the_static_profile_sends_nothing_unasked(machine):
+def test_a_static_server_sends_no_notifications(machine):
     with session("--config", machine) as server:
         for number in range(3):
             server.send({"jsonrpc": "2.0", "id": number, "method": "tools/list"})
@@ -203,7 +205,7 @@ def test_no_process_is_started_and_no_socket_opened(machine):
 
 
 @pytest.mark.process
-def test_the_watch_would_notice():
+def test_the_audit_hook_detects_a_process():
     done = subprocess.run(
         [sys.executable, "-c", WATCHED.replace("sys.exit(main", "import subprocess; subprocess.run(['true'])\nsys.exit(main")],
         capture_output=True, text=True, timeout=TIMEOUT, check=False,
@@ -236,7 +238,7 @@ def test_the_watch_would_notice():
         ("hivez: {}", "hivez", "Did you mean 'hives'?"),
     ],
 )
-def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
+def test_an_invalid_setting_is_reported_with_its_position(tmp_path, settings, at, said):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("file")
@@ -249,19 +251,29 @@ def test_a_wrong_setting_is_told_where_it_stands(tmp_path, settings, at, said):
     assert line.startswith(f"{paths.shown(file)}:2:{f'providers: {{{settings}'.index(at) + 1}: ") and said in line
 
 
+def test_packaged_transcripts_read_no_log_of_this_machine():
+    transcripts = [transcript.read(file) for file in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
+
+    assert {each.config for each in transcripts} == {CONFIG}
+
+
 @pytest.mark.process
 def test_it_listens_on_this_machine_alone():
     command = [sys.executable, "-m", "tmkb", "serve", "--server", "sysmcp", "--http", "0.0.0.0:0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
     assert done.returncode == 2
-    assert "can be reached from other machines" in done.stderr
+    assert "Other machines can reach 0.0.0.0" in done.stderr
+
+
+@functools.cache
+def errors_of(server):
+    return tmkb.Server.load(server).spec["revisions"]["2024-11-05"]["errors"]
 
 
 def raised():
-    """(error id, its fields) of everything that the providers raise."""
-    folders = [os.path.join(paths.ROOT, "tmkb", *below) for below in (("providers", "sysmcp"), ("system", "**"))]
-    for file in [file for folder in folders for file in glob.glob(os.path.join(folder, "*.py"), recursive=True)]:
+    """Yield error id and fields of each ToolError that the providers raise."""
+    for file in glob.glob(os.path.join(paths.ROOT, "tmkb", "sysmcp", "**", "*.py"), recursive=True):
         with open(file, encoding="utf-8") as source:
             tree = ast.parse(source.read())
         for node in ast.walk(tree):
@@ -274,18 +286,17 @@ def raised():
 
 
 @pytest.mark.parametrize(("error", "fields"), sorted({(e, tuple(sorted(f, key=str))) for e, f in raised()}), ids=str)
-def test_every_error_is_raised_with_the_fields_that_its_words_ask_for(error, fields):
-    found = tmkb.Server.load("sysmcp").spec["revisions"]["2024-11-05"]["errors"][error]
-    said = {*template.names(found["message"]), *template.tree_names(found.get("data", {}))}
+def test_errors_are_raised_with_the_fields_of_their_message(error, fields):
+    defined = errors_of("sysmcp")[error]
+    declared = {*defined.get("fields", [])}
+    placeholders = {*template.names(defined["message"]), *template.tree_names(defined.get("data", {}))}
 
-    assert found["surface"] == "tool" and isinstance(found["code"], str)
-    assert (
-        said <= set(found.get("fields", [])) <= set(fields) | ({*found.get("fields", [])} if None in fields else set())
-    )
+    assert defined["surface"] == "tool" and isinstance(defined["code"], str)
+    assert placeholders <= declared <= {*fields}
 
 
-def test_no_error_is_kept_that_nobody_raises():
-    own, general = (tmkb.Server.load(name).spec["revisions"]["2024-11-05"]["errors"] for name in ("sysmcp", "tmkb"))
+def test_every_error_is_raised_somewhere():
+    own, general = errors_of("sysmcp"), errors_of("tmkb")
     text = ""
     for file in [*glob.glob(os.path.join(paths.ROOT, "tmkb", "**", "*.py"), recursive=True), *SERVICES]:
         with open(file, encoding="utf-8") as source:

@@ -25,14 +25,14 @@ ERRORS = reader.read(os.path.join(paths.SCHEMAS, "servers", "sysmcp", "errors.ya
 
 
 def served(*, settings=None, limits=None, **roots):
-    """The provider with these roots."""
+    """Return a provider with these roots."""
     plain = {"symlinks": "never", "one_file_system": True, "show_host_path": False}
-    given = {**plain, **(settings or {}), "limits": {**LIMITS, **(limits or {})}}
-    return Files({**given, "roots": {name: str(path) for name, path in roots.items()}}, None)
+    merged = {**plain, **(settings or {}), "limits": {**LIMITS, **(limits or {})}}
+    return Files({**merged, "roots": {name: str(path) for name, path in roots.items()}}, None)
 
 
 def refused(running):
-    """The id of the error, and its fields, which are those that its sentence is promised."""
+    """Return id and fields of the ToolError, and check its fields against `errors.yaml`."""
     with pytest.raises(ToolError) as raised:
         run(running)
     assert set(raised.value.fields) == set(ERRORS[raised.value.error].get("fields", []))
@@ -40,29 +40,29 @@ def refused(running):
 
 
 def search(files, pattern="*", **query):
-    """The answer, a whole page."""
+    """Return a page of a search."""
     return run(files.search(pattern=pattern, **query))
 
 
 def found(files, pattern="*", **query):
-    """The paths of what was found, in their order."""
+    """Return the paths of a search, in order."""
     return [each["path"] for each in search(files, pattern, **query)["files"]]
 
 
 def pages(files, by="cursor", between=lambda: None, **query):
-    """All that is found, page after page; ``between`` is called before each further one."""
-    told, beside = [], {}
+    """Return the files of all pages, and the last page; call ``between`` before each further page."""
+    collected, beside = [], {}
     while True:
         page = run(files.search(**query, **beside))
-        told += page["files"]
+        collected += page["files"]
         if page["complete"]:
-            return told, page
+            return collected, page
         beside = {"cursor": page["nextCursor"]} if by == "cursor" else {"offset": page["nextOffset"]}
         between()
 
 
 def plant(folder, *names, text="inside\n"):
-    """Files of those paths, as bytes or text; a path that ends in a slash is a folder."""
+    """Create files with these paths, bytes or text; a path that ends in a slash is a folder."""
     for name in names:
         path = os.path.join(os.fsencode(folder), os.fsencode(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -73,7 +73,7 @@ def plant(folder, *names, text="inside\n"):
 
 @contextlib.contextmanager
 def swapping(one, other):
-    """Somebody exchanges the two names all the time."""
+    """Let another process swap the two names in a loop."""
     process = subprocess.Popen(
         [sys.executable, SWAP, str(one), str(other)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

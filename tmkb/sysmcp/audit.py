@@ -1,6 +1,6 @@
-"""Who asked for what, and what came of it: one line of JSON for each, in a file that only its owner reads.
+"""The audit log: who called which tool, and the outcome. One line of JSON per call, in a file only its owner can read.
 
-The file is opened for each line, so it may be moved away at any time. It is never followed through a link.
+The file is opened for each line, so it can be rotated at any time. Links are not followed.
 """
 
 from __future__ import annotations
@@ -8,44 +8,36 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import TracebackType
+from typing import Any
 
+from tmkb.providers.base import Provider
+from tmkb.schema.values import JsonObject, JsonValue
 from tmkb.sysmcp import times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from types import TracebackType
-    from typing import Any
-
-    from tmkb.schema.values import JsonObject, JsonValue
+    from tmkb.providers.operation import Operation, Running
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Audit:
-    """The lines in the file ``path``; none are written where that is None."""
+    """The audit log in the file ``path``; without a path nothing is written."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path
-        self.lost = 0  # lines that could not be written; the next that can tells how many
+        self.lost = 0  # lines that could not be written; the next line reports the number
 
     def call(self, tool: str, arguments: JsonObject) -> Call:
-        """A call has begun: to be used with ``with``, which records how it ended."""
+        """Return a context manager that records the outcome of a call."""
         return Call(self, tool, arguments)
 
-    def recorded(self, tool: str, run: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
-        """``run``, of whose each call it is recorded how it ended, as a call of ``tool``."""
-
-        def recorded(**arguments: JsonValue) -> Generator[Any, Any, Any]:
-            with self.call(tool, arguments):
-                return (yield from run(**arguments))
-
-        return recorded
-
-    def record(self, line: JsonObject, durable: bool = False) -> None:
-        """Write a line, down to the disk where it is to be durable. Raises OSError."""
+    def write(self, line: JsonObject, durable: bool = False) -> None:
+        """Append a line; if it is ``durable``, flush it to the disk. Raises OSError."""
         if self.path is None:
             return
         try:
@@ -57,48 +49,67 @@ class Audit:
 
 
 class Call:
-    """One call of a tool; its lines have the same ``ref``. ``durable``: its end is written down to the disk."""
+    """One call of a tool. All its lines have the same ``ref``; after `intend` they are flushed to the disk."""
 
     def __init__(self, audit: Audit, tool: str, arguments: JsonObject) -> None:
         self.audit = audit
-        self.said: JsonObject = {"tool": tool, "args": arguments, "ref": os.urandom(6).hex()}
+        self.fields: JsonObject = {"tool": tool, "args": arguments, "ref": os.urandom(6).hex()}
         self.durable = False
 
     def __enter__(self) -> Call:
-        self.began = time.monotonic()
+        self.start = time.monotonic()
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        """Record how it ended; where that is not possible, it has happened all the same."""
+        """Record the outcome. An unwritable log does not change it."""
         with suppress(OSError):
-            self._record(_outcome(error))
+            self._write(_outcome(error))
 
     def intend(self) -> None:
-        """Say that something is about to change. Raises OSError: then it must not."""
+        """Record that a change follows. Raises OSError; then the caller must not make the change."""
         self.durable = True
-        self._record("intent")
+        self._write("intent")
 
-    def _record(self, outcome: str) -> None:
-        took = round(1000 * (time.monotonic() - self.began), 3)
-        self.audit.record({"ts": times.iso(time.time()), **self.said, "outcome": outcome, "ms": took}, self.durable)
+    def _write(self, outcome: str) -> None:
+        took = round(1000 * (time.monotonic() - self.start), 3)
+        line = {"ts": times.from_timestamp(time.time()), **self.fields, "outcome": outcome, "ms": took}
+        self.audit.write(line, self.durable)
+
+
+class AuditedProvider(Provider):
+    """A provider whose calls are recorded in the file of the setting ``audit``."""
+
+    def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
+        super().__init__(settings, part)
+        self.audit = Audit(settings.get("audit"))
+
+    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+        """Return the generator method ``name``, recorded as the tool in ``definition``."""
+        run: Callable[..., Running] = getattr(self, name)
+
+        def audited(**arguments: JsonValue) -> Running:
+            with self.audit.call(definition["name"], arguments):
+                return (yield from run(**arguments))
+
+        return audited
 
 
 def _outcome(error: BaseException | None) -> str:
-    """``ok``, the id of what the client is told, or that it was stopped or broke down."""
+    """Return ``ok``, the id of a ToolError, ``cancelled`` or ``failed``."""
     if error is None:
         return "ok"
     if isinstance(error, GeneratorExit):
         return "cancelled"
-    told = getattr(error, "error", None)  # of a ToolError
-    return told if isinstance(told, str) else "failed"
+    error_id = getattr(error, "error", None)
+    return error_id if isinstance(error_id, str) else "failed"
 
 
 def _append(path: str, line: str, durable: bool, after_loss: bool) -> None:
-    """In one write, so that lines of several processes do not mix; after a loss below what may be half a line."""
-    written = f"{line}\n".encode()
+    """Append with a single write, so that processes do not mix their lines. A lost line may be half written."""
+    data = f"\n{line}\n".encode() if after_loss else f"{line}\n".encode()
     descriptor = os.open(path, _FLAGS | _SAFE, 0o600)
     try:
-        if os.write(descriptor, b"\n" + written if after_loss else written) < len(written):
+        if os.write(descriptor, data) < len(data):
             raise OSError(path)
         if durable:
             os.fsync(descriptor)

@@ -1,6 +1,6 @@
-"""What a page hands over so that the next begins behind it: base64url of JSON, with a mark of the query that it is of.
+"""Cursors: base64url of a JSON array that starts with the digest of the query.
 
-It is neither signed nor secret, because it says nothing that arguments could not.
+They are neither signed nor secret, because a client could reach the same results with other arguments.
 """
 
 from __future__ import annotations
@@ -8,28 +8,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from typing import NoReturn
 
 from tmkb.errors import ToolError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-    from tmkb.schema.values import JsonValue
+from tmkb.schema.values import JsonValue
 
 
-def mark(query: str) -> str:
-    """What tells a query, as a text, from others."""
+def digest(query: str) -> str:
+    """Return a short digest, which binds a cursor to ``query``."""
     return hashlib.sha256(query.encode()).hexdigest()[:16]
 
 
-def packed(state: str) -> str:
-    """The cursor of a state, which is JSON."""
+def encode(state: str) -> str:
+    """Encode a JSON text as a cursor."""
     return base64.urlsafe_b64encode(state.encode()).decode().rstrip("=")
 
 
-def unpacked(cursor: str) -> JsonValue:
-    """The state; None where the text was never a cursor."""
+def decode(cursor: str) -> JsonValue:
+    """Return the state in ``cursor``; None if the text is not a cursor."""
     try:
         state: JsonValue = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
     except (ValueError, RecursionError):
@@ -37,6 +33,6 @@ def unpacked(cursor: str) -> JsonValue:
     return state
 
 
-def refuse(cursor: str | None) -> NoReturn:
-    """Raises ToolError: it is of another query, or of no query."""
+def reject(cursor: str | None) -> NoReturn:
+    """Raise the ToolError for a cursor of another query, or an invalid one."""
     raise ToolError("bad_cursor", path="arguments.cursor", received=cursor)

@@ -1,17 +1,21 @@
-"""What can be wrong with a file, besides what the operating system says (OSError)."""
+"""Errors of files and calls that OSError does not cover. Providers turn them into a ToolError."""
 
 
 class Corrupt(Exception):
-    """Bytes that are no hive, or one that a change would damage."""
+    """The file is not a hive, or the hive is damaged."""
 
 
 class TooLarge(Exception):
-    """A file, or a way to an answer within it, that is longer than permitted."""
+    """The file exceeds a size limit, or reading it exceeds a limit of steps."""
 
 
 class Changed(Exception):
-    """A file that is not any more what it was when it was read."""
+    """Another process changed the file since it was read."""
 
 
-class NoWriter(Exception):
-    """The library that changes hives is not installed."""
+class WriterMissing(Exception):
+    """The library that writes hives is not installed."""
+
+
+class TimeUp(Exception):
+    """The call exceeds its time limit."""

@@ -1,30 +1,24 @@
-"""Moments as ISO 8601 texts, in UTC, and back."""
+"""ISO 8601 times in UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 
-def moment(text: str) -> datetime:
-    """The moment that ``text`` tells, in UTC where it names no zone. Raises ValueError."""
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+def parse(text: str) -> datetime:
+    """Parse an ISO 8601 time, which is UTC if it has no offset. Raises ValueError."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def seconds(text: str) -> float:
-    """The same in seconds since 1970. Raises ValueError."""
-    return moment(text).timestamp()
+def isoformat(time: datetime, precision: str = "auto") -> str:
+    """Format a time in UTC; ``precision`` is the ``timespec`` of `datetime.isoformat`."""
+    return time.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-def written(moment: datetime, precision: str = "auto") -> str:
-    """A moment in UTC as a text; ``precision`` is the `timespec` of `isoformat`."""
-    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
-
-
-def iso(seconds: float) -> str | None:
-    """The text for a moment; None for one that no calendar here reaches."""
+def from_timestamp(seconds: float) -> str | None:
+    """Format seconds since 1970 with milliseconds; None if they are outside the calendar."""
     try:
-        moment = datetime.fromtimestamp(seconds, UTC)
+        return isoformat(datetime.fromtimestamp(seconds, UTC), "milliseconds")
     except (OverflowError, ValueError, OSError):
         return None
-    return written(moment, "milliseconds")

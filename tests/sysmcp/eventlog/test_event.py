@@ -19,7 +19,7 @@ def xml(provider='Name="disk"', event_id="<EventID>7</EventID>", level="<Level>2
     )
 
 
-def test_an_entry_has_what_the_event_says():
+def test_an_entry_of_an_event():
     rest = '<TimeCreated SystemTime="2024-02-10T10:13:20.1234567Z"/><EventRecordID>99</EventRecordID><Channel>Setup</Channel>'
     data = '<EventData><Data Name="a">1</Data><Data>two</Data><Binary>00FF</Binary><Data Name="e"></Data></EventData>'
 
@@ -61,7 +61,7 @@ def test_a_name_of_many_parts_takes_no_longer_than_its_length():
     assert seconds(4000) < 40 * seconds(400)
 
 
-def test_the_sentence_is_preferred_to_the_values():
+def test_the_message_is_preferred_to_the_values():
     rendered = "<RenderingInfo Culture='en'><Message>All is well.</Message><Level>Error</Level></RenderingInfo>"
     data = "<EventData><Data>1</Data></EventData>"
 
@@ -71,7 +71,7 @@ def test_the_sentence_is_preferred_to_the_values():
     assert event.read(xml(data=data), "").message == "1"
 
 
-def test_data_of_a_provider_of_its_own_are_values_too():
+def test_user_data_is_part_of_the_message():
     data = (
         "<UserData><Job xmlns='urn:x'><Name>backup</Name><Steps><Step>1</Step><Step>2</Step></Steps></Job></UserData>"
     )
@@ -83,7 +83,7 @@ def test_control_characters_are_replaced():
     assert event.read(xml(data="<EventData><Data>a\x00b\x1b[0m</Data></EventData>"), "").message == "a\ufffdb\ufffd[0m"
 
 
-def test_what_is_no_xml_is_read_as_far_as_it_goes():
+def test_invalid_xml_is_read_as_far_as_possible():
     entry = event.read(xml(data="<EventData><Data Name='x'>bell &amp; whistle</1></EventData>"), "Log")
 
     assert (entry.log, entry.source, entry.level, entry.event_id) == ("Log", "disk", "ERROR", 7)
@@ -91,7 +91,7 @@ def test_what_is_no_xml_is_read_as_far_as_it_goes():
 
 
 @pytest.mark.parametrize("text", ["", "junk", "<Event/>", "<Event><System/", "<Event><EventData/></Event>"])
-def test_what_is_no_event_is_refused(text):
+def test_an_invalid_event_raises(text):
     with pytest.raises(ValueError):
         event.kind(text)
     with pytest.raises(ValueError):
@@ -113,17 +113,17 @@ texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
     level=st.integers(0, 255),
     value=texts,
 )
-def test_the_short_way_gives_what_the_long_one_does(source, before, qualifiers, number, level, value):
-    """The short way is not taken where something stands before System that cannot stand there."""
+def test_the_expression_and_the_parser_agree(source, before, qualifiers, number, level, value):
+    """A comment before the provider makes the expression fail, so the parser runs."""
     data = f"<EventData><Data Name={quoteattr(source)}>{escape(value)}</Data></EventData>"
-    given = xml(
+    event_xml = xml(
         before + f"Name={quoteattr(source)}",
         f"<EventID{qualifiers}>{number}</EventID>",
         f"<Level>{level}</Level>",
         data=data,
     )
-    long = given.replace("<System>", "<System><!-- -->")
+    long = event_xml.replace("<System>", "<System><!-- -->")
 
-    assert event.kind(given) == event.kind(long)
-    assert event.kind(given)[1:] == (source, number)
-    assert event.read(given, "") == event.read(long, "")
+    assert event.kind(event_xml) == event.kind(long)
+    assert event.kind(event_xml)[1:] == (source, number)
+    assert event.read(event_xml, "") == event.read(long, "")

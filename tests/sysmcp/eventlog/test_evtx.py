@@ -28,7 +28,7 @@ quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def put(folder, found, name="System"):
-    """Replace the file of a log, as one that is much older: only then are its chunks remembered."""
+    """Replace the file of a log, with an old modification time, because chunks of recent files are not cached."""
     path = folder / f"{name}.evtx"
     path.write_bytes(found)
     put.time += 1
@@ -110,7 +110,7 @@ def iso(time):
 
 
 def expected(arguments, start, end):
-    """What a plain loop finds."""
+    """Return the ids that a plain loop finds."""
     ids = arguments.get("eventId", [event.event_id for event in EVENTS])
     found = []
     for number, event in enumerate(EVENTS, 1):
@@ -129,7 +129,7 @@ def expected(arguments, start, end):
 
 @quick
 @given(arguments=filters, start=times, end=times, limit=st.integers(1, 400), by=st.sampled_from(["cursor", "offset"]))
-def test_pages_of_any_query_join_to_what_a_plain_loop_finds(provider, folder, arguments, start, end, limit, by):
+def test_pages_of_any_query_equal_a_plain_loop(provider, folder, arguments, start, end, limit, by):
     if start is not None and end is not None and start > end:
         start, end = end, start
     numbers = expected(arguments, start, end)
@@ -165,7 +165,7 @@ def test_pages_by_cursor_do_not_shift_when_the_log_grows(tmp_path):
         assert entries == logs.ask(served(tmp_path), limit=10000, order=order, minLevel="WARNING")["entries"]
 
 
-def test_a_cursor_goes_on_where_the_ring_has_overwritten_what_came_next(tmp_path):
+def test_a_cursor_continues_after_the_ring_log_overwrote_its_next_record(tmp_path):
     chunks = evtxfile.chunks(evtxfile.events(1000), records=100)
     put(tmp_path, evtxfile.file(chunks[:8]))
     provider = served(tmp_path)
@@ -178,7 +178,7 @@ def test_a_cursor_goes_on_where_the_ring_has_overwritten_what_came_next(tmp_path
     assert "nextCursor" not in answer
 
 
-def test_only_chunks_that_have_changed_are_read_again(tmp_path, monkeypatch):
+def test_only_changed_chunks_are_read_again(tmp_path, monkeypatch):
     read = []
     records = chunks_of.records
     monkeypatch.setattr(chunks_of, "records", lambda file, chunk: read.append(chunk.first) or records(file, chunk))
@@ -199,7 +199,7 @@ def test_only_chunks_that_have_changed_are_read_again(tmp_path, monkeypatch):
     assert sorted(read) == [1, 401]  # the page, and what is new
 
 
-def test_no_more_columns_are_kept_than_the_settings_allow(tmp_path):
+def test_columns_are_kept_up_to_the_limit(tmp_path):
     put(tmp_path, evtxfile.file(evtxfile.chunks(evtxfile.events(450), records=100)))
     provider = served(tmp_path, indexed_records=250)
     for _ in range(2):
@@ -235,7 +235,7 @@ def test_names_of_files_become_names_of_logs(tmp_path):
     assert logs.ask(provider, "microsoft-windows-x/OPERATIONAL")["totalCount"] == 3
 
 
-def test_a_file_of_nothing_is_looked_through_in_steps_and_no_longer_than_a_call_may_take(tmp_path):
+def test_a_huge_sparse_file_is_scanned_in_steps_within_the_time_limit(tmp_path):
     put(tmp_path, evtxfile.file(evtxfile.chunks(EVENTS[:3])), "Sparse")
     os.truncate(tmp_path / "Sparse.evtx", 1 << 36)
     provider = logs.served({"kind": "evtx", "folder": str(tmp_path)}, seconds=0.05, counting_seconds=0)
@@ -268,7 +268,7 @@ def test_a_folder_that_is_not_there_has_the_logs_that_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
-def test_a_scan_that_is_stopped_within_a_chunk_goes_on_there(provider, folder, order):
+def test_a_scan_continues_inside_a_chunk(provider, folder, order):
     hurried = served(folder, seconds=1e-9)
 
     for query in ({}, {"text": "value 1"}, {"minLevel": "WARNING"}):
@@ -297,7 +297,7 @@ def record(data, number):
     return at
 
 
-def test_a_damaged_record_is_counted_and_the_others_are_read(tmp_path):
+def test_a_damaged_record_is_counted_and_skipped(tmp_path):
     def change(data):
         at = record(data, 50)
         data[at + 24 : at + 60] = b"\xff" * 36
@@ -315,7 +315,7 @@ def test_a_chunk_without_its_mark_is_counted(tmp_path):
     assert damaged(tmp_path, change) == ([*range(1, 101), *range(201, 301)], 1, 200)
 
 
-def test_chunks_laid_out_in_advance_are_nothing(tmp_path):
+def test_unused_chunks_are_not_damaged(tmp_path):
     ids, corrupt, _ = damaged(tmp_path, lambda data: data + bytes(3 * 65536))
 
     assert (len(ids), corrupt) == (300, 0)
@@ -330,7 +330,7 @@ def test_of_a_chunk_that_was_cut_off_the_beginning_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"ElfFil", b"junk" * 30000, b"\0" * 70000, b"regf" + bytes(70000)])
-def test_what_is_no_evtx_file_is_a_corrupt_source(tmp_path, content):
+def test_an_invalid_evtx_file_is_a_corrupt_source(tmp_path, content):
     put(tmp_path, content)
 
     with pytest.raises(ToolError) as caught:
@@ -339,7 +339,7 @@ def test_what_is_no_evtx_file_is_a_corrupt_source(tmp_path, content):
 
 
 def answers(provider, **arguments):
-    """Ask and be told something, whatever it is; and what is told holds together."""
+    """Query, and check the page; a damaged log is the only permitted error."""
     try:
         answer = logs.ask(provider, **arguments)
     except ToolError as error:
@@ -419,7 +419,7 @@ def test_without_the_library_logs_are_listed_with_the_reason(tmp_path, monkeypat
 
 
 def test_real_files_are_read_as_the_library_reads_them():
-    """Files of real machines are not kept here: SYSMCP_REAL_EVTX names a folder of them."""
+    """SYSMCP_REAL_EVTX names a folder of files from real machines, which are not in the repository."""
     folder = os.environ.get("SYSMCP_REAL_EVTX")
     if not folder:
         pytest.skip("SYSMCP_REAL_EVTX names no folder")

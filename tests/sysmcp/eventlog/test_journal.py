@@ -35,7 +35,7 @@ def content():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, content):
-    """As it is below /var/log/journal."""
+    """A folder like /var/log/journal."""
     folder = tmp_path_factory.mktemp("journal")
     (folder / MACHINE).mkdir()
     (folder / MACHINE / "system.journal").write_bytes(content)
@@ -93,7 +93,7 @@ places = st.one_of(st.none(), st.integers(0, 299))
 
 @needs_library
 @given(arguments=filters, start=places, end=places, limit=st.integers(1, 60), by=st.sampled_from(["cursor", "offset"]))
-def test_pages_of_any_query_join_to_what_a_plain_loop_finds(provider, whole, arguments, start, end, limit, by):
+def test_pages_of_any_query_equal_a_plain_loop(provider, whole, arguments, start, end, limit, by):
     if start is not None:
         arguments["startTime"] = whole[start]["timestamp"]
     if end is not None:
@@ -130,7 +130,7 @@ def test_cursors_are_short_enough_to_be_arguments(provider):
 
 
 @needs_library
-def test_a_listed_journal_says_what_it_has(provider, content):
+def test_a_listed_journal_has_size_and_range(provider, content):
     listed = {log["name"]: log for log in logs.run(provider.list_logs())["logs"]}
 
     assert listed["System"] == {
@@ -147,7 +147,7 @@ def test_a_listed_journal_says_what_it_has(provider, content):
 
 @needs_library
 @pytest.mark.parametrize("content", [b"", b"LPKSHHRH", b"junk" * 1000])
-def test_a_file_that_is_no_journal_is_a_corrupt_source(tmp_path, content):
+def test_an_invalid_journal_file_is_a_corrupt_source(tmp_path, content):
     (tmp_path / "system.journal").write_bytes(content)
 
     with pytest.raises(ToolError) as caught:
@@ -156,7 +156,7 @@ def test_a_file_that_is_no_journal_is_a_corrupt_source(tmp_path, content):
 
 
 @pytest.mark.parametrize("folders", [[], ["empty"]])
-def test_a_folder_without_journals_is_as_none(tmp_path, folders):
+def test_a_folder_without_journals_counts_as_missing(tmp_path, folders):
     for name in folders:
         (tmp_path / "journal" / name).mkdir(parents=True)
     provider = served(tmp_path / "journal")
@@ -216,7 +216,7 @@ def test_no_mutation_of_a_journal_breaks_anything(tmp_path, content, seed):
         ("newest", 150, [150, 149, 148]),
     ],
 )
-def test_an_entry_that_is_gone_is_no_obstacle_to_its_cursor(provider, order, number, ids):
+def test_a_cursor_continues_without_its_entry(provider, order, number, ids):
     answer = logs.ask(provider, order=order, limit=3)
     *state, place = json.loads(base64.urlsafe_b64decode(answer["nextCursor"] + "=="))
     place = ";".join(f"i={number:x}" if part.startswith("i=") else part for part in place.split(";"))

@@ -41,7 +41,7 @@ def log(tmp_path):
     return put
 
 
-def test_others_have_a_turn_within_a_block_and_nothing_is_told_twice(log, monkeypatch):
+def test_a_block_is_scanned_in_steps_without_duplicates(log, monkeypatch):
     provider = log(b"".join(b"%d\n" % number for number in range(300)))
     monkeypatch.setattr(textlog, "_STEP", 7)
     (text,) = provider.log_sources[0].logs()
@@ -56,7 +56,7 @@ def test_others_have_a_turn_within_a_block_and_nothing_is_told_twice(log, monkey
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="a system without such links")
-def test_a_link_is_no_log(log, tmp_path):
+def test_a_link_is_not_read_as_a_log(log, tmp_path):
     log(b"secret\n")
     os.symlink(log.path, tmp_path / "link.log")
     provider = logs.served({"kind": "textlog", "files": {"System": str(tmp_path / "link.log")}})
@@ -144,7 +144,7 @@ def test_stamps(log, zone, line, stamp, source, message):
     assert (entry["timestamp"], entry["source"], entry["message"]) == (stamp, source, message)
 
 
-def test_a_leap_day_may_be_years_ago(log, zone):
+def test_february_29_gets_the_latest_leap_year(log, zone):
     (entry,) = entries(log(b"Feb 29 10:00:00 host app: x", "2023-07-10T12:00:00"))
 
     assert entry["timestamp"] == "2020-02-29T08:00:00Z"
@@ -177,7 +177,7 @@ def test_a_line_without_a_time_is_in_no_range_of_times(log):
     assert entries(log(b"no stamp\n"), startTime="1970-01-01") == []
 
 
-def test_a_line_that_is_endless_is_cut(log):
+def test_a_very_long_line_is_cut(log):
     provider = log(b"2024-01-01T00:00:00Z h p: " + b"x" * 3_000_000 + b"\nshort\n")
 
     short, long = entries(provider)
@@ -186,7 +186,7 @@ def test_a_line_that_is_endless_is_cut(log):
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
-def test_pages_by_cursor_do_not_shift_when_lines_are_added(log, order):
+def test_cursors_do_not_shift_when_lines_are_added(log, order):
     provider = log(b"".join(b"line %d\n" % n for n in range(50)))
     answer = logs.ask(provider, order=order, limit=7)
     found = answer["entries"]
@@ -201,7 +201,7 @@ def test_pages_by_cursor_do_not_shift_when_lines_are_added(log, order):
     assert logs.ask(provider, limit=1)["entries"][0]["id"] > 60
 
 
-def test_lines_are_counted_anew_where_the_file_was_replaced(log):
+def test_lines_are_recounted_after_the_file_was_replaced(log):
     provider = log(b"a\nb\nc\n")
     cursor = logs.ask(provider, limit=1)["nextCursor"]
     os.rename(log.path, f"{log.path}.1")
@@ -213,7 +213,7 @@ def test_lines_are_counted_anew_where_the_file_was_replaced(log):
     assert caught.value.error == "bad_cursor"
 
 
-def test_lines_are_counted_anew_where_the_file_was_emptied(log):
+def test_lines_are_recounted_after_the_file_was_truncated(log):
     provider = log(b"a\nb\nc\n")
     entries(provider)
     with open(log.path, "r+b") as file:
@@ -222,7 +222,7 @@ def test_lines_are_counted_anew_where_the_file_was_emptied(log):
     assert [(entry["id"], entry["message"]) for entry in entries(provider)] == [(1, "a")]
 
 
-def test_queries_that_run_side_by_side_count_alike(log, monkeypatch):
+def test_concurrent_queries_count_correctly(log, monkeypatch):
     monkeypatch.setattr(textlog, "_BLOCK", 4)
     provider = log(b"a\nb\n" * 10)
     (text,) = provider.log_sources[0].logs()
@@ -247,7 +247,7 @@ def test_any_bytes_are_lines(log, content):
     assert logs.run(provider.list_logs())["logs"][0]["recordCount"] == logs.ask(provider)["totalCount"]
 
 
-def test_what_is_no_regular_file_is_not_there(tmp_path):
+def test_other_kinds_of_files_count_as_missing(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     provider = logs.served(
         {

@@ -1,5 +1,4 @@
-"""The logs of a running Windows. Elsewhere the library is played by one that serves an .evtx file: what it would be asked,
-and what is made of its answers."""
+"""The logs of a running Windows, with a fake of pywin32 that serves the records of an .evtx file."""
 
 import re
 import sys
@@ -11,7 +10,7 @@ import pytest
 from tests.sysmcp import evtxfile, logs
 from tmkb.errors import ToolError
 from tmkb.sysmcp.eventlog import wevtapi
-from tmkb.sysmcp.eventlog.logquery import LogQuery, StalePlace
+from tmkb.sysmcp.eventlog.logquery import LogQuery, StalePosition
 
 pytestmark = pytest.mark.needs("evtx")
 
@@ -39,13 +38,13 @@ EVENTS = evtxfile.events(200)
         ),
     ],
 )
-def test_what_windows_is_to_leave_out(query, newest, path):
+def test_the_filter_for_windows(query, newest, path):
     assert wevtapi.xpath(query, newest) == path
 
 
 @pytest.mark.parametrize("after", ["1] or *[System", [1], 1.5, {"a": 1}])
 def test_only_numbers_are_places(after):
-    with pytest.raises(StalePlace):
+    with pytest.raises(StalePosition):
         wevtapi.xpath(LogQuery(after=after), 9)
 
 
@@ -54,7 +53,7 @@ class Refused(Exception):
 
 
 class Library(types.ModuleType):
-    """As much of win32evtlog as is used, over the records of one file. It knows what `xpath` writes, no more."""
+    """The part of win32evtlog that the module uses. It understands only the output of `xpath`."""
 
     EvtQueryChannelPath, EvtQueryForwardDirection, EvtQueryReverseDirection = 1, 0x100, 0x200
     EvtOpenChannelPath, EvtLogFileSize, EvtRenderEventXml, EvtFormatMessageEvent = 1, 3, 1, 1
@@ -141,13 +140,13 @@ def test_only_named_channels_are_served(provider):
     assert [log["name"] for log in logs.run(provider.list_logs())["logs"]] == ["System"]
 
 
-def test_a_channel_that_may_not_be_read(provider):
+def test_a_channel_without_permission_is_an_error(provider):
     with pytest.raises(ToolError) as caught:
         logs.ask(provider, "Security")
     assert caught.value.error == "log_denied"
 
 
-def test_sentences_are_those_of_providers(provider):
+def test_messages_come_from_windows_providers(provider):
     first, second = logs.ask(provider, order="oldest", limit=2)["entries"]
 
     assert (first["message"], first["messageRendered"]) == (

@@ -1,4 +1,4 @@
-"""What patterns match, and that no pattern and no name make it take long."""
+"""Matches of patterns, and the time for hostile patterns and names."""
 
 import fnmatch
 import time
@@ -46,7 +46,7 @@ def test_globs(pattern, path, fits):
 
 
 @pytest.mark.parametrize("pattern", ["/a", "a/", "a//b", "/"])
-def test_a_glob_that_no_path_fits_is_none(pattern):
+def test_a_glob_that_cannot_match_is_invalid(pattern):
     with pytest.raises(ValueError):
         matching.glob(pattern, True)
 
@@ -61,7 +61,7 @@ def fits(steps, parts):
 
 
 @given(st.lists(STEPS, min_size=1, max_size=6), st.lists(PARTS, min_size=1, max_size=7))
-def test_a_glob_fits_what_trying_everything_finds(steps, parts):
+def test_a_glob_matches_like_an_exhaustive_search(steps, parts):
     path = "/".join(parts) if len(steps) > 1 else parts[0]  # a pattern without a slash is asked for names
 
     assert bool(matching.glob("/".join(steps), True)(path)) == fits(steps, path.split("/"))
@@ -77,7 +77,7 @@ REGEX = pytest.param("regex", marks=pytest.mark.needs("re2"))
 
 
 @pytest.mark.parametrize("mode", ["glob", "substring", REGEX])
-def test_case_counts_only_if_it_is_to(mode):
+def test_case_sensitivity(mode):
     match = matching.MODES[mode]
 
     assert match("MAIN.py", False)("main.PY")
@@ -94,7 +94,7 @@ def test_expressions():
 
 
 def took(match, text):
-    """The least of some runs, which is what it takes without other people's work."""
+    """Return the fastest of several runs in nanoseconds, to exclude the load of other processes."""
     runs = []
     for _ in range(5):
         begun = time.process_time_ns()
@@ -119,7 +119,7 @@ def took(match, text):
         ("substring", "a" * 128 + "b", "a"),
     ],
 )
-def test_four_times_as_much_to_look_at_takes_no_more_than_its_square(mode, pattern, text):
+def test_matching_takes_at_most_quadratic_time(mode, pattern, text):
     match = matching.MODES[mode](pattern, True)
     short, long = (text * times + "x" for times in (64, 256))
 

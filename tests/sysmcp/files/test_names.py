@@ -1,4 +1,4 @@
-"""Every name can be shown, and what is shown says which bytes it stands for."""
+"""Every name can be displayed and converted back."""
 
 import json
 import os
@@ -25,29 +25,29 @@ NAMES = st.binary(min_size=1, max_size=12).filter(lambda name: name not in (b"."
     ],
 )
 def test_how_a_name_is_shown(name, shown):
-    assert names.shown(os.fsdecode(name)) == shown
-    assert names.components(shown) == [os.fsdecode(name)]
+    assert names.display(os.fsdecode(name)) == shown
+    assert names.split(shown) == [os.fsdecode(name)]
 
 
 @given(st.lists(NAMES, min_size=1))
 def test_a_shown_path_leads_back(path):
-    shown = "/".join(names.shown(os.fsdecode(name)) for name in path)
+    shown = "/".join(names.display(os.fsdecode(name)) for name in path)
 
     assert json.loads(json.dumps(shown, ensure_ascii=False).encode()) == shown
-    assert [os.fsencode(name) for name in names.components(shown)] == path
+    assert [os.fsencode(name) for name in names.split(shown)] == path
 
 
 @given(st.lists(NAMES))
 def test_names_are_sorted_by_their_bytes(found):
-    ordered = sorted((os.fsdecode(name) for name in found), key=names.order)
+    ordered = sorted((os.fsdecode(name) for name in found), key=names.sort_key)
 
     assert [os.fsencode(name) for name in ordered] == sorted(found)
 
 
 @pytest.mark.parametrize("path", ["/", "/a", "//a", "..", "../a", "a/..", "a/../b", "a/../..", "../none"])
-def test_what_could_lead_out_is_told_apart(path):
-    with pytest.raises(names.Outside):
-        names.components(path)
+def test_paths_outside_the_root_have_their_own_error(path):
+    with pytest.raises(names.OutsideRoot):
+        names.split(path)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_what_could_lead_out_is_told_apart(path):
         *(r"\x2e\x2e", r"\x2e\x2e/a", r"a\x2fb", r"\x00", r"\x61", r"\xFF", r"\xc3\xa9", r"\x5"),
     ],
 )
-def test_what_is_not_shown_so_is_no_path(path):
+def test_other_spellings_are_invalid_paths(path):
     with pytest.raises(ValueError) as raised:
-        names.components(path)
-    assert not isinstance(raised.value, names.Outside)
+        names.split(path)
+    assert not isinstance(raised.value, names.OutsideRoot)
 
 
 @given(st.text(alphabet="ab./\\x0f2e5c\0\udcff", max_size=12))
-def test_whatever_is_written_it_leads_nowhere_else(path):
+def test_any_valid_path_stays_inside(path):
     try:
-        parts = names.components(path)
+        parts = names.split(path)
     except ValueError:
         return
 

@@ -14,7 +14,7 @@ from tests.sysmcp.trees import plant
 from tmkb.sysmcp.files import beneath, names
 from tmkb.sysmcp.files.walk import Skipped, Walk
 
-pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+pytestmark = pytest.mark.skipif(not beneath.IS_SUPPORTED, reason="files are served on Linux only")
 
 NAME = st.sampled_from(
     [b"a", b"a.b", b"a b", b"b", "é".encode(), b"\xff", "\ue000".encode(), b"\\", b"\n", b".a", b"Z"]
@@ -24,7 +24,7 @@ TREES = st.lists(st.lists(NAME, min_size=1, max_size=4).map(b"/".join), max_size
 
 def walked(folder, after=(), depth=64, hidden=True, skipped=None):
     """Shown paths, in their order."""
-    with beneath.opened(os.open(folder, beneath.FOLDER)) as fd:
+    with beneath.closing_fd(os.open(folder, beneath.FOLDER)) as fd:
         walk = Walk(fd, depth, hidden, True, skipped or Skipped())
         return [entry.path for entry in walk.entries(after) if entry is not None]
 
@@ -36,7 +36,7 @@ def listed(folder):
         for at, folders, files in os.walk(os.fsencode(folder))
         for name in folders + files
     ]
-    return ["/".join(names.shown(os.fsdecode(name)) for name in path) for path in sorted(paths)]
+    return ["/".join(names.display(os.fsdecode(name)) for name in path) for path in sorted(paths)]
 
 
 def grow(folder, tree):
@@ -56,30 +56,30 @@ def test_a_walk_finds_all_in_the_order_of_bytes(tree):
 
 
 @given(TREES, st.randoms(use_true_random=False))
-def test_a_walk_goes_on_after_any_path_whatever_has_gone_since(tree, chance):
+def test_a_walk_continues_after_any_path_despite_deletions(tree, chance):
     with tempfile.TemporaryDirectory() as folder:
         grow(folder, tree)
         for reached, path in enumerate(before := walked(folder)):
-            assert walked(folder, names.components(path)) == before[reached + 1 :]
+            assert walked(folder, names.split(path)) == before[reached + 1 :]
         if not before:
             return
         at = chance.randrange(len(before))
         remove(folder, chance.sample(before, chance.randrange(len(before) + 1)))
         left = set(listed(folder))
 
-        assert walked(folder, names.components(before[at])) == [path for path in before[at + 1 :] if path in left]
+        assert walked(folder, names.split(before[at])) == [path for path in before[at + 1 :] if path in left]
 
 
 def remove(folder, paths):
     for path in paths:
-        gone = os.path.join(os.fsencode(folder), *map(os.fsencode, names.components(path)))
+        gone = os.path.join(os.fsencode(folder), *map(os.fsencode, names.split(path)))
         if os.path.isdir(gone):
             shutil.rmtree(gone)
         elif os.path.lexists(gone):
             os.unlink(gone)
 
 
-def test_a_walk_may_begin_after_what_never_was(tmp_path):
+def test_a_walk_starts_after_a_path_that_does_not_exist(tmp_path):
     plant(tmp_path, "a/b", "c/d")
 
     assert walked(tmp_path, ["a", "z"]) == ["c", "c/d"]
@@ -95,20 +95,20 @@ def test_links_are_listed_and_not_entered(tmp_path):
     assert walked(tmp_path) == ["folder", "folder/file", "folder/loop", "link"]
 
 
-def test_hidden_names_and_what_is_below_them(tmp_path):
+def test_hidden_names_are_left_out_with_their_content(tmp_path):
     plant(tmp_path, ".git/config", "a/.b", "a/c")
 
     assert walked(tmp_path, hidden=False) == ["a", "a/c"]
 
 
-def test_what_lies_deeper_than_asked_for_is_not_entered(tmp_path):
+def test_the_depth_limits_a_walk(tmp_path):
     plant(tmp_path, "/".join(f"{level:02}" for level in range(80)))
 
     assert walked(tmp_path, depth=0) == ["00"]
     assert len(walked(tmp_path, depth=64)) == 65
 
 
-def test_a_path_that_is_too_long_to_be_named_is_told(tmp_path):
+def test_a_folder_with_too_long_a_path_is_counted(tmp_path):
     at = os.open(tmp_path, os.O_RDONLY)
     for _ in range(20):  # of 250 bytes each
         os.mkdir("x" * 250, dir_fd=at)
@@ -133,12 +133,12 @@ def test_pipes_sockets_and_devices_are_listed_and_not_opened(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not read")
-def test_folders_that_may_not_be_read_are_counted(tmp_path):
+def test_unreadable_folders_are_counted(tmp_path):
     plant(tmp_path, "a/file", "b/file", "c")
     tmp_path.chmod(0o755)
     (tmp_path / "b").chmod(0o700)
     skipped = Skipped()
-    with beneath.opened(os.open(tmp_path, beneath.FOLDER)) as fd:
+    with beneath.closing_fd(os.open(tmp_path, beneath.FOLDER)) as fd:
         os.seteuid(65534)
         try:
             found = [entry.path for entry in Walk(fd, 64, False, True, skipped).entries() if entry is not None]
@@ -150,8 +150,8 @@ def test_folders_that_may_not_be_read_are_counted(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no second file system")
-def test_another_file_system_is_entered_only_if_it_may_be(tmp_path):
-    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, beneath.opened(os.open("/dev", beneath.FOLDER)) as fd:
+def test_another_file_system_is_entered_only_if_permitted(tmp_path):
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, beneath.closing_fd(os.open("/dev", beneath.FOLDER)) as fd:
         name = os.path.basename(file.name)
         for one_file_system in (True, False):
             walk = Walk(fd, 1, False, one_file_system, Skipped())
@@ -164,7 +164,7 @@ def test_as_many_folders_are_open_as_it_is_deep_and_none_at_the_end(tmp_path):
     for number in range(30):
         plant(tmp_path, f"{number}/" + "x/" * 20)
     before = open_files()
-    with beneath.opened(os.open(tmp_path, beneath.FOLDER)) as fd:
+    with beneath.closing_fd(os.open(tmp_path, beneath.FOLDER)) as fd:
         entries = Walk(fd, 64, False, True, Skipped()).entries()
         most = max(open_files() for _ in entries)
         abandoned = Walk(fd, 64, False, True, Skipped()).entries()
@@ -182,10 +182,10 @@ def open_files():
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_folders_that_go_while_they_are_walked_do_no_harm(tmp_path):
+def test_folders_deleted_during_a_walk_cause_no_error(tmp_path):
     plant(tmp_path, *[f"{number:03}/file" for number in range(200)])
     chance, skipped, seen = random.Random(1), Skipped(), []
-    with beneath.opened(os.open(tmp_path, beneath.FOLDER)) as fd:
+    with beneath.closing_fd(os.open(tmp_path, beneath.FOLDER)) as fd:
         for entry in Walk(fd, 64, False, True, skipped).entries():
             if entry is not None and "/" not in entry.path:
                 seen.append(entry.path)

@@ -25,18 +25,18 @@ def test_a_root_has_two_names_and_any_case(root):
         f"HKLM\\{'😀' * 128}",
     ],
 )
-def test_what_is_no_path(path):
+def test_invalid_paths(path):
     with pytest.raises(ValueError):
         keypath.parse(path)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "C:", "a b", "~", "😀" * 127, "a" * 255, "%00", "*"])
-def test_names_that_look_like_something_else_are_names(name):
+def test_unusual_names_are_valid(name):
     assert keypath.parse(f"HKLM\\{name}") == ("HKLM", name)
 
 
 @given(st.lists(names, max_size=5))
-def test_a_path_is_what_it_was_joined_from(parts):
+def test_a_joined_path_parses_to_its_names(parts):
     assert keypath.parse(keypath.joined(["HKLM", *parts])) == ("HKLM", *parts)
 
 
@@ -47,7 +47,7 @@ def test_any_text_is_a_path_or_is_refused(text):
 
 
 @given(names)
-def test_names_that_fold_alike_stay_so(name):
+def test_folding_is_idempotent(name):
     folded = keypath.folded(name)
 
     assert keypath.folded(folded) == folded
@@ -56,11 +56,11 @@ def test_names_that_fold_alike_stay_so(name):
 
 
 @pytest.mark.parametrize("disguise", ["\u017fAM", "SAM ", "S\u0410M", "SAM\u200b", "\uff33AM"])
-def test_a_letter_that_only_looks_alike_is_another(disguise):
+def test_similar_characters_do_not_match(disguise):
     assert not keypath.is_below(keypath.parse(f"HKLM\\{disguise}"), ("HKLM", "SAM"))
 
 
-def test_what_is_below():
+def test_is_below():
     assert keypath.is_below(("HKLM", "sam", "x"), ("HKLM", "SAM"))
     assert keypath.is_below(("HKLM", "SAM"), ("HKLM", "SAM"))
     assert not keypath.is_below(("HKLM", "SAMx"), ("HKLM", "SAM"))

@@ -1,4 +1,4 @@
-"""The live registry, with a registry in memory in the place of Windows'; what Windows itself does is not tested here."""
+"""The live registry, with a fake of winreg in memory."""
 
 import json
 import os
@@ -17,7 +17,7 @@ DEMO = "HKLM\\Software\\Demo"
 
 
 class Opened:
-    """What winreg gives for an opened key: a node of nested dicts."""
+    """An open key of the fake winreg: a node of nested dicts."""
 
     def __init__(self, node):
         self.node = node
@@ -75,7 +75,7 @@ def place(tmp_path):
     return Place(tmp_path, mounts="live", write_allow=["HKLM\\Software\\Demo"])
 
 
-def test_what_is_denied_is_denied_by_both_names_of_the_control_set(tree, tmp_path):
+def test_a_key_is_denied_under_both_names_of_the_control_set(tree, tmp_path):
     sets = {"Secret": {"Sub": {}}, "Open": {}}
     tree["SYSTEM"] = {"Select": {"Current": (4, 2)}, "ControlSet002": sets, "CurrentControlSet": sets}
     place = Place(tmp_path, mounts="live", deny=["HKLM\\SYSTEM\\ControlSet002\\Secret"])
@@ -99,7 +99,7 @@ def test_a_key(tree, place):
     }
 
 
-def test_a_key_that_must_not_be_opened_can_be_listed(tree, place):
+def test_a_denied_key_is_listed_but_not_opened(tree, place):
     assert place.read("HKLM")["subkeys"] == ["SAM", "Software"]
     assert refusal(place.read, "HKLM\\SAM")[0] == "key_not_permitted"
 
@@ -115,10 +115,10 @@ def test_a_key_that_must_not_be_opened_can_be_listed(tree, place):
     ],
 )
 def test_a_value_is_set(tree, place, type_, data, native):
-    told = place.write(DEMO, valueName="TEXT", type=type_, data=data, expected="a")
+    result = place.write(DEMO, valueName="TEXT", type=type_, data=data, expected="a")
 
     assert tree["Software"]["Demo"]["text"] == native
-    with open(os.path.join(place.backups, told["backup"]), encoding="utf-8") as file:
+    with open(os.path.join(place.backups, result["backup"]), encoding="utf-8") as file:
         saved = json.load(file)
     assert (saved["path"], saved["before"]["data"]) == (DEMO, "a")
     assert [line["outcome"] for line in place.lines()] == ["intent", "ok"]
@@ -133,7 +133,7 @@ def test_a_value_is_deleted_and_a_key_made(tree, place):
     assert len(os.listdir(place.backups)) == 3
 
 
-def test_a_dry_run_and_what_is_so_already_change_nothing(tree, place):
+def test_a_dry_run_or_an_unchanged_value_writes_nothing(tree, place):
     before = repr(tree)
     place.write(DEMO, valueName="new", type="REG_SZ", data="x", dryRun=True)
     place.write(DEMO, valueName="text", type="REG_SZ", data="a")
@@ -153,6 +153,6 @@ def test_without_a_backup_or_an_audit_log_nothing_is_changed(tree, place):
     assert repr(tree) == before
 
 
-def test_elsewhere_there_is_no_live_registry(place):
+def test_the_live_registry_needs_windows(place):
     assert refusal(place.read, "HKLM\\SYSTEM") == ("no_live_registry", {})
     assert refusal(place.write, DEMO, action="createKey") == ("no_live_registry", {})

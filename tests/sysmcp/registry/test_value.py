@@ -25,7 +25,7 @@ anything = st.recursive(
 
 
 @given(pairs)
-def test_what_fits_comes_back(pair):
+def test_data_round_trips(pair):
     type_, data = pair
 
     assert value.to_json(type_, value.to_bytes(type_, data)) == {"data": data}
@@ -33,17 +33,17 @@ def test_what_fits_comes_back(pair):
 
 @given(st.sampled_from(["REG_BINARY", "REG_NONE"]), st.binary(max_size=100))
 def test_bytes_come_back_as_base64(type_, raw):
-    told = value.to_json(type_, raw)
+    converted = value.to_json(type_, raw)
 
-    assert told["encoding"] == "base64"
-    assert value.to_bytes(type_, told["data"]) == raw
+    assert converted["encoding"] == "base64"
+    assert value.to_bytes(type_, converted["data"]) == raw
 
 
 @given(st.integers(0, 2**32 - 1), st.binary(max_size=100), st.booleans())
 def test_any_bytes_of_any_type_are_json(number, raw, whole):
-    told = value.to_json(value.type_name(number), raw, whole)
+    converted = value.to_json(value.type_name(number), raw, whole)
 
-    assert json.loads(json.dumps(told, allow_nan=False).encode("utf-8")) == told
+    assert json.loads(json.dumps(converted, allow_nan=False).encode("utf-8")) == converted
 
 
 @given(st.sampled_from(WRITABLE), anything)
@@ -84,17 +84,17 @@ def test_data_that_a_type_cannot_hold(type_, data):
         ("REG_QWORD", (2**53 + 1).to_bytes(8, "little"), "9007199254740993"),
     ],
 )
-def test_how_bytes_are_told(type_, raw, data):
+def test_bytes_as_json(type_, raw, data):
     assert value.to_json(type_, raw) == {"data": data}
 
 
 @pytest.mark.parametrize(
     ("type_", "raw"), [("REG_DWORD", b"abc"), ("REG_DWORD", b""), ("REG_QWORD", b"abcd"), ("REG_LINK", b"a\0")]
 )
-def test_what_is_not_of_its_types_size_is_told_as_bytes(type_, raw):
+def test_a_number_of_unexpected_size_is_base64(type_, raw):
     assert value.to_json(type_, raw)["encoding"] == "base64"
 
 
-def test_types_without_a_name_are_told_as_numbers():
+def test_unnamed_types_are_numbers():
     assert value.type_name(7) == "REG_MULTI_SZ"
     assert value.type_name(0xFFFF0012) == "0xffff0012"

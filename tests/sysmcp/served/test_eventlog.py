@@ -58,7 +58,7 @@ def test_a_page(provider):
 
 
 @pytest.mark.parametrize("name", ["source", "text"])
-def test_half_a_surrogate_pair_is_in_no_log(provider, name):
+def test_lone_surrogates_are_rejected(provider, name):
     fields = {"path": f"arguments.{name}", "received": "a\ud800"}
 
     assert refused(provider, **{name: "a\ud800"}) == ("not_unicode", fields)
@@ -88,7 +88,7 @@ def test_pages_by_cursor_are_numbered(provider):
     assert numbers == [1, 2, 3]
 
 
-def test_whole_numbers_may_be_written_as_fractions(provider):
+def test_integral_floats_are_integers(provider):
     assert len(logs.ask(provider, limit=10.0, offset=5.0)["entries"]) == 10
 
 
@@ -113,7 +113,7 @@ def test_whole_numbers_may_be_written_as_fractions(provider):
         ({"cursor": "junk"}, "bad_cursor", {"path": "arguments.cursor", "received": "junk"}),
     ],
 )
-def test_arguments_that_make_no_sense(provider, arguments, error, fields):
+def test_invalid_arguments(provider, arguments, error, fields):
     assert refused(provider, **arguments) == (error, fields)
 
 
@@ -227,7 +227,7 @@ def test_a_message_is_cut_between_characters(tmp_path):
     assert (entry["message"], entry["messageTruncated"]) == ("param1=" + "é" * 6, True)
 
 
-def test_without_time_to_count_the_total_is_what_was_met(source):
+def test_without_time_to_count_the_total_is_a_lower_bound(source):
     provider = logs.served(source, counting_seconds=0)
     answer = logs.ask(provider, limit=10, text="1")
 
@@ -252,7 +252,7 @@ def test_a_total_gets_exact_with_time(folder):
     assert counts[-1] <= exact
 
 
-def test_when_time_is_up_what_was_found_is_the_answer_and_a_cursor_goes_on(source):
+def test_the_time_limit_ends_a_page_and_its_cursor_continues(source):
     provider = logs.served(source, seconds=1e-9)
     logs.run(provider.list_logs())  # so that the lines of a text are counted
     answer = logs.ask(provider, text="no such text")
@@ -263,24 +263,24 @@ def test_when_time_is_up_what_was_found_is_the_answer_and_a_cursor_goes_on(sourc
     assert found == logs.ask(logs.served(source), limit=1000, text="1")["entries"]
 
 
-def test_when_time_is_up_before_the_page_begins_nothing_is_found(folder):
+def test_a_page_beyond_the_time_limit_is_an_error(folder):
     provider = logs.served({"kind": "evtx", "folder": str(folder)}, seconds=1e-9)
 
     assert refused(provider, text="1", offset=200) == ("timed_out", {})
 
 
-def test_others_have_a_turn(folder):
+def test_a_query_runs_in_steps(folder):
     """Between two yields nothing takes longer than some chunks do: a query of a hundred chunks yields, however fast."""
     (folder / "Large.evtx").write_bytes(evtxfile.file(evtxfile.chunks(evtxfile.events(8000), records=20)))
     running = logs.served({"kind": "evtx", "folder": str(folder)}).query("Large", text="no such text")
 
-    said = [next(running) for _ in range(3)]
+    steps = [next(running) for _ in range(3)]
     running.close()
 
-    assert all(isinstance(each, Progress) for each in said)
+    assert all(isinstance(each, Progress) for each in steps)
 
 
-def test_a_query_that_is_stopped_lets_go_of_its_file(folder):
+def test_a_cancelled_query_closes_its_file(folder):
     provider = logs.served({"kind": "evtx", "folder": str(folder)})
     logs.ask(provider)
     before = sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else []
@@ -294,7 +294,7 @@ def test_a_query_that_is_stopped_lets_go_of_its_file(folder):
 # Logs
 
 
-def test_names_are_found_in_any_case_and_no_others(provider):
+def test_log_names_match_without_case_only(provider):
     assert logs.ask(provider, "SYSTEM", limit=1)["entries"][0]["id"] == COUNT
     for name in ("Nope", "../System", "System.evtx", "System\0", "/etc/passwd"):
         assert refused(provider, name) == ("log_not_found", {"log": name})
@@ -323,7 +323,7 @@ def test_the_first_of_several_logs_that_can_be_read_is_served(folder, tmp_path):
     assert len(logs.pages(logs.served(gone, evtx), limit=100)) == COUNT
 
 
-def test_a_log_that_is_damaged_is_told_rather_than_one_that_is_not_there(tmp_path):
+def test_the_error_names_a_damaged_log_before_a_missing_one(tmp_path):
     (tmp_path / "System.evtx").write_bytes(b"junk")
     gone = {"kind": "textlog", "files": {"System": str(tmp_path / "gone")}}
     provider = logs.served(gone, {"kind": "evtx", "folder": str(tmp_path)})
@@ -350,7 +350,7 @@ def as_nobody(source, results):
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("kind", ["textlog", "evtx", "journal"])
-def test_what_may_not_be_read_is_told(folder, kind):
+def test_logs_without_permission(folder, kind):
     closed = folder / "closed"
     closed.mkdir(exist_ok=True)
     (closed / "System.evtx").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""What searches among files find, what is told of one, and that nothing else can be reached."""
+"""Searches, descriptions of single files, and files outside the roots."""
 
 import base64
 import datetime
@@ -18,7 +18,7 @@ from tests.sysmcp.trees import found, pages, plant, refused, run, search, served
 from tmkb.providers.operation import Progress
 from tmkb.sysmcp.files import beneath
 
-pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+pytestmark = pytest.mark.skipif(not beneath.IS_SUPPORTED, reason="files are served on Linux only")
 
 MANY = 100_000
 NOTHING = {"permission": 0, "error": 0, "binary": 0, "tooLarge": 0}
@@ -48,7 +48,7 @@ def crowd(tmp_path_factory):
 # --- Searches
 
 
-def test_a_search_tells_what_was_found(files, root):
+def test_the_result_of_a_search(files, root):
     os.utime(root / "a.txt", (0, 1_700_000_000.25))
 
     assert search(files, "*.txt") == {
@@ -114,7 +114,7 @@ def iso(seconds):
         ({"root": "docs", "pattern": "a*"}, ["a.txt"]),
     ],
 )
-def test_what_a_search_finds(files, query, paths):
+def test_search_criteria(files, query, paths):
     assert found(files, **query) == paths
 
 
@@ -132,7 +132,7 @@ def test_expressions_find_names(files):
     assert found(files, r"^docs/.*\.md$", mode="regex") == ["docs/deep/c.md"]
 
 
-def test_matching_lines_are_told(files, root):
+def test_matching_lines_are_returned(files, root):
     plant(root, "many", text="no\nneedle 1\nno\nneedle 2\nneedle 3\nneedle 4\n")
     (hit,) = search(files, "*", content="needle")["files"]
 
@@ -167,14 +167,14 @@ def test_a_line_is_reported_once_wherever_its_hit_ends(tmp_path, content, lines)
 def test_all_roots_are_searched_in_their_order(tmp_path):
     plant(tmp_path, "one/a", "two/a", "three/a")
     files = served(two=tmp_path / "two", one=tmp_path / "one", three=tmp_path / "three")
-    told, last = pages(files, pattern="a", limit=1)
+    result, last = pages(files, pattern="a", limit=1)
 
-    assert [each["root"] for each in told] == ["two", "one", "three"]
+    assert [each["root"] for each in result] == ["two", "one", "three"]
     assert (last["totalCount"], last["page"]) == (3, 3)
     assert [each["root"] for each in search(files, "a", root="one")["files"]] == ["one"]
 
 
-def test_the_path_on_this_machine_is_told_only_if_it_may_be(root):
+def test_the_host_path_is_shown_only_if_permitted(root):
     shown = served(settings={"show_host_path": True}, docs=root)
 
     assert search(shown, "b.txt")["files"][0]["hostPath"] == str(root / "docs" / "b.txt")
@@ -202,17 +202,17 @@ def test_pages_join_to_the_whole(tree, limit, data):
         whole = search(files, **query)
 
         for by in ("cursor", "offset"):
-            told, last = pages(files, by, **query, limit=limit)
-            assert told == whole["files"]
-            assert last["totalCount"] == whole["totalCount"] == len(told)
-            assert last["page"] == max(0, len(told) - 1) // limit + 1
-        for hit in told:
+            result, last = pages(files, by, **query, limit=limit)
+            assert result == whole["files"]
+            assert last["totalCount"] == whole["totalCount"] == len(result)
+            assert last["page"] == max(0, len(result) - 1) // limit + 1
+        for hit in result:
             assert run(files.stat(path=hit["path"]))["type"] == hit["type"]
         offset = data.draw(st.integers(0, 12))
         assert pages(files, **query, limit=limit, offset=offset)[0] == whole["files"][offset:]
 
 
-def test_a_page_is_not_longer_than_an_answer_may_be(root):
+def test_a_page_ends_at_its_maximum_size(root):
     plant(root, *[f"many/{number:03}" for number in range(50)])
     whole = search(served(docs=root), "*")["files"]
     files = served(limits={"answer_bytes": 1000}, docs=root)
@@ -224,13 +224,15 @@ def test_a_page_is_not_longer_than_an_answer_may_be(root):
     assert pages(served(limits={"answer_bytes": 1}, docs=root), pattern="*")[0] == whole  # one by one
 
 
-def test_files_that_go_between_pages_are_missing_and_no_others(root):
+def test_only_deleted_files_are_missing_between_pages(root):
     plant(root, *[f"many/{number:03}" for number in range(50)])
-    gone = iter(["many/004", "many/005", "many/020"])  # the cursor's, one that was told, and one that was not
+    gone = iter(["many/004", "many/005", "many/020"])  # the cursor's, one that was result, and one that was not
     files = served(docs=root)
-    told, _ = pages(files, pattern="*", path="many", limit=5, between=lambda: (root / next(gone, "a.txt")).unlink(True))
+    result, _ = pages(
+        files, pattern="*", path="many", limit=5, between=lambda: (root / next(gone, "a.txt")).unlink(True)
+    )
 
-    assert [each["name"] for each in told] == [f"{number:03}" for number in range(50) if number != 20]
+    assert [each["name"] for each in result] == [f"{number:03}" for number in range(50) if number != 20]
 
 
 def test_a_page_after_the_last(files):
@@ -239,7 +241,7 @@ def test_a_page_after_the_last(files):
     }
 
 
-def test_whole_numbers_may_be_written_with_a_point(files):
+def test_integral_floats_are_integers(files):
     assert search(files, "*", limit=1.0, offset=1.0, maxDepth=1.0) == search(files, "*", limit=1, offset=1, maxDepth=1)
 
 
@@ -251,7 +253,7 @@ def test_no_roots_permit_nothing():
         assert refused(running) == ("no_roots", {})
 
 
-def test_a_root_has_to_be_one_of_those_there_are(tmp_path):
+def test_unknown_and_ambiguous_roots(tmp_path):
     files = served(one=tmp_path, two=tmp_path)
 
     assert refused(files.stat(path=".", root="three")) == (
@@ -263,7 +265,7 @@ def test_a_root_has_to_be_one_of_those_there_are(tmp_path):
     assert refused(files.search(pattern="*", path=".")) == ("root_needed", {"allowed": "one, two"})
 
 
-def test_a_root_that_is_not_there(tmp_path):
+def test_a_missing_root(tmp_path):
     files = served(docs=tmp_path / "none")
 
     assert refused(files.stat(path="x")) == ("root_unavailable", {"root": "docs"})
@@ -271,7 +273,7 @@ def test_a_root_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["never", "beneath"])
-def test_what_lies_outside_is_refused_alike_whether_it_is_there_or_not(root, policy):
+def test_the_error_does_not_reveal_whether_an_outer_file_exists(root, policy):
     plant(root.parent, "outside/file", text="secret\n")
     (root / "out").symlink_to(root.parent / "outside")
     (root / "up").symlink_to("../outside")
@@ -289,18 +291,18 @@ def test_what_lies_outside_is_refused_alike_whether_it_is_there_or_not(root, pol
 
 
 @pytest.mark.parametrize("path", ["a//b", "a\\b", "a\0b", "./a.txt", "a.txt/", "\ud800", "x" * 300, "x/" * 3000 + "x"])
-def test_what_is_no_path_is_told_so(files, path):
+def test_invalid_paths_are_reported(files, path):
     assert refused(files.stat(path=path)) == ("bad_path", {"received": path})
     assert refused(files.search(pattern="*", path=path)) == ("bad_path", {"received": path})
 
 
 @pytest.mark.parametrize("path", ["none", "a.txt/x", "A.TXT", "docs/B.txt"])
-def test_what_is_not_there_is_told_so(files, path):
+def test_missing_files(files, path):
     assert refused(files.stat(path=path)) == ("path_not_found", {"path": path})
     assert refused(files.search(pattern="*", path=path)) == ("path_not_found", {"path": path})
 
 
-def test_a_search_begins_in_a_folder(files):
+def test_a_search_path_must_be_a_folder(files):
     assert refused(files.search(pattern="*", path="a.txt")) == ("path_not_found", {"path": "a.txt"})
 
 
@@ -318,12 +320,12 @@ def test_a_search_begins_in_a_folder(files):
         ({"pattern": "/etc/*"}, "bad_pattern", {"mode": "glob", "received": "/etc/*"}),
     ],
 )
-def test_what_cannot_be_looked_for_is_told(files, query, error, fields):
+def test_invalid_criteria(files, query, error, fields):
     assert refused(files.search(**{"pattern": "*", **query})) == (error, fields)
 
 
 @pytest.mark.needs("re2")
-def test_an_expression_that_is_none(files):
+def test_an_invalid_regular_expression(files):
     assert refused(files.search(pattern="(", mode="regex")) == ("bad_pattern", {"mode": "regex", "received": "("})
 
 
@@ -367,7 +369,7 @@ def test_any_text_as_a_cursor_is_refused(text):
 # --- One file
 
 
-def test_what_is_told_of_a_file(files, root):
+def test_stat_of_a_file(files, root):
     os.utime(root / "a.txt", (1_000_000_000, 1_100_000_000))
     (root / "a.txt").chmod(0o4640)
 
@@ -386,27 +388,29 @@ def test_what_is_told_of_a_file(files, root):
     }
 
 
-def test_what_is_told_of_anything_else(files, root, monkeypatch):
+def test_stat_of_other_kinds(files, root, monkeypatch):
     monkeypatch.chdir(root)
     os.mkfifo("pipe")
     os.symlink("a.txt", "link")
     os.symlink(b"/else/\xff", "far")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
-    told = {name: run(files.stat(path=name, hash="sha256")) for name in (".", "docs", "pipe", "link", "far", "socket")}
+    result = {
+        name: run(files.stat(path=name, hash="sha256")) for name in (".", "docs", "pipe", "link", "far", "socket")
+    }
 
-    assert {name: each["type"] for name, each in told.items()} == {
+    assert {name: each["type"] for name, each in result.items()} == {
         **{".": "dir", "docs": "dir", "pipe": "fifo", "link": "symlink", "far": "symlink", "socket": "socket"}
     }
-    assert {name: each.get("linkTarget") for name, each in told.items() if "link" in each["type"]} == {
+    assert {name: each.get("linkTarget") for name, each in result.items() if "link" in each["type"]} == {
         **{"link": "a.txt", "far": None}
     }
-    assert [name for name, each in told.items() if each["readable"]] == [".", "docs"]
-    assert not any("sha256" in each for each in told.values())
+    assert [name for name, each in result.items() if each["readable"]] == [".", "docs"]
+    assert not any("sha256" in each for each in result.values())
     assert run(served(dev="/dev").stat(path="null"))["type"] == "device"
 
 
-def test_the_target_of_a_link_that_leaves_its_root_is_told_only_if_paths_of_the_machine_may_be(root):
+def test_an_outer_link_target_is_shown_only_if_host_paths_are(root):
     targets = {
         "absolute": str(root / "a.txt"),
         "above": "../docs",
@@ -425,13 +429,13 @@ def test_the_target_of_a_link_that_leaves_its_root_is_told_only_if_paths_of_the_
     assert {link: run(shown.stat(path=link))["linkTarget"] for link in targets} == targets
 
 
-def test_hidden_files_are_told_as_such(files):
+def test_the_field_hidden(files):
     assert run(files.stat(path="docs/.hidden"))["hidden"]
     assert not run(files.stat(path=".git/config"))["hidden"]
     assert not run(files.stat(path="."))["hidden"]
 
 
-def test_links_inside_are_followed_if_that_is_permitted(root):
+def test_inner_links_are_followed_if_permitted(root):
     (root / "near").symlink_to("docs")
     files = served(settings={"symlinks": "beneath"}, docs=root)
 
@@ -453,7 +457,7 @@ def refused_or_none(files, path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="other file systems know no such times")
-def test_times_beyond_every_calendar_are_not_told():
+def test_times_outside_the_calendar_are_null():
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
         os.utime(file.name, (1 << 40, 1 << 40))
         files, name = served(memory="/dev/shm"), os.path.basename(file.name)
@@ -469,7 +473,7 @@ def test_large_files_are_not_hashed(root):
     assert run(files.stat(path="a.txt"))["size"] == 7
 
 
-def test_a_hash_is_made_in_steps_and_not_of_what_changes_meanwhile(files, root):
+def test_hashing_runs_in_steps_and_detects_changes(files, root):
     (root / "large").write_bytes(b"x" * 60_000_000)
     steps = files.stat(path="large", hash="sha256")
 
@@ -481,7 +485,7 @@ def test_a_hash_is_made_in_steps_and_not_of_what_changes_meanwhile(files, root):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not read")
-def test_what_the_server_may_not_read(files, root):
+def test_files_without_permission(files, root):
     (root / "a.txt").chmod(0o600)
     (root / "docs").chmod(0o711)
     (root / "z").chmod(0o700)
@@ -490,7 +494,7 @@ def test_what_the_server_may_not_read(files, root):
         folder.chmod(0o755)
     os.seteuid(65534)
     try:
-        told = run(files.stat(path="a.txt", hash="sha256"))
+        result = run(files.stat(path="a.txt", hash="sha256"))
         folder = run(files.stat(path="z"))
         search_answer = search(files, "*", content="inside")
         refusals = [refused(files.stat(path="z/file")), refused(files.search(pattern="*", path="z"))]
@@ -498,7 +502,7 @@ def test_what_the_server_may_not_read(files, root):
     finally:
         os.seteuid(0)
 
-    assert (told["readable"], told["size"], "sha256" in told) == (False, 7, False)
+    assert (result["readable"], result["size"], "sha256" in result) == (False, 7, False)
     assert not folder["readable"] and passed["readable"]
     assert search_answer["files"] == []
     assert search_answer["skipped"] == {**NOTHING, "permission": 3}  # a file and two folders
@@ -509,7 +513,7 @@ def test_what_the_server_may_not_read(files, root):
 
 
 @pytest.mark.process
-def test_an_exchange_of_names_lets_nothing_out(root):
+def test_swapping_names_gives_no_access_outside(root):
     plant(root, "place/file")
     plant(root.parent, "outside/file", text="secret, and longer than what is inside\n")
     (root / "link").symlink_to("../outside")
@@ -519,9 +523,9 @@ def test_an_exchange_of_names_lets_nothing_out(root):
         files = served(settings={"symlinks": policy}, docs=root)
         with swapping(root / "place", root / "link"):
             for _ in range(5000):
-                told = stat_or_nothing(files, "place/file")
-                seen["inside" if told else "nothing"] += 1
-                assert not told or (told["size"], told.get("sha256", digest)) == (7, digest)
+                result = stat_or_nothing(files, "place/file")
+                seen["inside" if result else "nothing"] += 1
+                assert not result or (result["size"], result.get("sha256", digest)) == (7, digest)
             for _ in range(5000):
                 answer = search(files, "f*", content="in", type="any", maxDepth=1)["files"]
                 assert all(line["text"] == "inside" for each in answer for line in each["matches"])
@@ -575,20 +579,20 @@ def test_very_many_files_in_one_folder_take_little_more_memory_than_their_names(
     assert peak(lambda: search(served(docs=crowd), "*9")) < 2 * peak(lambda: list(os.scandir(crowd)))
 
 
-def test_when_time_is_over_the_next_page_goes_on(tmp_path):
+def test_the_next_page_continues_after_the_time_limit(tmp_path):
     for number in range(20_000):
         os.mknod(tmp_path / f"{number:05}")
     hurried = served(limits={"seconds": 0.001}, docs=tmp_path)
-    told, last = pages(hurried, pattern="*00", offset=7)
+    result, last = pages(hurried, pattern="*00", offset=7)
 
-    assert [each["name"] for each in told] == [f"{number:05}" for number in range(700, 20_000, 100)]
+    assert [each["name"] for each in result] == [f"{number:05}" for number in range(700, 20_000, 100)]
     assert last["totalCount"] == 200
     first = search(hurried, "none")
     assert (first["files"], first["totalCount"], first["complete"]) == ([], None, False)
     assert "nextOffset" not in first
 
 
-def test_a_search_that_is_stopped_leaves_nothing_open(crowd):
+def test_a_cancelled_search_closes_its_folders(crowd):
     before = len(os.listdir("/proc/self/fd"))
     searching = served(docs=crowd).search(pattern="none")
     next(searching)

@@ -8,7 +8,7 @@ import pytest
 from tests.sysmcp.trees import plant
 from tmkb.sysmcp.files import beneath
 
-pytestmark = pytest.mark.skipif(not beneath.IS_POSSIBLE, reason="files are served on Linux only")
+pytestmark = pytest.mark.skipif(not beneath.IS_SUPPORTED, reason="files are served on Linux only")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def call(runtimes, root):
     return lambda tool, **arguments: send("tools/call", name=tool, arguments=arguments)
 
 
-def test_what_is_found_can_be_asked_for_whatever_its_name(call):
+def test_every_returned_path_is_a_valid_argument(call):
     result, _ = call("fs_search", pattern="*.txt")
     paths = [file["path"] for file in result["data"]["files"]]
 
@@ -85,7 +85,7 @@ def test_the_cursor_of_a_long_path_is_taken_back(call, root):
         ("fs_search", {}, "InvalidParams", None),
     ],
 )
-def test_what_is_refused(call, root, tool, arguments, code, reason):
+def test_errors(call, root, tool, arguments, code, reason):
     result, sent = call(tool, **arguments)
 
     assert (result["success"], result["isError"], result["error"]["code"]) == (False, True, code)
@@ -93,7 +93,7 @@ def test_what_is_refused(call, root, tool, arguments, code, reason):
     assert not [word for word in (os.fsencode(root.parent), b"Traceback", b"Errno", b"Error:") if word in sent]
 
 
-def test_outside_is_refused_in_the_same_bytes_whether_something_is_there_or_not(call):
+def test_the_response_does_not_reveal_whether_an_outer_file_exists(call):
     sent = {call("fs_stat", path=path)[1] for path in ("../outside", "../nothing", "/etc/passwd", "/none")}
 
     assert len(sent) == 1

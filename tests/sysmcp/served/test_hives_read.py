@@ -1,4 +1,4 @@
-"""Keys that are read: what is told of them, what is not, and of hives that are broken."""
+"""Reading keys: results, permissions, and damaged hives."""
 
 import base64
 import os
@@ -53,9 +53,9 @@ def test_case_does_not_count(place, path):
 
 @needs_writer
 @pytest.mark.parametrize("denied", ["ControlSet001", "currentcontrolset"])
-@pytest.mark.parametrize("asked", ["ControlSet001", "CurrentControlSet"])
-def test_what_is_denied_is_denied_by_both_names_of_the_control_set(tmp_path, denied, asked):
-    services, demo = f"HKLM\\SYSTEM\\{denied}\\Services", f"HKLM\\SYSTEM\\{asked}\\Services\\Demo"
+@pytest.mark.parametrize("requested", ["ControlSet001", "CurrentControlSet"])
+def test_a_key_is_denied_under_both_names_of_the_control_set(tmp_path, denied, requested):
+    services, demo = f"HKLM\\SYSTEM\\{denied}\\Services", f"HKLM\\SYSTEM\\{requested}\\Services\\Demo"
     place = Place(tmp_path, deny=[services], write_allow=[demo])
 
     assert refusal(place.read, demo) == ("key_not_permitted", {"permitted": ["HKLM\\SYSTEM"]})
@@ -77,7 +77,7 @@ def test_one_value(place):
 @pytest.mark.parametrize(
     ("include", "there"), [("both", {"subkeys", "values"}), ("values", {"values"}), ("subkeys", {"subkeys"})]
 )
-def test_what_is_included(place, include, there):
+def test_the_argument_include(place, include, there):
     assert set(place.read(DEMO, include=include)) & {"subkeys", "values"} == there
 
 
@@ -110,12 +110,12 @@ def test_a_large_value_is_cut(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["HKLM\\SYSTEM\\..\\SAM", "HKLM\\SYSTEM\\nope", "HKLM\\SYSTEM\\Select\\Current"])
-def test_a_key_that_is_not_there(place, path):
+def test_a_missing_key(place, path):
     assert refusal(place.read, path) == ("key_not_found", {"path": path})
 
 
 @pytest.mark.parametrize("path", ["HKLM/SYSTEM", "HKLM\\SYSTEM\\", "HKLM\\a\0", "", "HKLM\\" + "a\\" * 1000])
-def test_what_is_no_path(place, path):
+def test_invalid_paths(place, path):
     assert refusal(place.read, path) == ("bad_key_path", {"path": "arguments.path", "received": path})
 
 
@@ -123,7 +123,7 @@ def test_a_path_of_a_thousand_names_is_read_quickly(place):
     assert refusal(place.read, "HKLM\\SYSTEM" + "\\a" * 1000)[0] == "key_not_found"
 
 
-def test_what_is_not_permitted_is_told_alike_whether_it_is_there_or_not(tmp_path):
+def test_the_error_does_not_reveal_whether_a_denied_key_exists(tmp_path):
     place = Place(tmp_path)
     place.provider = Place(
         tmp_path, mounts={"HKLM\\SYSTEM": place.hive, "HKLM\\SAM": place.hive, "HKLM\\SECURITY": place.hive}
@@ -144,7 +144,7 @@ def test_what_is_not_permitted_is_told_alike_whether_it_is_there_or_not(tmp_path
     assert "key_not_permitted" in refused.pop()
 
 
-def test_what_is_denied_can_be_permitted(tmp_path):
+def test_exceptions_from_denied_keys(tmp_path):
     place = Place(tmp_path)
     mounts = {"HKLM\\SAM": place.hive}
 
@@ -174,14 +174,14 @@ def test_a_changed_hive_is_read_anew_and_an_old_one_from_memory(place):
     old = place.bytes()
     os.utime(place.hive, (0, 0))
     place.read(DEMO)
-    assert place.provider.kept[1] == old
+    assert place.provider.cached[1] == old
     place.put(old.replace(b"Demo", b"Emod"))
 
     assert refusal(place.read, DEMO)[0] == "key_not_found"
     assert place.read(DEMO.replace("Demo", "Emod"))["valueCount"] == 3
 
 
-def test_a_dirty_hive_is_read_and_said_to_be(place):
+def test_a_dirty_hive_is_read_with_dirty_true(place):
     data = bytearray(place.bytes())
     data[4] ^= 1
     place.put(data)
@@ -193,7 +193,7 @@ def test_a_dirty_hive_is_read_and_said_to_be(place):
 
 
 @pytest.mark.parametrize("data", [b"", b"regf", b"x" * 9000, b"\0" * 4096, b"regf" + b"\0" * 9000])
-def test_what_is_no_hive(place, data):
+def test_an_invalid_hive(place, data):
     place.put(data)
 
     assert refusal(place.read, DEMO) == ("hive_corrupt", {"hive": "HKLM\\SYSTEM"})
@@ -201,7 +201,7 @@ def test_what_is_no_hive(place, data):
 
 @posix
 @pytest.mark.parametrize("kind", ["nothing", "folder", "link", "pipe", "loop"])
-def test_a_hive_that_is_no_plain_file(place, kind, tmp_path):
+def test_a_hive_must_be_a_regular_file(place, kind, tmp_path):
     os.rename(place.hive, tmp_path / "elsewhere")
     if kind == "folder":
         os.mkdir(place.hive)
@@ -220,14 +220,14 @@ def test_a_hive_that_is_too_large(tmp_path):
     assert refusal(Place(tmp_path, cells=3).read, DEMO)[0] == "hive_too_large"
 
 
-def test_time_is_up(tmp_path):
+def test_the_time_limit(tmp_path):
     place = Place(tmp_path, seconds=1e-9)
 
     assert refusal(place.read, DEMO) == ("registry_timed_out", {"seconds": 1e-9})
     assert place.lines()[0]["outcome"] == "registry_timed_out"
 
 
-def test_a_missing_library_is_told_with_its_remedy(place, monkeypatch):
+def test_a_missing_reader_is_an_error(place, monkeypatch):
     monkeypatch.setitem(sys.modules, "tmkb.sysmcp.registry.hive", None)
 
     assert refusal(place.read, DEMO) == ("hive_reader_missing", {})
@@ -279,7 +279,7 @@ def test_a_list_of_lists_that_has_itself(place):
     assert refusal(place.read, "HKLM\\SYSTEM") == ("hive_corrupt", {"hive": "HKLM\\SYSTEM"})
 
 
-def test_others_have_a_turn_while_lists_of_no_keys_are_looked_through(place):
+def test_reading_many_empty_lists_runs_in_steps(place):
     data, count = place.bytes(), 20_000
     bin_at = len(data) - 0x1000
     listed = struct.pack("<2sH", b"lf", 0).ljust(12, b"\0")
@@ -312,7 +312,7 @@ def test_a_value_that_says_it_has_two_gigabytes(place):
     assert (found["size"], found["truncated"], len(found["data"])) == (0x7FFFFFFF, True, 92)
 
 
-def test_a_time_that_is_none(place):
+def test_an_invalid_time_is_null(place):
     data = place.bytes()
     demo = data.index(b"Demo", 0x1000) - 0x4C
     place.put(patched(data, (demo + 8, 0xFFFFFFFF)))

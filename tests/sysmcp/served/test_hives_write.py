@@ -89,7 +89,7 @@ def test_the_default_value(place):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names, names, typed)
-def test_other_readers_read_what_was_written(shared, key, name, pair):
+def test_other_libraries_read_the_written_values(shared, key, name, pair):
     libregf = pytest.importorskip("pyregf", reason="needs libregf-python")
     regipy = pytest.importorskip("regipy.registry", reason="needs regipy")
     type_, given_ = pair
@@ -97,9 +97,9 @@ def test_other_readers_read_what_was_written(shared, key, name, pair):
     shared.write(path, valueName=name, type=type_, data=given_, createMissing=True)
     raw, number = value.to_bytes(type_, given_), value.NAMES.index(type_)
 
-    told = shared.value(name, path)
-    assert (told["type"], told["size"]) == (type_, len(raw))
-    assert told["data"] == (int(given_) if type_ == "REG_QWORD" and int(given_) <= 2**53 else given_)
+    result = shared.value(name, path)
+    assert (result["type"], result["size"]) == (type_, len(raw))
+    assert result["data"] == (int(given_) if type_ == "REG_QWORD" and int(given_) <= 2**53 else given_)
 
     file = libregf.file()
     file.open(shared.hive)
@@ -117,7 +117,7 @@ def test_other_readers_read_what_was_written(shared, key, name, pair):
         assert next(each.value for each in theirs if each.name.lower() == name.lower()) == raw.hex()
 
 
-def test_what_is_so_already_is_not_written(place):
+def test_an_unchanged_value_is_not_written(place):
     place.write(**DWORD, data=1)
     before = os.stat(place.hive)
     again = place.write(**DWORD, data=1)
@@ -128,9 +128,9 @@ def test_what_is_so_already_is_not_written(place):
 
 def test_a_dry_run_leaves_no_trace(place):
     before = place.bytes()
-    told = place.write(f"{WRITABLE}\\a", **DWORD, data=1, createMissing=True, dryRun=True)
+    result = place.write(f"{WRITABLE}\\a", **DWORD, data=1, createMissing=True, dryRun=True)
 
-    assert (told["new"]["data"], told["backup"], told["dryRun"]) == (1, None, True)
+    assert (result["new"]["data"], result["backup"], result["dryRun"]) == (1, None, True)
     assert place.bytes() == before
     assert os.listdir(place.backups) == []
     assert sorted(os.listdir(os.path.dirname(place.hive))) == ["SYSTEM", "SYSTEM.lock", "audit", "backups"]
@@ -149,7 +149,7 @@ def test_a_dry_run_leaves_no_trace(place):
         ("1", 1, False),
     ],
 )
-def test_a_value_is_written_only_over_what_is_expected(place, now, expected, writes):
+def test_a_value_is_written_only_if_the_current_one_is_expected(place, now, expected, writes):
     if now is not None:
         place.write(valueName="x", type="REG_SZ" if isinstance(now, str) else "REG_DWORD", data=now)
     if writes:
@@ -170,7 +170,7 @@ def test_expectations_of_other_kinds(place):
 
 
 @pytest.mark.parametrize("path", [WRITABLE, "HKLM\\SYSTEM\\nope", "HKLM\\SAM", "HKLM\\SOFTWARE", "no path"])
-def test_writing_is_off_unless_it_is_switched_on(tmp_path, path):
+def test_writing_is_disabled_by_default(tmp_path, path):
     place = Place(tmp_path, mode="read-only")
 
     assert refusal(place.write, path, **DWORD, data=1) == ("registry_read_only", {})
@@ -183,7 +183,7 @@ def test_writing_is_off_unless_it_is_switched_on(tmp_path, path):
         "HKLM\\SYSTEM\\CurrentControlSet\\Services\\Demo",
     ],
 )
-def test_only_below_what_is_permitted_is_written(place, path):
+def test_only_permitted_keys_are_written(place, path):
     refused = ("key_not_permitted", {"permitted": ["HKLM\\SYSTEM\\SysMCP"]})
 
     assert refusal(place.write, path, **DWORD, data=1) == refused
@@ -215,9 +215,9 @@ def test_the_selected_control_set_can_be_permitted(tmp_path):
     ],
 )
 def test_arguments_that_do_not_fit(place, arguments, error, where):
-    told, fields = refusal(place.write, **arguments)
+    result, fields = refusal(place.write, **arguments)
 
-    assert (told, fields.get("path")) == (error, where)
+    assert (result, fields.get("path")) == (error, where)
     assert place.lines()[0]["outcome"] == error
 
 
@@ -262,7 +262,7 @@ def test_a_dirty_hive_is_not_written(place):
 
 
 @pytest.mark.process
-def test_broken_hives_stay_as_they_are_or_become_readable_ones(place):
+def test_writing_a_broken_hive_fails_or_makes_it_readable(place):
     """In a process of its own: the library could end it."""
     code = "import sys; from tests.sysmcp.served import test_hives_write as here; here.write_mutants(sys.argv[1])"
     ended = subprocess.run(
@@ -287,7 +287,7 @@ def test_broken_hives_stay_as_they_are_or_become_readable_ones(place):
 
 
 def write_mutants(folder):
-    """Write to 500 broken hives; tell how often what came of it."""
+    """Write to 500 broken hives; print the number of each outcome."""
     place, outcomes = Place(folder, write_allow=["HKLM\\SYSTEM"]), {}
     chance, whole = random.Random(2), place.bytes()
     for number in range(500):
@@ -397,7 +397,7 @@ def test_the_audit_log_has_the_intent_the_outcome_and_no_data(place):
     assert not any(word in json.dumps(place.lines()) for word in ("secret", "other", "wrong"))
 
 
-def test_a_hive_that_is_changed_meanwhile_is_not_replaced(place):
+def test_a_hive_changed_by_others_is_not_replaced(place):
     running = place.begin("write", path=WRITABLE, **DWORD, data=1)
     next(running)
     other = place.bytes().replace(b"Demo", b"Emod")
@@ -419,7 +419,7 @@ def test_a_hive_that_is_replaced_at_the_last_moment_is_not_replaced_again(place)
     assert place.bytes() == other
 
 
-def test_a_cancelled_write_leaves_nothing_behind(place):
+def test_a_cancelled_write_changes_no_file(place):
     before = place.bytes()
     for steps in range(1, 6):
         running = place.begin("write", path=WRITABLE, **DWORD, data=1)
@@ -447,7 +447,7 @@ def nobody():
 
 
 @pytest.mark.parametrize("lacks", ["reading", "folder", "owner", "audit", "backups"])
-def test_what_the_system_forbids(nobody, lacks):
+def test_writes_without_permission(nobody, lacks):
     place, become = nobody
     before = place.bytes()
     os.chmod(place.backups, 0o755 if lacks == "backups" else 0o777)
@@ -459,14 +459,14 @@ def test_what_the_system_forbids(nobody, lacks):
     if lacks == "audit":
         pathlib.Path(place.audit).touch(0o600)
     become()
-    told = {"audit": "audit_unwritable", "backups": "backup_unwritable"}.get(lacks, "hive_unavailable")
+    result = {"audit": "audit_unwritable", "backups": "backup_unwritable"}.get(lacks, "hive_unavailable")
 
-    assert refusal(place.write, **DWORD, data=1)[0] == told
+    assert refusal(place.write, **DWORD, data=1)[0] == result
     os.seteuid(0)
     assert place.bytes() == before
 
 
-def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
+def test_waiting_for_the_lock_has_a_limit(tmp_path):
     place = Place(tmp_path, lock_seconds=0)
     first = place.begin("write", path=WRITABLE, **DWORD, data=1)
     next(first)
@@ -476,9 +476,9 @@ def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
     assert place.write(**DWORD, data=2)["old"]["data"] == 1
 
 
-def test_a_missing_writer_is_told_with_its_remedy(place, monkeypatch):
+def test_a_missing_writer_is_an_error(place, monkeypatch):
     def missing():
-        raise faults.NoWriter
+        raise faults.WriterMissing
 
     monkeypatch.setattr(hivex, "_library", missing)
 
@@ -512,7 +512,7 @@ for _ in sys.stdin:
 
 
 @pytest.mark.process
-def test_two_processes_write_in_turn(place):
+def test_two_processes_write_one_after_the_other(place):
     folder = os.path.dirname(place.hive)
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, folder, name]) for name in ("a", "b")]
 
@@ -545,7 +545,7 @@ def test_a_writer_that_is_killed_leaves_the_state_before_or_after(place):
 
 
 def check_state(place):
-    """The hive is whole, and holds what was done last, or what has been intended since."""
+    """Check that the hive is valid and contains the last completed write, or a later intended one."""
     found = place.read(WRITABLE)
     text = next((value["data"] for value in found["values"] if value["name"] == "x"), None)
     possible = {None}

@@ -1,1 +1,1 @@
-"""Event logs: .evtx files, the journal of systemd, text logs, and those of a running Windows."""
+"""Read event logs: .evtx files, the systemd journal, text logs, and the logs of a running Windows."""

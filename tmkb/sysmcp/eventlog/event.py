@@ -1,22 +1,19 @@
-"""An event of Windows, from the XML in which .evtx files and the Windows API give it."""
+"""Parse Windows events: the XML of .evtx files and of the Windows API."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import unescape
 
-from tmkb.sysmcp.eventlog.logentry import LogEntry, microseconds
+from tmkb.sysmcp.eventlog.logentry import LogEntry, parse_microseconds
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from xml.etree.ElementTree import Element
+_LEVELS = {1: "CRITICAL", 2: "ERROR", 3: "WARNING", 5: "VERBOSE"}  # others are INFORMATION
 
-_LEVELS = {1: "CRITICAL", 2: "ERROR", 3: "WARNING", 5: "VERBOSE"}  # anything else is INFORMATION
-
-# The beginning of an event as nearly all have it: seven times as fast as reading it as XML. Names in a file can be
-# anything, so nothing that has matched is tried otherwise.
+# The start of nearly all events; matching it is seven times as fast as parsing the XML. Names are not trusted, so the
+# expression never backtracks.
 _HEAD = re.compile(
     r'<System><Provider\b(?>[^<>]*? Name="([^"<>]+)")[^<>]*+>(?:</Provider>)?'
     r"<EventID\b[^<>]*>([0-9]{1,9})</EventID>(?:<Version>[^<>]*</Version>)?<Level>([0-9]{1,9})</Level>"
@@ -26,11 +23,11 @@ _TAG = re.compile("<[^<>]*>")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-Kind = tuple[str, str, int]  # level, source, event id: what is filtered by. A log has few, however many events.
+Kind = tuple[str, str, int]  # level, source, event id. A log has few kinds, even with many events.
 
 
 def kind(xml: str) -> Kind:
-    """Level, source and event id of an event. Raises ValueError."""
+    """Return level, source and event id of an event. Raises ValueError."""
     head = _HEAD.search(xml)
     if head is None:
         return _kind(_system(_tree(xml)))
@@ -39,16 +36,18 @@ def kind(xml: str) -> Kind:
 
 
 def read(xml: str, log: str, message: str | None = None) -> LogEntry:
-    """An entry of a log. ``message`` is the event's sentence where it is known; else it is that in the XML, or the
-    values that the event was written with. Raises ValueError where `kind` does."""
+    """Return the event as an entry of ``log``. Raises ValueError as `kind` does.
+
+    Without a ``message``, the entry gets the message in the XML, else the values of the event.
+    """
     level, source, event_id = kind(xml)
     try:
         tree = _tree(xml)
         system = _system(tree)
-    except ValueError:  # names that XML does not allow: what stands between the tags is better than nothing
+    except ValueError:  # names that XML does not allow: use the text between the tags
         text = unescape(_TAG.sub(" ", xml), _QUOTES).strip()
         return LogEntry(0, log, level, source, event_id, text, None, {"messageRendered": False})
-    rendered = message or _sentence(tree)
+    rendered = message or _message(tree)
     return LogEntry(
         id=_number(_text(system.get("EventRecordID"))),
         log=_text(system.get("Channel")) or log,
@@ -62,7 +61,7 @@ def read(xml: str, log: str, message: str | None = None) -> LogEntry:
 
 
 def _tree(xml: str) -> Element:
-    """Control characters, which events may hold and XML may not, are replaced."""
+    """Parse XML; replace control characters, which events may contain and XML may not."""
     try:
         return ElementTree.fromstring(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", xml))
     except ElementTree.ParseError as error:
@@ -70,7 +69,7 @@ def _tree(xml: str) -> Element:
 
 
 def _system(tree: Element) -> dict[str, Element]:
-    """What stands in the part System, by name."""
+    """Return the elements of the part System by name."""
     for part in tree:
         if _name(part) == "System":
             return {_name(element): element for element in part}
@@ -86,13 +85,13 @@ def _kind(system: dict[str, Element]) -> Kind:
 
 def _time(created: Element | None) -> int | None:
     try:
-        return None if created is None else microseconds(created.get("SystemTime") or "")
+        return None if created is None else parse_microseconds(created.get("SystemTime") or "")
     except ValueError:
         return None
 
 
-def _sentence(tree: Element) -> str:
-    """What the machine that wrote the event said of it, where it was asked to."""
+def _message(tree: Element) -> str:
+    """Return the message that the writing machine rendered, or an empty text."""
     messages = (
         element for part in tree if _name(part) == "RenderingInfo" for element in part if _name(element) == "Message"
     )
@@ -100,7 +99,7 @@ def _sentence(tree: Element) -> str:
 
 
 def _values(tree: Element) -> Iterator[str]:
-    """`name=value` of all that is not System, in its order; `value` where it has no name of its own."""
+    """Yield `name=value` for all elements outside System, in order; `value` if an element has no name."""
     for part in tree:
         if _name(part) in ("System", "RenderingInfo"):
             continue

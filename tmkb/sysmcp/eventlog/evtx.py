@@ -1,8 +1,8 @@
-"""A folder of .evtx files: one log each, on whatever system.
+"""A folder of .evtx files, on any operating system; each file is one log.
 
-What records are filtered by is kept in columns, chunk by chunk as chunks are read, so that a filtered total gets exact
-with time, and only chunks that have changed are read again. Between the times of its first and last record a chunk is
-taken to have all its records, until it has been read.
+The fields to filter by are kept in columns, one set per chunk that was read. So filtered totals become exact with time,
+and only changed chunks are read again. Until a chunk is read, it counts as complete between the times of its first and
+last records.
 """
 
 from __future__ import annotations
@@ -13,34 +13,25 @@ import re
 import time
 from array import array
 from collections import Counter
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import NamedTuple
 
 from tmkb.sysmcp.eventlog import chunks, event
-from tmkb.sysmcp.eventlog.logfile import LogFile
-from tmkb.sysmcp.eventlog.logquery import LogQuery, LogState, StalePlace, Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Sequence
-
-    from tmkb.sysmcp.eventlog.chunks import Chunk, Record
-    from tmkb.sysmcp.eventlog.event import Kind
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, Scan
+from tmkb.sysmcp.eventlog.chunks import Chunk, Record
+from tmkb.sysmcp.eventlog.event import Kind
+from tmkb.sysmcp.eventlog.logquery import Log, LogFile, LogPage, LogQuery, LogState, Scan, StalePosition, Unreadable
 
 _SUFFIX = ".evtx"
-_SLASH = "%4"  # how Windows writes the slash of a log's name in that of its file
-_TICK = 100_000_000  # nanoseconds; clocks of file systems have longer ones than that of the machine
-_MADE = re.compile("[=;&<>\"'\t\r\n\N{REPLACEMENT CHARACTER}]")  # what XML escapes, or a message adds to what is there
-_STEP = 50  # records that are read before anybody else has a turn
+_SLASH = "%4"  # stands in a file name for the slash of a log's name
+_SETTLED = 100_000_000  # nanoseconds after which another change alters the modification time
+_NOT_LITERAL = re.compile("[=;&<>\"'\t\r\n\N{REPLACEMENT CHARACTER}]")  # escaped in XML, or added to a message
+_STEP = 50  # records between two yields
 _LAST_ID = 2**64 - 1
 
 
 class Columns:
-    """Ids, times and kinds (as numbers) of the records of one chunk, and how many could not be read."""
-
-    __slots__ = ("bad", "counts", "ids", "kinds", "newest", "oldest", "times")
+    """Ids, times and kinds (as numbers) of the records of one chunk, and the number of unreadable records."""
 
     def __init__(self, records: Sequence[Record], kinds: Sequence[int], bad: int) -> None:
         self.ids = array("Q", (record.id for record in records))
@@ -53,16 +44,16 @@ class Columns:
 
 
 class Folder:
-    """The logs of a folder; ``only`` the named ones, if any are named. At most ``kept`` records have columns."""
+    """The logs of a folder, or those named in ``only``. Columns are kept for at most ``max_records`` records."""
 
-    def __init__(self, path: str, only: Collection[str] | None, kept: int) -> None:
+    def __init__(self, path: str, only: Collection[str] | None, max_records: int) -> None:
         self.path = path
         self.only = only
-        self.room = kept
+        self.room = max_records
         self.files: dict[str, File] = {}
 
     def logs(self) -> list[Log]:
-        """Those that there are now, by name; where the folder cannot be read, the named ones, or one called `*`."""
+        """Return the current logs by name. For an unreadable folder, return those in ``only``, or one called `*`."""
         try:
             with os.scandir(self.path) as entries:
                 names = sorted(entry.name for entry in entries if entry.name.lower().endswith(_SUFFIX))
@@ -71,19 +62,12 @@ class Folder:
         known = self.files
         self.files = {name: known.get(name) or File(self, name) for name in names}
         for name in known.keys() - self.files.keys():
-            known[name].forget(known[name].columns)
+            known[name].drop_columns(known[name].columns)
         return [file for file in self.files.values() if self.only is None or file.name in self.only]
 
 
-class _Bounds(NamedTuple):
-    """The ids that a scan is about, both included."""
-
-    first: int
-    last: int
-
-
 class File:
-    """One log. Its chunks and columns are kept from one query to the next."""
+    """One log. Its list of chunks and its columns are kept between queries."""
 
     kind = "evtx"
 
@@ -98,15 +82,15 @@ class File:
         self.kinds: dict[Kind, int] = {}
 
     def state(self) -> Generator[None, None, LogState]:
-        """Raises `Unreadable`."""
-        with closing(_opened(self.path)) as file:
+        """Return the current state, in steps. Raises Unreadable."""
+        with closing(_open(self.path)) as file:
             yield from self._index(file)
-        whole = self.chunks
-        return LogState(file.size, whole[0].oldest if whole else None, whole[-1].newest if whole else None)
+        listed = self.chunks
+        return LogState(file.size, listed[0].oldest if listed else None, listed[-1].newest if listed else None)
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:
-        """Chunk by chunk. A place is the id of a record: what comes behind it is next."""
-        with closing(_opened(self.path)) as file:
+        """Examine chunk by chunk. A position is the id of the record before it."""
+        with closing(_open(self.path)) as file:
             yield from self._index(file)
             page.corrupt += self.bad
             newest = self.chunks[-1].last if self.chunks else 0
@@ -118,26 +102,26 @@ class File:
                     yield chunk.last if query.oldest_first else chunk.first
 
     def _index(self, file: LogFile) -> Generator[None, None, None]:
-        found = file.stat
-        identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        status = file.stat
+        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         if identity == self.identity:
             return
-        read, bad = yield from chunks.index(file)
-        self.forget(self.columns.keys() - set(read))
-        self.chunks, self.bad = read, bad
-        settled = time.time_ns() - found.st_mtime_ns > _TICK  # else it may change without a later time
-        self.identity = identity if settled else None
+        current, bad = yield from chunks.index(file)
+        self.drop_columns(self.columns.keys() - set(current))
+        self.chunks, self.bad = current, bad
+        is_settled = time.time_ns() - status.st_mtime_ns > _SETTLED
+        self.identity = identity if is_settled else None
 
-    def forget(self, gone: Collection[Chunk]) -> None:
-        """Keep the columns of these chunks no longer."""
-        for chunk in [*gone]:
+    def drop_columns(self, obsolete: Collection[Chunk]) -> None:
+        """Drop the columns of these chunks."""
+        for chunk in [*obsolete]:
             self.folder.room += len(self.columns.pop(chunk).ids)
 
     def read(self, file: LogFile, chunk: Chunk) -> tuple[Columns, list[Record]]:
-        """The columns of a chunk and its records, in order."""
-        found, bad = chunks.records(file, chunk)
+        """Read a chunk; return its columns and its records in order."""
+        all_records, bad = chunks.records(file, chunk)
         kinds, records = [], []
-        for record in sorted(found):
+        for record in sorted(all_records):
             try:
                 kind = event.kind(record.xml)
             except ValueError:
@@ -153,21 +137,20 @@ class File:
 
 
 class _Scan:
-    """One query's way through the chunks of a file."""
+    """The scan of a file for one query. Raises StalePosition."""
 
     def __init__(self, log: File, file: LogFile, query: LogQuery, page: LogPage) -> None:
         self.log = log
         self.file = file
         self.query = query
         self.page = page
-        self.bounds = _bounds(query, page.newest)
-        self.admitted: list[bool] = []
+        self.first, self.last = _range(query, page.newest)  # ids of records, inclusive
+        self.admitted: list[bool] = []  # by number of the kind
         self.by_kind = not query._replace(start=None, end=None, text=None).plain
 
     def concerns(self, chunk: Chunk) -> bool:
-        """Whether there can be hits in a chunk."""
-        first, last = self.bounds
-        if chunk.last < first or chunk.first > last:
+        """Return whether a chunk can contain hits."""
+        if chunk.last < self.first or chunk.first > self.last:
             return False
         known = self.log.columns.get(chunk)
         oldest, newest = (known.oldest, known.newest) if known else (chunk.oldest, chunk.newest)
@@ -179,11 +162,11 @@ class _Scan:
         )
 
     def examine(self, chunk: Chunk) -> Scan:
-        """Tell the page of the hits in a chunk. It is not read if what is known of it is enough."""
+        """Add the hits of a chunk to the page; read the chunk only if its columns are not sufficient."""
         known = self.log.columns.get(chunk)
         count = self._count(chunk, known)
         if count is not None and not self.page.wants(count):
-            self.page.passed(count)
+            self.page.count(count)
             self.page.corrupt += known.bad if known else 0
             return
         if known and not self._rows(known):
@@ -191,12 +174,11 @@ class _Scan:
             return
         columns, records = self.log.read(self.file, chunk)
         self.page.corrupt += columns.bad
-        yield from self._tell([records[row] for row in self._rows(columns)])
+        yield from self._add([records[row] for row in self._rows(columns)])
 
     def _count(self, chunk: Chunk, known: Columns | None) -> int | None:
-        """How many hits there are in a chunk, if that can be said without reading it."""
-        inside = self.bounds.first <= chunk.first and chunk.last <= self.bounds.last
-        if self.query.text is not None or not inside:
+        """Return the number of hits in a chunk; None if the chunk must be read to know it."""
+        if self.query.text is not None or chunk.first < self.first or chunk.last > self.last:
             return None
         if known is None:
             return chunk.size if self.query.plain else None
@@ -205,62 +187,54 @@ class _Scan:
         return sum(count for kind, count in known.counts.items() if self._admits(kind))
 
     def _rows(self, columns: Columns) -> list[int]:
-        """Which records pass, the text aside, in the order asked for."""
-        first, last = self.bounds
+        """Return the rows that pass the filters except text, in the order of the query."""
         ids, times, kinds, within = columns.ids, columns.times, columns.kinds, self.query.within
         numbers = range(len(ids)) if self.query.oldest_first else reversed(range(len(ids)))
         return [
             row
             for row in numbers
-            if first <= ids[row] <= last
+            if self.first <= ids[row] <= self.last
             and (not self.by_kind or self._admits(kinds[row]))
             and (not self.query.timed or within(times[row]))
         ]
 
     def _admits(self, number: int) -> bool:
-        if number >= len(self.admitted):  # kinds are numbered as they are met
-            further = islice(self.log.kinds, len(self.admitted), None)
-            self.admitted += [self.query.admits(*kind) for kind in further]
+        if number >= len(self.admitted):  # new kinds have the highest numbers
+            new = islice(self.log.kinds, len(self.admitted), None)
+            self.admitted += [self.query.admits(*kind) for kind in new]
         return self.admitted[number]
 
-    def _tell(self, records: list[Record]) -> Scan:
-        needle = _needle(self.query.text)
-        if needle is not None:
-            records = [record for record in records if needle in record.xml.casefold()]
+    def _add(self, records: list[Record]) -> Scan:
+        literal = _literal(self.query.text)
+        if literal is not None:
+            records = [record for record in records if literal in record.xml.casefold()]
         for number, record in enumerate(records, 1):
-            self._tell_of(record)
+            if self.query.text is None and not self.page.wants():
+                self.page.count(1)
+            else:
+                entry = event.read(record.xml, self.log.name)
+                if self.query.in_message(entry.message):
+                    self.page.add(entry._replace(id=record.id, time=record.time), record.id)
             if number % _STEP == 0:
                 yield record.id
 
-    def _tell_of(self, record: Record) -> None:
-        if self.query.text is None and not self.page.wants():
-            self.page.passed(1)
-            return
-        entry = event.read(record.xml, self.log.name)
-        if not self.query.in_message(entry.message):
-            return
-        if self.page.wants():
-            self.page.take(entry._replace(id=record.id, time=record.time), record.id)
-        else:
-            self.page.passed(1)
 
-
-def _bounds(query: LogQuery, newest: object) -> _Bounds:
-    """Raises `StalePlace`."""
+def _range(query: LogQuery, newest: object) -> tuple[int, int]:
+    """Return the first and last record ids of a scan. Raises StalePosition."""
     if query.after is None:
-        return _Bounds(0, _LAST_ID)  # the header of the chunk that is being written may not know its last records yet
+        return 0, _LAST_ID  # the header of an open chunk may not include its last records
     if not isinstance(query.after, int) or not isinstance(newest, int) or query.after > newest:
-        raise StalePlace
-    return _Bounds(query.after + 1, newest) if query.oldest_first else _Bounds(0, query.after - 1)
+        raise StalePosition
+    return (query.after + 1, newest) if query.oldest_first else (0, query.after - 1)
 
 
-def _needle(text: str | None) -> str | None:
-    """What XML has to hold for its message to hold the text: the longest part that a message has as it stands there."""
-    return None if text is None else max((part.strip() for part in _MADE.split(text)), key=len)
+def _literal(text: str | None) -> str | None:
+    """Return the longest part of ``text`` that XML contains literally if the message contains ``text``."""
+    return None if text is None else max((part.strip() for part in _NOT_LITERAL.split(text)), key=len)
 
 
-def _opened(path: str) -> LogFile:
-    """Raises `Unreadable`, also where the library is missing that reads it."""
+def _open(path: str) -> LogFile:
+    """Open a log. Raises Unreadable, also if the library evtx is missing."""
     if importlib.util.find_spec("evtx") is None:
         raise Unreadable("needs_evtx")
     return LogFile(path)

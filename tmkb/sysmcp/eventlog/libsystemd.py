@@ -1,6 +1,6 @@
-"""The journal of systemd as its own library reads it: the few functions of sd-journal that are needed, by ctypes.
+"""Read the systemd journal with libsystemd, through ctypes. systemd itself need not run.
 
-The library works without systemd running. A `Handle` belongs to one query and one thread.
+A `Handle` belongs to one query and one thread.
 """
 
 from __future__ import annotations
@@ -9,56 +9,29 @@ import ctypes
 import errno
 import functools
 import os
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
+from collections.abc import Iterator
+from ctypes import byref, c_char_p, c_size_t, c_uint64, c_void_p
+from typing import Any
 
 from tmkb.sysmcp.eventlog.logquery import Unreadable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _LIBRARY = "libsystemd.so.0"
-_OUT = POINTER(c_void_p)
-_ARGUMENTS = {
-    "open_directory": [_OUT, c_char_p, c_int],
-    "open_files": [_OUT, POINTER(c_char_p), c_int],
-    "add_match": [c_void_p, c_char_p, c_size_t],
-    "add_conjunction": [c_void_p],
-    "add_disjunction": [c_void_p],
-    "seek_head": [c_void_p],
-    "seek_tail": [c_void_p],
-    "seek_realtime_usec": [c_void_p, c_uint64],
-    "seek_cursor": [c_void_p, c_char_p],
-    "test_cursor": [c_void_p, c_char_p],
-    "next_skip": [c_void_p, c_uint64],
-    "previous_skip": [c_void_p, c_uint64],
-    "get_data": [c_void_p, c_char_p, POINTER(c_void_p), POINTER(c_size_t)],
-    "get_realtime_usec": [c_void_p, POINTER(c_uint64)],
-    "get_cursor": [c_void_p, POINTER(c_void_p)],
-    "query_unique": [c_void_p, c_char_p],
-    "enumerate_unique": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
-}
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """Raises OSError where there is none."""
-    library = ctypes.CDLL(_LIBRARY)
-    for name, arguments in _ARGUMENTS.items():
-        getattr(library, f"sd_journal_{name}").argtypes = arguments
-    library.sd_journal_close.argtypes = [c_void_p]
-    library.sd_journal_close.restype = None
-    return library
+    """Load the library. Raises OSError."""
+    return ctypes.CDLL(_LIBRARY)
 
 
 class Handle:
-    """An open journal, at some entry of those that match. Close it.
+    """An open journal, positioned at one of the matching entries; the caller closes it.
 
-    Its methods raise `Unreadable` where the library finds the files damaged.
+    Methods raise Unreadable if the files are damaged.
     """
 
     def __init__(self, path: str) -> None:
-        """``path`` is a folder of journal files, or one of them."""
+        """``path``: a folder of journal files, or one file."""
         try:
             self.library = _library()
         except OSError:
@@ -66,90 +39,84 @@ class Handle:
         self.handle = c_void_p()
         self.data = c_void_p()
         self.size = c_size_t()
-        self.number = c_uint64()
         name = os.fsencode(path)
         if os.path.isdir(path):
-            result = self.library.sd_journal_open_directory(byref(self.handle), name, 0)
+            result = self.library.sd_journal_open_directory(byref(self.handle), c_char_p(name), 0)
         else:
             result = self.library.sd_journal_open_files(byref(self.handle), (c_char_p * 2)(name, None), 0)
         _checked(result)
 
+    def _call(self, function: str, *arguments: Any) -> int:
+        """Call ``sd_journal_<function>``. Integers in ``arguments`` must be ctypes objects of the right size."""
+        result: int = getattr(self.library, f"sd_journal_{function}")(self.handle, *arguments)
+        return result
+
     def close(self) -> None:
-        """Let go of the files."""
-        self.library.sd_journal_close(self.handle)
+        """Close the files."""
+        self._call("close")
 
     def match(self, field: str, values: list[str]) -> None:
-        """Only entries with one of these values. Matches of several fields have all to hold."""
+        """Require one of ``values`` in ``field``; all fields must match."""
         for value in values:
             match = f"{field}={value}".encode()
-            _checked(self.library.sd_journal_add_match(self.handle, match, len(match)))
+            _checked(self._call("add_match", match, c_size_t(len(match))))
 
-    def both(self) -> None:
-        """What matched so far, and what is asked for next."""
-        _checked(self.library.sd_journal_add_conjunction(self.handle))
+    def conjunction(self) -> None:
+        """Combine the matches so far with the following ones by AND."""
+        _checked(self._call("add_conjunction"))
 
-    def either(self) -> None:
-        """What matched since `both`, or what is asked for next."""
-        _checked(self.library.sd_journal_add_disjunction(self.handle))
+    def disjunction(self) -> None:
+        """Combine the matches since the last `conjunction` with the following ones by OR."""
+        _checked(self._call("add_disjunction"))
 
-    def to_end(self, newest: bool) -> None:
-        """Before the oldest or behind the newest entry: `skip` comes next, as after each way to a place."""
-        seek = self.library.sd_journal_seek_tail if newest else self.library.sd_journal_seek_head
-        _checked(seek(self.handle))
+    def seek_edge(self, newest: bool) -> None:
+        """Go before the oldest or after the newest entry. `skip` must follow, as after each seek."""
+        _checked(self._call("seek_tail" if newest else "seek_head"))
 
-    def to_time(self, time: int) -> None:
-        """Where that time is, in microseconds since 1970."""
-        _checked(self.library.sd_journal_seek_realtime_usec(self.handle, max(0, time)))
+    def seek_time(self, time: int) -> None:
+        """Go to a time in microseconds since 1970."""
+        _checked(self._call("seek_realtime_usec", c_uint64(max(0, time))))
 
-    def to_cursor(self, cursor: str) -> None:
-        """Where the entry is that has this cursor, or was. Raises ValueError where that is none."""
-        if self.library.sd_journal_seek_cursor(self.handle, cursor.encode()) < 0:
+    def seek_cursor(self, cursor: str) -> None:
+        """Go to the entry with this cursor, or where it was. Raises ValueError for an invalid cursor."""
+        if self._call("seek_cursor", cursor.encode()) < 0:
             raise ValueError(cursor)
 
     def is_at(self, cursor: str) -> bool:
-        """Whether this is the entry with that cursor."""
-        return bool(self.library.sd_journal_test_cursor(self.handle, cursor.encode()) > 0)
+        """Return whether the current entry has this cursor."""
+        return self._call("test_cursor", cursor.encode()) > 0
 
     def skip(self, count: int, oldest_first: bool) -> int:
-        """Go on by so many entries; by how many it went."""
-        move = self.library.sd_journal_next_skip if oldest_first else self.library.sd_journal_previous_skip
-        return _checked(move(self.handle, count))
+        """Move by ``count`` entries; return the number of entries actually moved."""
+        return _checked(self._call("next_skip" if oldest_first else "previous_skip", c_uint64(count)))
 
     def field(self, name: bytes) -> str | None:
-        """A field of this entry; None where it has none, or none that can be read."""
-        found = self.library.sd_journal_get_data(self.handle, name, byref(self.data), byref(self.size))
-        if found < 0:
+        """Return a field of the current entry; None if it is missing or unreadable."""
+        if self._call("get_data", name, byref(self.data), byref(self.size)) < 0:
             return None
         return ctypes.string_at(self.data, self.size.value)[len(name) + 1 :].decode("utf-8", "replace")
 
     def time(self) -> int:
-        """When this entry was written, in microseconds since 1970."""
-        _checked(self.library.sd_journal_get_realtime_usec(self.handle, byref(self.number)))
-        return self.number.value
+        """Return the time of the current entry in microseconds since 1970."""
+        time = c_uint64()
+        _checked(self._call("get_realtime_usec", byref(time)))
+        return time.value
 
     def cursor(self) -> str:
-        """What names this entry."""
+        """Return the cursor of the current entry."""
         text = c_void_p()
-        _checked(self.library.sd_journal_get_cursor(self.handle, byref(text)))
+        _checked(self._call("get_cursor", byref(text)))
         try:
             return ctypes.string_at(text).decode("ascii")
         finally:
-            _libc().free(text)
+            ctypes.CDLL(None).free(text)
 
     def values(self, field: str) -> Iterator[str]:
-        """All values that a field has anywhere."""
-        if self.library.sd_journal_query_unique(self.handle, field.encode()) < 0:
+        """Yield all values of a field in the journal."""
+        if self._call("query_unique", field.encode()) < 0:
             return
-        while self.library.sd_journal_enumerate_unique(self.handle, byref(self.data), byref(self.size)) > 0:
+        while self._call("enumerate_unique", byref(self.data), byref(self.size)) > 0:
             yield ctypes.string_at(self.data, self.size.value).decode("utf-8", "replace").partition("=")[2]
-
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    library = ctypes.CDLL(None)
-    library.free.argtypes = [c_void_p]
-    library.free.restype = None
-    return library
 
 
 def _checked(result: int) -> int:

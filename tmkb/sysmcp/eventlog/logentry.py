@@ -1,34 +1,23 @@
-"""An entry of a log, of whatever kind: its levels, its time in UTC, and how it reads as JSON."""
+"""Log entries: levels, times in microseconds since 1970, and JSON."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from tmkb.schema.values import JsonObject
 from tmkb.sysmcp import times
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tmkb.schema.values import JsonObject
-
 RANKS = {"VERBOSE": 0, "INFORMATION": 1, "WARNING": 2, "ERROR": 3, "CRITICAL": 4}
-SEVERITIES = (
-    "CRITICAL",
-    "CRITICAL",
-    "CRITICAL",
-    "ERROR",
-    "WARNING",
-    "INFORMATION",
-    "INFORMATION",
-    "VERBOSE",
-)  # of syslog
+# The level of each severity of syslog
+SEVERITIES = (*["CRITICAL"] * 3, "ERROR", "WARNING", *["INFORMATION"] * 2, "VERBOSE")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 class LogEntry(NamedTuple):
-    """``time`` is in microseconds since 1970, None where the entry has none; ``more`` is what only some kinds have."""
+    """An entry of a log. ``time`` is in microseconds since 1970 or None; ``more`` has fields of one kind of log."""
 
     id: int
     log: str
@@ -40,7 +29,7 @@ class LogEntry(NamedTuple):
     more: JsonObject
 
     def value(self, message_bytes: int) -> JsonObject:
-        """The entry as JSON; of the message at most so many bytes of UTF-8."""
+        """Return the entry as JSON, with at most ``message_bytes`` bytes of the message."""
         encoded = self.message.encode("utf-8", "replace")
         value: JsonObject = {
             "id": self.id,
@@ -58,21 +47,21 @@ class LogEntry(NamedTuple):
 
 
 def iso(time: int | None) -> str | None:
-    """Microseconds since 1970 as ISO 8601 in UTC; None where there are none, or none that a calendar has."""
+    """Format microseconds since 1970 as ISO 8601 in UTC; None if they are None or outside the calendar."""
     try:
-        return None if time is None else times.written(_EPOCH + time * _MICROSECOND)
+        return None if time is None else times.isoformat(_EPOCH + time * _MICROSECOND)
     except OverflowError:
         return None
 
 
-def microseconds(text: str) -> int:
-    """Microseconds since 1970 of an ISO 8601 time, which is UTC where it names no zone. Raises ValueError."""
+def parse_microseconds(text: str) -> int:
+    """Parse an ISO 8601 time, which is UTC if it has no offset. Raises ValueError."""
     try:
-        return of(times.moment(text))
+        return microseconds(times.parse(text))
     except OverflowError:
         raise ValueError(text) from None
 
 
-def of(time: datetime) -> int:
-    """Microseconds since 1970; a time without a zone is local. Raises OverflowError."""
+def microseconds(time: datetime) -> int:
+    """Return microseconds since 1970; a time without an offset is local. Raises OverflowError."""
     return (time.astimezone(UTC) - _EPOCH) // _MICROSECOND

@@ -1,39 +1,62 @@
-"""What is asked of a log, and the page that answers it. All kinds of logs share these.
+"""Queries, pages and the interface of logs, common to all kinds of logs.
 
-The ``scan`` of a log is a generator that hands hits to a page, in the order asked for. It yields where it may be
-interrupted, at least every few milliseconds: the place from which another scan can go on (JSON), or None where there is
-none yet.
+The ``scan`` of a log is a generator that adds hits to a page, in the order of the query. It yields at least every few
+milliseconds: the position from which another scan can continue, as JSON, or None if there is none yet.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Generator
 from typing import NamedTuple, Protocol
 
+from tmkb.schema.values import JsonObject, JsonValue
+from tmkb.sysmcp import plainfile
 from tmkb.sysmcp.eventlog import logentry
+from tmkb.sysmcp.eventlog.logentry import LogEntry
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from tmkb.schema.values import JsonObject, JsonValue
-    from tmkb.sysmcp.eventlog.logentry import LogEntry
-
-    Scan = Generator[JsonValue, None, None]
-
-_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+Scan = Generator[JsonValue, None, None]
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Unreadable(Exception):
-    """A log that cannot be read now. ``cause`` is a key of the setting `reasons`: `missing`, `needs_evtx`, …"""
+    """A log that cannot be read. ``cause`` is a key of the setting `reasons`, such as `missing` or `needs_evtx`."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
         self.cause = cause
 
 
+class LogFile:
+    """A regular log file, not a link, open for reading; the caller closes it. Raises Unreadable."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.fd = plainfile.open_plain(path)
+        except PermissionError:
+            raise Unreadable("denied") from None
+        except OSError:
+            raise Unreadable("missing") from None
+        self.stat = os.fstat(self.fd)
+        self.size = self.stat.st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.fd)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return ``size`` bytes from ``offset`` on, fewer at the end of the file."""
+        os.lseek(self.fd, offset, os.SEEK_SET)
+        return os.read(self.fd, size)
+
+
+class StalePosition(Exception):
+    """A position that the log does not contain, or no longer contains."""
+
+
 class LogState(NamedTuple):
-    """The size of a log in bytes, and the times of its oldest and newest entry in microseconds; None: not known."""
+    """The size of a log in bytes, and the times of its oldest and newest entries in microseconds; None if unknown."""
 
     size: int | None
     oldest: int | None
@@ -41,34 +64,30 @@ class LogState(NamedTuple):
 
 
 class Log(Protocol):
-    """One log, of whatever kind."""
+    """A log of any kind."""
 
     name: str
     kind: str
 
     def state(self) -> Generator[None, None, LogState]:
-        """How it is now; yields as ``scan`` does, but nothing. Raises `Unreadable`."""
+        """Return the current state, in steps. Raises Unreadable."""
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:
-        """Hand the hits to ``page``. Raises `Unreadable`, and `StalePlace` where ``query.after`` is no place."""
+        """Add the hits to ``page``. Raises Unreadable, and StalePosition for ``query.after``."""
 
 
-class StalePlace(Exception):
-    """A place to go on from that is not in the log, or no longer."""
+class ScanEnd(NamedTuple):
+    """Where a scan stopped: whether at the end of the log, and the last position that it yielded."""
 
-
-class Reached(NamedTuple):
-    """How far a scan came: whether to the end of the log, and the last place that it told."""
-
-    end: bool
-    place: JsonValue
+    is_complete: bool
+    position: JsonValue
 
 
 class LogQuery(NamedTuple):
-    """Filters, all of which an entry has to pass; the order; and where to begin and end.
+    """Filters, which all must match; the order; and the range of the scan. Cursors contain a hash of its ``repr``.
 
-    ``rank`` is the least level, ``source`` and ``text`` are casefolded, times are microseconds, ``end`` is excluded.
-    ``after`` is a place of an earlier scan; ``newest`` the newest entry that there was then.
+    ``rank`` is the minimum level, ``source`` and ``text`` are casefolded, times are in microseconds, ``end`` is
+    exclusive. ``after``: position of an earlier scan. ``newest``: the newest entry at the time of the first page.
     """
 
     oldest_first: bool = False
@@ -83,16 +102,16 @@ class LogQuery(NamedTuple):
 
     @property
     def timed(self) -> bool:
-        """Whether times matter."""
+        """Whether the query has a start or an end."""
         return self.start is not None or self.end is not None
 
     @property
     def plain(self) -> bool:
-        """Whether every entry is a hit."""
+        """Whether the query has no filter."""
         return not (self.rank or self.timed) and (self.source, self.event_ids, self.text) == (None, None, None)
 
     def admits(self, level: str, source: str, event_id: int) -> bool:
-        """Whether an entry passes all filters but those of time and text."""
+        """Return whether an entry passes the filters on level, source and event id."""
         return (
             logentry.RANKS[level] >= self.rank
             and (self.source is None or source.casefold() == self.source)
@@ -100,61 +119,62 @@ class LogQuery(NamedTuple):
         )
 
     def within(self, time: int | None) -> bool:
-        """Whether an entry of that time passes; one without a time passes where times do not matter."""
+        """Return whether a time is between start and end. An entry without a time passes only an untimed query."""
         if not self.timed:
             return True
         return time is not None and (self.start is None or time >= self.start) and (self.end is None or time < self.end)
 
     def in_message(self, message: str) -> bool:
-        """Whether a message holds the text."""
+        """Return whether a message contains the text of the query."""
         return self.text is None or self.text in message.casefold()
 
 
 class LogPage:
-    """The entries from the hit ``skip`` on: at most ``limit``, and together at most ``most_bytes`` as JSON.
+    """The entries after the first ``skip`` hits: at most ``limit`` entries and ``max_bytes`` bytes of JSON.
 
-    The first entry is taken however long it is, so that there is always a next page.
+    The first entry is added even if it is larger, so that there is always a next page.
     """
 
-    def __init__(self, skip: int, limit: int, most_bytes: int, message_bytes: int) -> None:
+    def __init__(self, skip: int, limit: int, max_bytes: int, message_bytes: int) -> None:
         self.skip = skip
         self.limit = limit
-        self.room = most_bytes
+        self.room = max_bytes
         self.message_bytes = message_bytes
         self.entries: list[JsonObject] = []
-        self.hits = 0  # that have been met, on this page or before or after it
-        self.corrupt = 0  # entries that could not be read
-        self.cut = False  # for its size
-        self.place: JsonValue = None  # right behind the last entry
-        self.newest: JsonValue = None  # the newest entry that there was when the scan began
+        self.hits = 0  # before, on and after this page
+        self.corrupt = 0  # unreadable entries
+        self.is_cut = False  # because of its size
+        self.position: JsonValue = None  # after the last entry
+        self.newest: JsonValue = None  # see `LogQuery.newest`
 
     @property
-    def full(self) -> bool:
-        """Whether no further entry is wanted."""
-        return self.cut or len(self.entries) == self.limit
+    def is_full(self) -> bool:
+        """Whether the page takes no more entries; further hits are counted."""
+        return self.is_cut or len(self.entries) == self.limit
 
     @property
-    def unwanted(self) -> int | None:
-        """How many of the next hits are not wanted; None where all are not."""
-        return None if self.full else max(0, self.skip - self.hits)
+    def to_skip(self) -> int | None:
+        """The number of hits to count before the next entry of the page; None if it is full."""
+        return None if self.is_full else max(0, self.skip - self.hits)
 
     def wants(self, count: int = 1) -> bool:
-        """Whether any of the next ``count`` hits is wanted."""
-        unwanted = self.unwanted
-        return unwanted is not None and unwanted < count
+        """Return whether one of the next ``count`` hits belongs to the page."""
+        to_skip = self.to_skip
+        return to_skip is not None and to_skip < count
 
-    def passed(self, count: int) -> None:
-        """So many hits, none of them wanted."""
-        self.hits += count
+    def count(self, hits: int) -> None:
+        """Count hits that do not belong to the page."""
+        self.hits += hits
 
-    def take(self, entry: LogEntry, place: JsonValue) -> None:
-        """A hit that is wanted, and the place behind it; where there is no room for it, it only counts."""
+    def add(self, entry: LogEntry, position: JsonValue) -> None:
+        """Count a hit, and add it if it belongs to the page; ``position`` is the one after it."""
+        is_wanted = self.wants()
         self.hits += 1
-        if self.full:
+        if not is_wanted:
             return
         value = entry.value(self.message_bytes)
-        self.room -= len(_ENCODE(value)) + 1
-        self.cut = self.room < 0 and bool(self.entries)
-        if not self.cut:
+        self.room -= len(_encode(value)) + 1
+        self.is_cut = self.room < 0 and bool(self.entries)
+        if not self.is_cut:
             self.entries.append(value)
-            self.place = place
+            self.position = position

@@ -1,212 +1,185 @@
-"""Event logs: which there are, and their entries page by page. The logs come from the sources in the settings."""
+"""The provider ``eventlog``: list logs, and query their entries page by page. The settings name the sources."""
 
 from __future__ import annotations
 
 import os
-import time
 from contextlib import closing
 
 from tmkb.errors import ToolError
-from tmkb.providers.base import Provider
 from tmkb.providers.operation import Pause, Progress
-from tmkb.sysmcp.audit import Audit
+from tmkb.sysmcp.audit import AuditedProvider
+from tmkb.sysmcp.budget import TimeBudget, limited
+from tmkb.sysmcp.faults import TimeUp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
-    from typing import Any, ClassVar, NoReturn, Protocol
+    from typing import Any, ClassVar, Protocol
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Operation, Running, Said
+    from tmkb.providers.operation import Running, Said
     from tmkb.schema.values import JsonObject, JsonValue
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, LogState, Reached, Unreadable
+    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, ScanEnd
+
+    Steps = Generator[Said, JsonObject | None, JsonObject]
 
     class Source(Protocol):
-        """Where logs come from."""
+        """A source of logs."""
 
         def logs(self) -> list[Log]:
-            """Those that there are now."""
+            """Return the logs that exist now."""
 
 
-_TURN = 0.01  # seconds after which others have a turn
-
-
-def _places(source: Mapping[str, Any]) -> Iterable[str]:
-    """Where ``source`` is on this machine."""
-    return source.get("files", {}).values() or [source[key] for key in ("folder", "path") if key in source]
-
-
-class EventLog(Provider):
-    """The logs of the sources, in their order: of several with one name the first that can be read."""
+class EventLog(AuditedProvider):
+    """The logs of the sources, in their order. Of several logs with one name, the first readable one is served."""
 
     operations: ClassVar = {"query": (), "list_logs": ()}
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
         super().__init__(settings, part)
-        self.audit = Audit(settings.get("audit"))
         self.limits: Mapping[str, Any] = settings["limits"]
         self.reasons: Mapping[str, str] = settings["reasons"]
-        kept = self.limits["indexed_records"]
-        opened = [_source(source, kept) for source in settings["sources"]]
-        self.log_sources: list[Source] = [source for source in opened if source is not None]
+        sources = [_open_source(source, self.limits["indexed_records"]) for source in settings["sources"]]
+        self.log_sources: list[Source] = [source for source in sources if source is not None]
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
-        """Return a note with what is served, for the log."""
-        named = ", ".join(" ".join([each["kind"], *_places(each)]) for each in settings["sources"])
-        note = ["serves_logs", {"sources": named}] if named else ["serves_no_logs", {}]
-        return {"notes": [note]}
-
-    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """The operation called ``name``, recorded as the tool that ``definition`` names."""
-        found: dict[str, Callable[..., Running]] = {"query": self.query, "list_logs": self.list_logs}
-        return self.audit.recorded(definition["name"], found[name])
+        """Return a log line that names the sources."""
+        sources = ", ".join(" ".join([each["kind"], *_paths(each)]) for each in settings["sources"])
+        return {"notes": [["serves_logs", {"sources": sources}] if sources else ["serves_no_logs", {}]]}
 
     def list_logs(self) -> Running:
-        """All logs, each with what can be said of it at once."""
+        """List all logs with their size and range, or the reason why a log cannot be read."""
         from tmkb.sysmcp.eventlog.logquery import Unreadable
 
-        named: dict[str, list[Log]] = {}
+        by_name: dict[str, list[Log]] = {}
         for log in self._logs():
-            named.setdefault(log.name.casefold(), []).append(log)
+            by_name.setdefault(log.name.casefold(), []).append(log)
         listed: list[JsonValue] = []
-        for logs in named.values():
+        for logs in by_name.values():
             yield Pause(0)
-            faults = []
-            for log in logs:
-                try:
-                    listed.append((yield from self._described(log)))
-                    break
-                except Unreadable as fault:
-                    faults.append(fault)
-                except OSError:  # of the disk, or of a file that has gone meanwhile
-                    faults.append(Unreadable("corrupt"))
-            else:
+            try:
+                listed.append((yield from self._first_readable(logs, self._describe)))
+            except Unreadable as fault:
                 unknown = {"recordCount": None, "sizeBytes": 0, "oldest": None, "newest": None}
-                reason = self.reasons[_foremost(faults).cause]
-                listed.append(
-                    {"name": logs[0].name, "kind": logs[0].kind, **unknown, "readable": False, "reason": reason}
-                )
+                about: JsonObject = {"name": logs[0].name, "kind": logs[0].kind, **unknown, "readable": False}
+                listed.append({**about, "reason": self.reasons[fault.cause]})
         return {"logs": listed}
 
     def query(self, logName: str, **arguments: Any) -> Running:
-        """A page of the entries of a log that pass all filters.
+        """Return a page of the entries that pass all filters.
 
-        Raises ToolError where an argument makes no sense, where there is no such log, or none that can be read, and
-        where time has run out before the first entry of the page was reached.
+        Raises ToolError for invalid arguments, for a missing or unreadable log, and if the time limit ends before the
+        scan reaches the page.
         """
-        from tmkb.sysmcp.eventlog.log_request import Asked
-        from tmkb.sysmcp.eventlog.logquery import LogPage, StalePlace, Unreadable
+        from tmkb.sysmcp.eventlog.log_request import LogRequest
+        from tmkb.sysmcp.eventlog.logquery import LogPage, StalePosition, Unreadable
 
         logs = [log for log in self._logs() if log.name.casefold() == logName.casefold()]
         if not logs:
             raise ToolError("log_not_found", log=logName)
-        asked = Asked(logs[0].name, arguments, self.limits)
-        faults = []
-        for log in asked.of_its_kind(logs):
-            page = LogPage(asked.skip, asked.limit, self.limits["result_bytes"], self.limits["message_bytes"])
-            try:
-                reached = yield from self._fill(log, asked.query, page, asked.total is not None)
-                return asked.answer(log, page, reached)
-            except StalePlace:
-                asked.refuse_cursor()
-            except Unreadable as fault:
-                faults.append(fault)
-            except OSError:
-                faults.append(Unreadable("corrupt"))
-        return self._refuse(logs[0].name, _foremost(faults))
+        name = logs[0].name
+        request = LogRequest(name, arguments, self.limits)
+
+        def read(log: Log) -> Steps:
+            page = LogPage(request.skip, request.limit, self.limits["result_bytes"], self.limits["message_bytes"])
+            return request.result(log, page, (yield from self._fill(log, request.query, page, request.total is None)))
+
+        try:
+            return (yield from self._first_readable(request.candidates(logs), read))
+        except StalePosition:
+            request.reject_cursor()
+        except Unreadable as fault:
+            why = self.reasons[fault.cause]
+            if fault.cause == "denied":
+                raise ToolError("log_denied", log=name, why=why) from None
+            if fault.cause == "corrupt":
+                raise ToolError("log_corrupt", log=name, why=why) from None
+            raise ToolError("log_unavailable", log=name, why=why) from None
 
     def _logs(self) -> list[Log]:
         return [log for source in self.log_sources for log in source.logs()]
 
-    def _described(self, log: Log) -> Generator[Said, JsonObject | None, JsonObject]:
-        from tmkb.sysmcp.eventlog.logentry import iso
-        from tmkb.sysmcp.eventlog.logquery import LogPage, LogQuery
+    def _first_readable(self, logs: Iterable[Log], read: Callable[[Log], Steps]) -> Steps:
+        """Return the result of ``read`` for the first readable log.
 
-        state = yield from self._state(log)
-        page = LogPage(0, 0, 0, 0)  # counts
-        reached = yield from self._fill(log, LogQuery(), page, False)
+        Raises Unreadable, if possible for another cause than a missing log.
+        """
+        from tmkb.sysmcp.eventlog.logquery import Unreadable
+
+        faults = []
+        for log in logs:
+            try:
+                return (yield from read(log))
+            except Unreadable as fault:
+                faults.append(fault)
+            except OSError:  # of the disk, or because the file was deleted
+                faults.append(Unreadable("corrupt"))
+        raise next((fault for fault in faults if fault.cause != "missing"), faults[0])
+
+    def _describe(self, log: Log) -> Steps:
+        from tmkb.sysmcp.eventlog.logentry import iso
+        from tmkb.sysmcp.eventlog.logquery import LogPage, LogQuery, LogState
+
+        try:
+            state = yield from limited(log.state(), self.limits["seconds"])
+        except TimeUp:
+            state = LogState(None, None, None)
+        page = LogPage(0, 0, 0, 0)  # only counts
+        end = yield from self._fill(log, LogQuery(), page, True)
         return {
             "name": log.name,
             "kind": log.kind,
-            "recordCount": page.hits if reached.end else None,
+            "recordCount": page.hits if end.is_complete else None,
             "sizeBytes": state.size,
             "oldest": iso(state.oldest),
             "newest": iso(state.newest),
             "readable": True,
         }
 
-    def _state(self, log: Log) -> Generator[Pause, None, LogState]:
-        """How a log is now, as far as that can be found out in time. Raises Unreadable."""
-        from tmkb.sysmcp.eventlog.logquery import LogState
-
-        until = time.monotonic() + self.limits["seconds"]
-        with closing(log.state()) as steps:
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as done:
-                    state: LogState = done.value
-                    return state
-                if time.monotonic() > until:
-                    return LogState(None, None, None)
-                yield Pause(0)
-
     def _fill(
-        self, log: Log, query: LogQuery, page: LogPage, counted: bool
-    ) -> Generator[Said, JsonObject | None, Reached]:
-        """Fill a page and count on, unless that has been done (``counted``): both as long as the settings allow."""
-        from tmkb.sysmcp.eventlog.logquery import Reached
+        self, log: Log, query: LogQuery, page: LogPage, counts: bool
+    ) -> Generator[Said, JsonObject | None, ScanEnd]:
+        """Fill a page within the time limit; with ``counts``, continue to count hits within another limit."""
+        from tmkb.sysmcp.eventlog.logquery import ScanEnd
 
-        turn = time.monotonic()
-        until = turn + self.limits["seconds"]
-        counting = False
-        place: JsonValue = None
-        scan = log.scan(query, page)
-        try:
-            for reached in scan:
-                place = place if reached is None else reached
-                now = time.monotonic()
-                if page.full and not counting:
-                    until, counting = now + (0 if counted else self.limits["counting_seconds"]), True
-                if now >= until:
-                    return Reached(False, place)
-                if now - turn > _TURN:
+        budget = TimeBudget(self.limits["seconds"])
+        is_counting = False
+        last: JsonValue = None
+        with closing(log.scan(query, page)) as scan:
+            for position in scan:
+                last = last if position is None else position
+                if page.is_full and not is_counting:
+                    budget.restart(self.limits["counting_seconds"] if counts else 0)
+                    is_counting = True
+                if budget.is_spent():
+                    return ScanEnd(False, last)
+                if budget.is_step_over():
                     yield Progress(page.hits)
-                    turn = time.monotonic()
-        finally:
-            scan.close()
-        return Reached(True, place)
-
-    def _refuse(self, log: str, fault: Unreadable) -> NoReturn:
-        why = self.reasons[fault.cause]
-        if fault.cause == "denied":
-            raise ToolError("log_denied", log=log, why=why)
-        if fault.cause == "corrupt":
-            raise ToolError("log_corrupt", log=log, why=why)
-        raise ToolError("log_unavailable", log=log, why=why)
+                    budget.begin_step()
+        return ScanEnd(True, last)
 
 
-def _foremost(faults: list[Unreadable]) -> Unreadable:
-    """The one that is worth telling: that a log is not there says less than that it cannot be read."""
-    return next((fault for fault in faults if fault.cause != "missing"), faults[0])
+def _paths(source: Mapping[str, Any]) -> Iterable[str]:
+    """Return the paths that a source reads."""
+    return source.get("files", {}).values() or [source[key] for key in ("folder", "path") if key in source]
 
 
-def _source(settings: Mapping[str, Any], kept: int) -> Source | None:
-    """Where logs come from, as one item of the setting `sources` says; None where it is for another system."""
+def _open_source(settings: Mapping[str, Any], max_records: int) -> Source | None:
+    """Open an item of the setting `sources`; return None if it is for another operating system."""
     match settings["kind"]:
         case "evtx":
             from tmkb.sysmcp.eventlog.evtx import Folder
 
-            return Folder(settings["folder"], settings.get("only"), kept)
+            return Folder(settings["folder"], settings.get("only"), max_records)
         case "journal":
             from tmkb.sysmcp.eventlog.journal import Journal
 
             return Journal(settings["path"], settings["logs"])
         case "textlog":
-            from tmkb.sysmcp.eventlog.textlog import Texts
+            from tmkb.sysmcp.eventlog.textlog import TextLogs
 
-            return Texts(settings["files"])
+            return TextLogs(settings["files"])
     if os.name != "nt":
         return None
     from tmkb.sysmcp.eventlog.wevtapi import Channels

@@ -1,38 +1,33 @@
-"""The event logs of a running Windows, by pywin32. Only how events are come by is here; `event.py` reads them.
+"""Read the event logs of a running Windows with pywin32; `event.py` parses the events.
 
-Times, levels and places are left to Windows, in its XPath. The source is not, because there case would matter, nor are
-more event ids than a query may name.
+Windows filters times, levels and positions through an XPath. This module filters sources, which Windows would compare
+with case, and large numbers of event ids, which Windows refuses.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tmkb.sysmcp.eventlog import event, logentry
-from tmkb.sysmcp.eventlog.logquery import LogQuery, LogState, StalePlace, Unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterator
-    from typing import Any
-
-    from tmkb.sysmcp.eventlog.logentry import LogEntry
-    from tmkb.sysmcp.eventlog.logquery import Log, LogPage, Scan
+from tmkb.sysmcp.eventlog.logentry import LogEntry
+from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, LogState, Scan, StalePosition, Unreadable
 
 _BATCH = 64
-_MOST_IDS = 10  # that an XPath names; Windows refuses one of more than about twenty terms
+_MAX_IDS = 10  # in an XPath; Windows refuses more than about twenty terms
 _LEVELS = {"WARNING": "Level>=1 and Level<=3", "ERROR": "Level>=1 and Level<=2", "CRITICAL": "Level=1"}
 _DENIED = 5  # ERROR_ACCESS_DENIED
 
 
 class Channels:
-    """The channels of this machine; ``only`` the named ones, if any are named."""
+    """The channels of this machine, or those named in ``only``."""
 
     def __init__(self, only: Collection[str] | None) -> None:
         self.only = only
 
     def logs(self) -> list[Log]:
-        """By name; without the library the named ones, or one called `*`."""
+        """Return the channels by name. Without the library, return those in ``only``, or one called `*`."""
         try:
             names: Collection[str] = sorted(_channels(_library()))
         except Unreadable:
@@ -41,7 +36,7 @@ class Channels:
 
 
 class Channel:
-    """One of them."""
+    """One channel."""
 
     kind = "wevtapi"
 
@@ -49,9 +44,9 @@ class Channel:
         self.name = name
 
     def state(self) -> Generator[None, None, LogState]:
-        """Raises `Unreadable`."""
+        """Return the current state, in steps. Raises Unreadable."""
         library = _library()
-        with _told():
+        with _windows_errors():
             log = library.EvtOpenLog(self.name, library.EvtOpenChannelPath)
             size = int(library.EvtGetLogInfo(log, library.EvtLogFileSize)[0])
             oldest = self._edge(library, True)
@@ -60,40 +55,36 @@ class Channel:
         return LogState(size, oldest.time if oldest else None, newest.time if newest else None)
 
     def scan(self, query: LogQuery, page: LogPage) -> Scan:
-        """Batch by batch. A place is the id of a record: what comes behind it is next."""
+        """Examine batch by batch. A position is the id of the record before it."""
         library = _library()
-        counted = query._replace(rank=0, start=None, end=None).plain  # Windows does all the filtering
-        with _told():
+        is_exact = query._replace(rank=0, start=None, end=None).plain  # Windows applies all filters
+        with _windows_errors():
             newest = self._edge(library, False)
             page.newest = (newest.id if newest else 0) if query.newest is None else query.newest
             path = xpath(query, page.newest)
             for batch in self._events(library, path, query.oldest_first):
-                if counted and not page.wants(len(batch)):
-                    page.passed(len(batch))
+                if is_exact and not page.wants(len(batch)):
+                    page.count(len(batch))
                 else:
-                    for found in batch:
-                        self._tell(library, found, query, page)
-                yield None if page.full else self._entry(library, batch[-1], False).id
+                    for handle in batch:
+                        self._add(library, handle, query, page)
+                yield None if page.is_full else self._entry(library, batch[-1], False).id
 
-    def _tell(self, library: Any, found: Any, query: LogQuery, page: LogPage) -> None:
+    def _add(self, library: Any, handle: Any, query: LogQuery, page: LogPage) -> None:
         try:
-            entry = self._entry(library, found, query.text is not None or page.wants())
+            entry = self._entry(library, handle, query.text is not None or page.wants())
         except ValueError:
             page.corrupt += 1
             return
-        if not query.admits(entry.level, entry.source, entry.event_id) or not query.in_message(entry.message):
-            return
-        if page.wants():
-            page.take(entry, entry.id)
-        else:
-            page.passed(1)
+        if query.admits(entry.level, entry.source, entry.event_id) and query.in_message(entry.message):
+            page.add(entry, entry.id)
 
-    def _entry(self, library: Any, found: Any, rendered: bool) -> LogEntry:
-        xml = library.EvtRender(found, library.EvtRenderEventXml)
-        return event.read(xml, self.name, _sentence(library, found, event.kind(xml)[1]) if rendered else None)
+    def _entry(self, library: Any, handle: Any, is_rendered: bool) -> LogEntry:
+        xml = library.EvtRender(handle, library.EvtRenderEventXml)
+        return event.read(xml, self.name, _message(library, handle, event.kind(xml)[1]) if is_rendered else None)
 
     def _edge(self, library: Any, oldest: bool) -> LogEntry | None:
-        """The oldest or the newest entry there is."""
+        """Return the oldest or the newest entry."""
         return next((self._entry(library, batch[0], False) for batch in self._events(library, "*", oldest)), None)
 
     def _events(self, library: Any, path: str, oldest_first: bool) -> Iterator[Any]:
@@ -104,21 +95,21 @@ class Channel:
 
 
 def xpath(query: LogQuery, newest: object) -> str:
-    """What Windows is to leave out; it holds numbers and times only, so nothing in it needs quotes of its own.
+    """Return the filter for Windows. It contains only numbers and times, so nothing needs quoting.
 
-    Raises `StalePlace`.
+    Raises StalePosition.
     """
     terms = []
     if query.after is not None:
         if not isinstance(query.after, int) or not isinstance(newest, int):
-            raise StalePlace
+            raise StalePosition
         terms.append(f"EventRecordID{'>' if query.oldest_first else '<'}{query.after}")
     if isinstance(newest, int):
         terms.append(f"EventRecordID<={newest}")
-    least = next((level for level, rank in logentry.RANKS.items() if rank == query.rank), "")
+    level = next((level for level, rank in logentry.RANKS.items() if rank == query.rank), "")
     if query.rank:
-        terms.append(f"({_LEVELS.get(least, 'Level!=5')})")
-    if query.event_ids is not None and len(query.event_ids) <= _MOST_IDS:
+        terms.append(f"({_LEVELS.get(level, 'Level!=5')})")
+    if query.event_ids is not None and len(query.event_ids) <= _MAX_IDS:
         terms.append("(" + " or ".join(f"EventID={number}" for number in sorted(query.event_ids)) + ")")
     bounds = [(">=", query.start), ("<", query.end)]
     times = [f"@SystemTime{sign}'{logentry.iso(time)}'" for sign, time in bounds if time is not None]
@@ -128,7 +119,7 @@ def xpath(query: LogQuery, newest: object) -> str:
 
 
 def _library() -> Any:
-    """Raises `Unreadable`."""
+    """Import the library. Raises Unreadable."""
     try:
         import win32evtlog
     except ImportError:
@@ -142,21 +133,21 @@ def _channels(library: Any) -> Iterator[str]:
         yield name
 
 
-def _sentence(library: Any, found: Any, source: str) -> str | None:
-    """What the provider of an event has to say of it; None where it says nothing, or is no longer installed."""
+def _message(library: Any, handle: Any, source: str) -> str | None:
+    """Return the message of an event; None if its provider has none or is not installed any more."""
     import pywintypes
 
     try:
         publisher = library.EvtOpenPublisherMetadata(source)
-        sentence: str = library.EvtFormatMessage(publisher, found, library.EvtFormatMessageEvent)
+        message: str = library.EvtFormatMessage(publisher, handle, library.EvtFormatMessageEvent)
     except pywintypes.error:
         return None
-    return sentence.strip()
+    return message.strip()
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What Windows refuses becomes `Unreadable`."""
+def _windows_errors() -> Iterator[None]:
+    """Turn errors of Windows into Unreadable."""
     import pywintypes
 
     try:

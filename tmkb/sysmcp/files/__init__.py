@@ -1,1 +1,1 @@
-"""Files below a folder, reached by descriptors, so that nothing above it is."""
+"""Search and inspect files below configured folders."""

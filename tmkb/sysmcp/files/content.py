@@ -1,69 +1,65 @@
-"""What is in a regular file: lines of a text that hold some words, and its bytes."""
+"""Read regular files: matching lines of a text, and the bytes for a hash."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
 from tmkb.sysmcp.faults import Changed, TooLarge
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 _BLOCK = 65536  # bytes per read
-_HEAD = 1024  # bytes in which a zero byte says that a file is no text
+_HEAD = 1024  # a zero byte in these first bytes marks a binary file
 
 
 class Binary(Exception):
-    """A file that is no text."""
+    """The file is not text."""
 
 
-def text(fd: int, size: int, most: int) -> str:
-    """The text of an open file of that size; what is not UTF-8 in it is replaced. Raises TooLarge, Binary, OSError."""
-    if size > most:
+def read_text(fd: int, size: int, limit: int) -> str:
+    """Return the text of an open file of ``size`` bytes; replace invalid UTF-8. Raises TooLarge, Binary, OSError."""
+    if size > limit:
         raise TooLarge
     blocks: list[bytes] = []
-    for block in _blocks(fd, most):
+    for block in _blocks(fd, limit):
         if not blocks and b"\0" in block[:_HEAD]:
             raise Binary
         blocks.append(block)
     return b"".join(blocks).decode("utf-8", "replace")
 
 
-def lines(text: str, wanted: str, fold: Callable[[str], str], most: int, width: int) -> list[tuple[int, str]]:
-    """The first ``most`` lines in which ``wanted`` begins: their numbers, and ``width`` characters around it.
+def lines(text: str, wanted: str, fold: Callable[[str], str], limit: int, width: int) -> list[tuple[int, str]]:
+    """Return the numbers and texts of the first ``limit`` lines in which ``wanted`` begins.
 
-    ``fold`` is applied to both before they are compared.
+    A text has ``width`` characters around the match. ``fold`` is applied to both strings before they are compared.
     """
     folded, wanted = fold(text), fold(wanted)
-    found: list[tuple[int, str]] = []
+    matches: list[tuple[int, str]] = []
     number, start, at = 1, 0, folded.find(wanted)
-    while at >= 0 and len(found) < most:
+    while at >= 0 and len(matches) < limit:
         number += folded.count("\n", start, at)
         start = folded.rfind("\n", 0, at) + 1
         line = text.split("\n", number)[number - 1].removesuffix("\r")
         first = max(0, min(at - start + (len(wanted) - width) // 2, len(line) - width))
-        found.append((number, line[first : first + width]))
+        matches.append((number, line[first : first + width]))
         end = folded.find("\n", at)
-        at = folded.find(wanted, end + 1) if end >= 0 else -1  # the newline ends this line
-    return found
+        at = folded.find(wanted, end + 1) if end >= 0 else -1
+    return matches
 
 
-def unchanged(fd: int, most: int) -> Iterator[bytes]:
-    """The bytes of an open file, in blocks. Raises TooLarge, OSError, and Changed at the end."""
+def stable_blocks(fd: int, limit: int) -> Iterator[bytes]:
+    """Yield the bytes of an open file. Raises TooLarge, OSError, and at the end Changed if the file was written."""
     before = os.fstat(fd)
-    if before.st_size > most:
+    if before.st_size > limit:
         raise TooLarge
-    yield from _blocks(fd, most)
+    yield from _blocks(fd, limit)
     after = os.fstat(fd)
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise Changed
 
 
-def _blocks(fd: int, most: int) -> Iterator[bytes]:
-    """What is in an open file, which may grow meanwhile. Raises TooLarge, OSError."""
+def _blocks(fd: int, limit: int) -> Iterator[bytes]:
     while block := os.read(fd, _BLOCK):
-        most -= len(block)
-        if most < 0:
+        limit -= len(block)
+        if limit < 0:  # the file grows
             raise TooLarge
         yield block

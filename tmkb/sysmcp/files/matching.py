@@ -1,27 +1,23 @@
-"""Whether a name or a path matches a pattern, in time that grows with its length and not beyond.
+"""Match names and paths with patterns from untrusted clients, in at most quadratic time.
 
-The pattern comes from a stranger. A glob becomes one expression per name, in which what a star has passed is not given
-back (atomic groups), and ``**`` tries each name of a path once; expressions are run by RE2, which has no other way.
+A glob becomes one expression per name; atomic groups keep a star from backtracking. ``**`` tries each name of a path
+once. Regular expressions run on RE2, which does not backtrack.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Callable, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Match = Callable[[str], object]  # true or false of a name or a path
-
-_ANY = "**"  # as a name in a glob: any names, also none
+Match = Callable[[str], object]  # returns a true or false value for a name or path
+_ANY = "**"  # as a name in a glob: any number of names
 
 
 def glob(pattern: str, exact: bool) -> Match:
-    """``*``, ``?``, ``[…]`` and ``[!…]`` within a name, ``**`` for any names between slashes; of the whole.
+    """Match whole names with ``*``, ``?``, ``[…]`` and ``[!…]``, and any number of names with ``**``.
 
-    ``exact``: letters match only their own case. Raises ValueError for a pattern that no path has, as ``a//b``.
+    ``exact``: case-sensitive. Raises ValueError for a pattern that no path has, such as ``a//b``.
     """
     parts = pattern.split("/")
     if "" in parts:
@@ -34,7 +30,7 @@ def glob(pattern: str, exact: bool) -> Match:
 
 
 def substring(pattern: str, exact: bool) -> Match:
-    """The pattern anywhere."""
+    """Match ``pattern`` anywhere."""
     if exact:
         return lambda text: pattern in text
     folded = pattern.casefold()
@@ -42,35 +38,34 @@ def substring(pattern: str, exact: bool) -> Match:
 
 
 def regex(pattern: str, exact: bool) -> Match:
-    """An expression of RE2, anywhere. Raises ModuleNotFoundError without the extra ``regex``, else ValueError."""
+    """Match an RE2 expression anywhere. Raises ModuleNotFoundError without the extra ``regex``, else ValueError."""
     import re2
 
     options = re2.Options()
     options.case_sensitive = exact
     options.log_errors = False
     try:
-        found: Match = re2.compile(pattern, options).search
+        search: Match = re2.compile(pattern, options).search
     except re2.error:
         raise ValueError(pattern) from None
-    return found
+    return search
 
 
 MODES: dict[str, Callable[[str, bool], Match]] = {"glob": glob, "substring": substring, "regex": regex}
 
 
 def _matches(steps: Sequence[Match | None], parts: Sequence[str]) -> bool:
-    """Whether names match one by one; only the last ``**`` that was met ever has to take one more."""
+    """Match names with steps; None is ``**``. Only the last ``**`` has to be extended by another name."""
     last = steps[-1]
-    if last is not None and not last(parts[-1]):  # soon told of most paths
+    if last is not None and not last(parts[-1]):  # rejects most paths at once
         return False
     step = part = 0
     retry: tuple[int, int] | None = None
     while part < len(parts):
-        wanted = steps[step] if step < len(steps) else _nothing
-        if wanted is None:
+        if step < len(steps) and steps[step] is None:
             step += 1
             retry = step, part
-        elif wanted(parts[part]):
+        elif step < len(steps) and steps[step](parts[part]):  # type: ignore[misc]
             step, part = step + 1, part + 1
         elif retry is not None:
             retry = retry[0], retry[1] + 1
@@ -78,7 +73,3 @@ def _matches(steps: Sequence[Match | None], parts: Sequence[str]) -> bool:
         else:
             return False
     return all(rest is None for rest in steps[step:])
-
-
-def _nothing(name: str) -> bool:
-    return False

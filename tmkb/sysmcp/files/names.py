@@ -1,7 +1,7 @@
-r"""Names of files as text that JSON can hold, and back.
+r"""Convert file names between bytes and text that JSON can hold.
 
-A name is bytes. It is shown as UTF-8; a byte that is not, a control character and a backslash are shown as ``\xHH``, so
-that every name can be shown and every shown name says which bytes it stands for. A path joins shown names with ``/``.
+A name is displayed as UTF-8. Other bytes, control characters and backslashes are displayed as ``\xHH``, so each text
+stands for one name. A path joins displayed names with ``/``.
 """
 
 from __future__ import annotations
@@ -9,45 +9,45 @@ from __future__ import annotations
 import os
 import re
 
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f\\\udc80-\udcff]")
-_WRITTEN = re.compile(rb"\\x([0-9a-f]{2})")
+_SPECIAL = re.compile(r"[\x00-\x1f\x7f\\\udc80-\udcff]")
+_ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
 
 
-class Outside(ValueError):
-    """A path that could lead out of the folder it begins in."""
+class OutsideRoot(ValueError):
+    """The path could lead out of its root."""
 
 
-def shown(name: str) -> str:
-    """The text for a name as Python's ``os`` gives it."""
+def display(name: str) -> str:
+    """Return the text for a name that Python's ``os`` returned."""
     if name.isascii() and name.isprintable() and "\\" not in name:
         return name
-    return _UNSHOWN.sub(lambda match: f"\\x{ord(match[0]) & 0xFF:02x}", _decoded(name, "utf-8"))
+    return _SPECIAL.sub(lambda match: f"\\x{ord(match[0]) & 0xFF:02x}", _decode(name, "utf-8"))
 
 
-def order(name: str) -> str:
-    """What names as Python's ``os`` gives them are sorted by: their bytes."""
-    return name if name.isascii() else _decoded(name, "latin-1")
+def sort_key(name: str) -> str:
+    """Return a key that sorts names of Python's ``os`` by their bytes."""
+    return name if name.isascii() else _decode(name, "latin-1")
 
 
-def components(path: str) -> list[str]:
-    """The names, as Python's ``os`` takes them, that a relative path is made of; none for the path ``.``.
+def split(path: str) -> list[str]:
+    """Split a relative path into names for Python's ``os``; the path ``.`` has none.
 
-    Raises Outside for an absolute path and one with ``..``, whether anything is there or not; ValueError for what is no
-    path as we show them.
+    Raises OutsideRoot for an absolute path and one with ``..``, and ValueError for any other path that is not displayed
+    so. Neither depends on which files exist.
     """
     parts = path.split("/")
     if path.startswith("/") or ".." in parts:
-        raise Outside(path)
-    return [] if path == "." else [_name(part) for part in parts]
+        raise OutsideRoot(path)
+    return [] if path == "." else [_parse(part) for part in parts]
 
 
-def _name(part: str) -> str:
-    written = part.encode()  # a UnicodeEncodeError is a ValueError
-    name = os.fsdecode(_WRITTEN.sub(lambda match: bytes([int(match[1], 16)]), written))
-    if part in ("", ".") or "\0" in name or shown(name) != part:
+def _parse(part: str) -> str:
+    encoded = part.encode()  # a UnicodeEncodeError is a ValueError
+    name = os.fsdecode(_ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), encoded))
+    if part in ("", ".") or "\0" in name or display(name) != part:
         raise ValueError(part)
     return name
 
 
-def _decoded(name: str, encoding: str) -> str:
+def _decode(name: str, encoding: str) -> str:
     return os.fsencode(name).decode(encoding, "surrogateescape")

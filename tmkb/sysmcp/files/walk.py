@@ -1,7 +1,7 @@
-"""All that lies below a folder, in the order of names as bytes, a folder before what is in it.
+"""Walk a folder in the byte order of paths; a folder comes before its content.
 
-Goes down by descriptors and follows no link, so it cannot be led elsewhere; holds one open per level. It can begin
-after any path, also one that is not there any more, because it compares names and remembers nothing.
+The walk goes down by descriptors, follows no link, and keeps one descriptor open per level. It only compares names, so
+it can start after any path, even a deleted one.
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from __future__ import annotations
 import errno
 import heapq
 import os
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from tmkb.sysmcp import faults
 from tmkb.sysmcp.files import beneath, content, names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _RUN = 4096  # names that are read and sorted at a time
 _REASONS: dict[type[Exception], str] = {
@@ -25,47 +22,38 @@ _REASONS: dict[type[Exception], str] = {
     content.Binary: "binary",
     faults.TooLarge: "tooLarge",
 }
-_LONGEST = 4096  # bytes of the path of a folder: what lies below one that is longer cannot be named
+_MAX_PATH = 4096  # bytes; content of a folder with a longer path cannot be named
 
 
 class Entry:
-    """One thing found: its shown name, its shown path from where the walk began, and where it can be opened."""
+    """A file, folder or link: its displayed name, its displayed path from the start of the walk, and its folder."""
 
     __slots__ = ("folder", "item", "name", "path")
 
     def __init__(self, folder: int, item: os.DirEntry[str], prefix: str) -> None:
-        """``folder`` is the descriptor of what it lies in: as good as long as the walk does not go on."""
-        self.folder = folder
-        self.item = item
-        self.name = names.shown(item.name)
+        """``folder``: descriptor of its folder, valid until the walk continues."""
+        self.folder, self.item = folder, item
+        self.name = names.display(item.name)
         self.path = prefix + self.name
-
-    def status(self) -> os.stat_result:
-        """That of a link itself. Raises OSError."""
-        return self.item.stat(follow_symlinks=False)
-
-    def open(self) -> int:
-        """A descriptor for reading. Raises OSError."""
-        return os.open(self.item.name, beneath.READING, dir_fd=self.folder)
 
 
 class Skipped:
-    """How much could not be looked at, by reason."""
+    """The number of entries that could not be read, by reason."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(("permission", "error", "binary", "tooLarge"), 0)
 
     def count(self, error: Exception) -> None:
-        """One more, because of ``error``; what has gone meanwhile is none."""
+        """Count an entry that failed with ``error``. Deleted entries do not count."""
         if not isinstance(error, FileNotFoundError):
             self.counts[_REASONS.get(type(error), "error")] += 1
 
 
 class Walk:
-    """A walk below the folder ``fd``, which stays open after it."""
+    """A walk below the folder ``fd``, which stays open."""
 
     def __init__(self, fd: int, depth: int, hidden: bool, one_file_system: bool, skipped: Skipped) -> None:
-        """``depth``: how many levels of folders are entered. ``hidden``: whether names with a dot are seen."""
+        """``depth``: levels of folders to enter. ``hidden``: include names that start with a dot."""
         self.fd = fd
         self.depth = depth
         self.hidden = hidden
@@ -73,7 +61,7 @@ class Walk:
         self.skipped = skipped
 
     def entries(self, after: Sequence[str] = ()) -> Iterator[Entry | None]:
-        """What is found, after the path of these names; None where there is nothing yet, but time has passed."""
+        """Yield all entries after the path ``after``, and None after each part of a large folder."""
         levels = [self._level(self.fd, "", after)]
         try:
             while levels:
@@ -83,9 +71,9 @@ class Walk:
                     is_passed = item is not None and item.name == level.first
                     if not is_passed:
                         yield entry
-                    inner = self._enter(entry) if entry is not None and len(levels) <= self.depth else None
-                    if entry is not None and inner is not None:
-                        levels.append(self._level(inner, entry.path + "/", level.after if is_passed else ()))
+                    child = self._enter(entry) if entry is not None and len(levels) <= self.depth else None
+                    if entry is not None and child is not None:
+                        levels.append(self._level(child, entry.path + "/", level.after if is_passed else ()))
                         break
                 else:
                     levels.pop()
@@ -97,32 +85,32 @@ class Walk:
 
     def _level(self, fd: int, prefix: str, after: Sequence[str]) -> _Level:
         first = after[0] if after else ""
-        return _Level(fd, prefix, first, after[1:], self._sorted(fd, names.order(first)))
+        return _Level(fd, prefix, first, after[1:], self._sorted(fd, names.sort_key(first)))
 
     def _sorted(self, fd: int, first: str) -> Iterator[os.DirEntry[str] | None]:
-        """What lies in a folder, from the name ``first`` on; None after each part of it that was read."""
+        """Yield the items of a folder from the name ``first`` on, and None after each part that was read."""
         runs: list[list[os.DirEntry[str]]] = []
         try:
-            with os.scandir(fd) as found:
-                while run := list(islice(found, _RUN)):
+            with os.scandir(fd) as items:
+                while run := list(islice(items, _RUN)):
                     if not self.hidden:
                         run = [item for item in run if not item.name.startswith(".")]
                     if first:
-                        run = [item for item in run if _order(item) >= first]
-                    run.sort(key=_order, reverse=True)
+                        run = [item for item in run if _sort_key(item) >= first]
+                    run.sort(key=_sort_key, reverse=True)
                     runs.append(run)
                     yield None
         except OSError as error:
             self.skipped.count(error)
-        parts = [_taken(run) for run in runs]
-        yield from parts[0] if len(parts) == 1 else heapq.merge(*parts, key=_order)
+        parts = [_drain(run) for run in runs]
+        yield from parts[0] if len(parts) == 1 else heapq.merge(*parts, key=_sort_key)
 
     def _enter(self, entry: Entry) -> int | None:
-        """A descriptor of the folder that ``entry`` is, if it is one that can be entered."""
+        """Open ``entry`` if it is a folder that the walk may enter."""
         try:
             if not entry.item.is_dir(follow_symlinks=False):
                 return None
-            if len(entry.path.encode()) > _LONGEST:
+            if len(entry.path.encode()) > _MAX_PATH:
                 raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
             fd = os.open(entry.item.name, beneath.FOLDER | os.O_NOFOLLOW, dir_fd=entry.folder)
         except OSError as error:
@@ -135,21 +123,21 @@ class Walk:
 
 
 class _Level(NamedTuple):
-    """A folder that is being walked."""
+    """A folder on the current path of the walk."""
 
     fd: int
     prefix: str
-    first: str  # the name that was looked at before, if any
-    after: Sequence[str]  # the path from there on
-    items: Iterator[os.DirEntry[str] | None]  # what is left
+    first: str  # the name of `after` at this level
+    after: Sequence[str]  # the names below it
+    items: Iterator[os.DirEntry[str] | None]
 
 
-def _taken(run: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    """What is in ``run``, from its end on. Nothing is kept, because to let go of very many at once takes its time."""
+def _drain(run: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+    """Yield from the end and free each item at once; freeing very many together would take long."""
     while run:
         yield run.pop()
 
 
-def _order(item: os.DirEntry[str]) -> str:
+def _sort_key(item: os.DirEntry[str]) -> str:
     name = item.name
-    return name if name.isascii() else names.order(name)
+    return name if name.isascii() else names.sort_key(name)

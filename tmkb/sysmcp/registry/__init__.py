@@ -1,1 +1,1 @@
-"""Registry hives: read, changed, and put in place of what they were."""
+"""Read and write Windows registry hives."""

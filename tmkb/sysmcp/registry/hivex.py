@@ -1,20 +1,17 @@
-"""Hives are changed by libhivex, called in this process. It is trusted with bytes that `hive` has read as a hive.
+"""Write hives with libhivex, in this process. The caller has checked the hive with `hive` and `soundness`.
 
-Names go to it as NUL-terminated UTF-8. It does not spread large values over cells, as Windows does: so callers keep to
+Names are passed as NUL-terminated UTF-8. The library cannot spread a large value over cells, so values are limited to
 `value.ONE_CELL`.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
-from tmkb.sysmcp.faults import Corrupt, NoWriter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from tmkb.sysmcp.faults import Corrupt, WriterMissing
 
 _LIBRARY = "libhivex.so.0"
 _WRITE = 4  # HIVEX_OPEN_WRITE
@@ -30,18 +27,18 @@ class _Value(ctypes.Structure):
 
 
 def write(path: str, names: Sequence[str], new: Sequence[str], values: Sequence[tuple[str, int, bytes]] | None) -> None:
-    """Change the hive file ``path`` in place: below the key at ``names`` make keys called ``new``, each in the one
-    before; the last key has exactly ``values`` then, or what it had where they are None.
+    """Change the hive file ``path`` in place.
 
-    Raises NoWriter; Corrupt, where the library finds the hive broken.
+    Below the key at ``names``, create the keys ``new``, each inside the previous one. Then replace all values of the
+    last key by ``values``, unless they are None. Raises WriterMissing, and Corrupt if the library rejects the hive.
     """
     library = _library()
-    with _opened(library, path) as hive:
-        node = _done(library.hivex_root(hive))
+    with _open(library, path) as hive:
+        node = _checked(library.hivex_root(hive))
         for name in names:
-            node = _done(library.hivex_node_get_child(hive, node, name.encode()))
+            node = _checked(library.hivex_node_get_child(hive, node, name.encode()))
         for name in new:
-            node = _done(library.hivex_node_add_child(hive, node, name.encode()))
+            node = _checked(library.hivex_node_add_child(hive, node, name.encode()))
         if values is not None:
             _set(library, hive, node, values)
         if library.hivex_commit(hive, path.encode(), 0):
@@ -49,7 +46,7 @@ def write(path: str, names: Sequence[str], new: Sequence[str], values: Sequence[
 
 
 def require() -> None:
-    """Raises NoWriter where `write` would."""
+    """Raise WriterMissing if the library is not installed."""
     _library()
 
 
@@ -61,17 +58,15 @@ def _set(library: ctypes.CDLL, hive: int, node: int, values: Sequence[tuple[str,
         raise Corrupt
 
 
-def _done(node: int) -> int:
-    if not node:
+def _checked(result: int) -> int:
+    if not result:
         raise Corrupt
-    return node
+    return result
 
 
 @contextmanager
-def _opened(library: ctypes.CDLL, path: str) -> Iterator[int]:
-    hive = library.hivex_open(path.encode(), _WRITE)
-    if not hive:
-        raise Corrupt
+def _open(library: ctypes.CDLL, path: str) -> Iterator[int]:
+    hive = _checked(library.hivex_open(path.encode(), _WRITE))
     try:
         yield hive
     finally:
@@ -83,7 +78,7 @@ def _library() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
-        raise NoWriter from None
+        raise WriterMissing from None
     handle, node, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     for name, result, arguments in (
         ("open", handle, [text, ctypes.c_int]),

@@ -1,13 +1,11 @@
-"""Paths of registry keys: a root and names, joined by backslashes. Case does not count.
+"""Paths of registry keys: a root and key names, joined by backslashes, in any case.
 
-Names are compared by `folded` alone, here and in hives, so that what is denied cannot be reached in another case.
+Names are compared only by `folded`, here and in hives, so that another spelling cannot reach a denied key.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 ROOTS = {
     "HKEY_LOCAL_MACHINE": "HKLM",
@@ -16,47 +14,44 @@ ROOTS = {
     "HKEY_USERS": "HKU",
     "HKEY_CURRENT_CONFIG": "HKCC",
 }
-LONGEST_NAME = 255  # code units of a key's name that Windows takes
+_MAX_NAME = 255  # UTF-16 code units, the limit of Windows
 
 
 def parse(path: str) -> tuple[str, ...]:
-    """The names of ``path``, the root's short and in capitals. Raises ValueError for what is no path."""
+    """Split ``path`` into names; the root gets its short name in capitals. Raises ValueError."""
     root, *names = path.split("\\")
     short = ROOTS.get(root.upper(), root.upper())
-    if short not in ROOTS.values() or not all(is_name(name) for name in names):
+    if short not in ROOTS.values() or not all(_is_name(name) for name in names):
         raise ValueError(path)
     return short, *names
 
 
-def is_name(name: str) -> bool:
-    """Whether a key can be called so."""
-    units = len(name.encode("utf-16-le", "surrogatepass")) // 2
-    return 0 < units <= LONGEST_NAME and "/" not in name and is_text(name)
-
-
 def is_text(text: str) -> bool:
-    """Whether ``text`` is what a hive can hold as a name: no control characters, no halves of characters."""
+    """Return whether a hive can store ``text`` as a name: no control characters, no surrogates."""
     return not any(char < " " or "\ud800" <= char <= "\udfff" for char in text)
 
 
 def joined(names: Sequence[str]) -> str:
-    """``names`` as one path."""
+    """Join ``names`` to a path."""
     return "\\".join(names)
 
 
 def folded(name: str) -> str:
-    """What two names that differ only by case have in common.
+    """Return ``name`` in capitals, to compare names without case.
 
-    One character stays one, and none becomes ASCII that was not, as in the table of Windows.
+    As in the table of Windows, a character stays one character, and a non-ASCII character stays non-ASCII.
     """
-    if name.isascii():
-        return name.upper()
-    return "".join(_capital(char) for char in name)
+    return name.upper() if name.isascii() else "".join(map(_capital, name))
 
 
 def is_below(names: Sequence[str], prefix: Sequence[str]) -> bool:
-    """Whether ``names`` is ``prefix`` or lies below it."""
+    """Return whether ``names`` is the key ``prefix`` or lies below it."""
     return len(names) >= len(prefix) and all(folded(a) == folded(b) for a, b in zip(names, prefix, strict=False))
+
+
+def _is_name(name: str) -> bool:
+    units = len(name.encode("utf-16-le", "surrogatepass")) // 2
+    return 0 < units <= _MAX_NAME and "/" not in name and is_text(name)
 
 
 def _capital(char: str) -> str:

@@ -1,7 +1,7 @@
-"""The registry of the Windows that this runs on, through the standard library. It is looked at as a hive is.
+"""The live registry of Windows, through the standard library, with the interface of a hive.
 
-What Windows tells as values of Python is made bytes again, so that values look alike wherever they come from. Keys are
-made, never removed.
+Python values of `winreg` are converted to bytes, so that values look the same as in hives. Keys are created, never
+removed.
 """
 
 from __future__ import annotations
@@ -11,54 +11,50 @@ import json
 import os
 import re
 import time
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
+from tmkb.providers.operation import Pause
+from tmkb.schema.values import JsonValue
 from tmkb.sysmcp.registry import hive, keypath, value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from typing import Any
-
-    from tmkb.providers.operation import Pause
-    from tmkb.schema.values import JsonValue
 
 _LONG = {short: long for long, short in keypath.ROOTS.items()}
 
 
 class Live(hive.Hive):
-    """All below a root such as HKLM. Raises ModuleNotFoundError where there is no Windows; OSError where it refuses."""
+    """A root such as HKLM. Raises ModuleNotFoundError outside Windows, and OSError if Windows refuses access."""
 
-    def __init__(self, root: str, most: int) -> None:
-        self.windows: Any = importlib.import_module("winreg")
-        self.handle = getattr(self.windows, _LONG[root])
+    def __init__(self, root: str, limit: int) -> None:
+        self.winreg: Any = importlib.import_module("winreg")
+        self.handle = getattr(self.winreg, _LONG[root])
         self.is_dirty = False
-        self.left = most
+        self.left = limit
         self.root: hive.Key = Key(self, [])
 
     def resolve(self, names: list[str]) -> Generator[Pause, None, list[str]]:
-        """``names`` below the root, likewise; the control sets are below SYSTEM, of HKLM alone."""
-        if self.handle is not self.windows.HKEY_LOCAL_MACHINE or keypath.folded(names[0] if names else "") != "SYSTEM":
+        """Return ``names`` with CurrentControlSet below HKLM\\SYSTEM replaced by the selected control set."""
+        if self.handle is not self.winreg.HKEY_LOCAL_MACHINE or keypath.folded(names[0] if names else "") != "SYSTEM":
             return names
-        return [names[0], *(yield from self._selected(Key(self, names[:1]), names[1:]))]
+        return [names[0], *(yield from self._resolve(Key(self, names[:1]), names[1:]))]
 
-    def opened(self, names: Sequence[str]) -> Any:
-        """The key at ``names``, to be used with ``with``."""
-        access = self.windows.KEY_READ | self.windows.KEY_WOW64_64KEY
-        return self.windows.OpenKeyEx(self.handle, keypath.joined(names), 0, access)
+    def open_key(self, names: Sequence[str]) -> Any:
+        """Open the key at ``names``; the result is a context manager."""
+        access = self.winreg.KEY_READ | self.winreg.KEY_WOW64_64KEY
+        return self.winreg.OpenKeyEx(self.handle, keypath.joined(names), 0, access)
 
     def change(self, names: Sequence[str], row: tuple[str, int, bytes] | None, removed: str | None) -> None:
-        """Make the key at ``names`` where there is none, set the value ``row`` there, remove the one called so."""
-        access = self.windows.KEY_WRITE | self.windows.KEY_WOW64_64KEY
-        with self.windows.CreateKeyEx(self.handle, keypath.joined(names), 0, access) as key:
+        """Create the key at ``names`` if it is missing, set the value ``row``, and delete the value ``removed``."""
+        access = self.winreg.KEY_WRITE | self.winreg.KEY_WOW64_64KEY
+        with self.winreg.CreateKeyEx(self.handle, keypath.joined(names), 0, access) as key:
             if row:
                 name, type_, raw = row
-                self.windows.SetValueEx(key, name, 0, type_, _native(value.type_name(type_), raw))
+                self.winreg.SetValueEx(key, name, 0, type_, _to_native(value.type_name(type_), raw))
             if removed is not None:
-                self.windows.DeleteValue(key, removed)
+                self.winreg.DeleteValue(key, removed)
 
 
 class Key(hive.Key):
-    """One key, opened for each look: some that are listed must not be."""
+    """A key, opened for each access: a client may list a key that it must not open."""
 
     def __init__(self, hive: Live, names: Sequence[str]) -> None:
         self.hive: Live = hive
@@ -67,56 +63,56 @@ class Key(hive.Key):
 
     @property
     def subkey_count(self) -> int:
-        """How many keys are right below."""
-        return int(self._about()[0])
+        """The number of subkeys."""
+        return self._query()[0]
 
     @property
     def value_count(self) -> int:
-        """How many values it has."""
-        return int(self._about()[1])
+        """The number of values."""
+        return self._query()[1]
 
     @property
     def written(self) -> str | None:
-        """When it was last written."""
-        return hive.moment(self._about()[2])
+        """The time of its last change."""
+        return hive.from_filetime(self._query()[2])
 
     def subkeys(self) -> Iterator[hive.Key]:
-        """The keys right below."""
+        """Yield the subkeys."""
         for index in range(self.subkey_count):
-            with self.hive.opened(self.names) as key:
-                name = self.hive.windows.EnumKey(key, index)
+            with self.hive.open_key(self.names) as key:
+                name = self.hive.winreg.EnumKey(key, index)
             yield Key(self.hive, [*self.names, name])
 
     def values(self) -> Iterator[hive.Value]:
-        """Its values."""
+        """Yield the values."""
         for index in range(self.value_count):
-            with self.hive.opened(self.names) as key:
-                yield Value(*self.hive.windows.EnumValue(key, index))
+            with self.hive.open_key(self.names) as key:
+                yield Value(*self.hive.winreg.EnumValue(key, index))
 
-    def _about(self) -> tuple[int, int, int]:
-        with self.hive.opened(self.names) as key:
-            subkeys, values, ticks = self.hive.windows.QueryInfoKey(key)
+    def _query(self) -> tuple[int, int, int]:
+        with self.hive.open_key(self.names) as key:
+            subkeys, values, ticks = self.hive.winreg.QueryInfoKey(key)
         return subkeys, values, ticks
 
 
 class Value(hive.Value):
-    """One value, as Windows tells it."""
+    """A value, from its Python value."""
 
-    def __init__(self, name: str, told: JsonValue | bytes, type_: int) -> None:
+    def __init__(self, name: str, native: JsonValue | bytes, type_: int) -> None:
         self.name = name
         self.type = type_
-        self.raw = _bytes(value.type_name(type_), told)
+        self.raw = _from_native(value.type_name(type_), native)
         self.size = len(self.raw)
 
-    def data(self, most: int) -> bytes:
-        """Its bytes, at most ``most``."""
-        return self.raw[:most]
+    def data(self, limit: int) -> bytes:
+        """Return at most ``limit`` bytes."""
+        return self.raw[:limit]
 
 
 def save(folder: str, path: str, before: JsonValue, keep: int) -> str:
-    """Write down a value of the key ``path`` as it was ``before``; of such files the newest ``keep`` stay.
+    """Write the previous value of the key ``path`` to a new file, and delete all but the newest ``keep`` such files.
 
-    The name of the file. Raises OSError.
+    Returns the name of the file. Raises OSError.
     """
     name = f"live.{time.time_ns():020d}.json"
     with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
@@ -129,19 +125,17 @@ def save(folder: str, path: str, before: JsonValue, keep: int) -> str:
     return name
 
 
-def _bytes(type_: str, told: JsonValue | bytes) -> bytes:
-    """What a hive holds for a value of Python."""
-    if told is None or isinstance(told, bytes):
-        return told or b""
-    if isinstance(told, int):
-        return told.to_bytes(8 if type_ == "REG_QWORD" else 4, "little")
-    texts = [*told, ""] if isinstance(told, list) else [told]
+def _from_native(type_: str, native: JsonValue | bytes) -> bytes:
+    if native is None or isinstance(native, bytes):
+        return native or b""
+    if isinstance(native, int):
+        return native.to_bytes(8 if type_ == "REG_QWORD" else 4, "little")
+    texts = [*native, ""] if isinstance(native, list) else [native]
     return "".join(f"{text}\0" for text in texts).encode("utf-16-le", "surrogatepass")
 
 
-def _native(type_: str, raw: bytes) -> JsonValue | bytes:
-    """The value of Python that Windows takes for the bytes of a hive."""
+def _to_native(type_: str, raw: bytes) -> JsonValue | bytes:
     if type_ in ("REG_DWORD", "REG_QWORD"):
         return int.from_bytes(raw, "little")
-    told = value.to_json(type_, raw)
-    return raw if "encoding" in told else told["data"]
+    converted = value.to_json(type_, raw)
+    return raw if "encoding" in converted else converted["data"]

@@ -1,4 +1,4 @@
-"""Which keys are served and from where: the mounts, and what is denied, excepted and writable below them."""
+"""Permissions for registry keys: mounts, denied keys, exceptions, and writable keys."""
 
 from __future__ import annotations
 
@@ -16,65 +16,64 @@ if TYPE_CHECKING:
     Path = tuple[str, ...]
 
 
-class Place:
-    """Where a key is: ``names`` below ``mount``, in the hive file ``file``, or in the live registry if that is None."""
+class Location:
+    """A key: ``names`` below ``mount``, in the hive ``file``; in the live registry if ``file`` is None."""
 
-    def __init__(self, mounts: Mounts, mount: Path, file: str | None, names: Sequence[str], refusal: ToolError) -> None:
-        self.mounts = mounts
-        self.refusal = refusal
-        self.mount = mount
-        self.name = keypath.joined(mount)
-        self.file = file
-        self.names = [*names]
+    def __init__(self, mounts: Mounts, mount: Path, file: str | None, names: Sequence[str], denial: ToolError) -> None:
+        self.mounts, self.mount, self.file, self.names, self.denial = mounts, mount, file, [*names], denial
+        self.mount_name = keypath.joined(mount)
 
-    def resolved(self, hive: Hive) -> Generator[Pause, None, list[str]]:
-        """The names of the key in ``hive``. Raises ToolError where they are denied: a control set has two names."""
+    def resolve(self, hive: Hive) -> Generator[Pause, None, list[str]]:
+        """Return the names of the key in ``hive``.
+
+        Raises ToolError if they are denied: CurrentControlSet is another name of a control set.
+        """
         names = yield from hive.resolve(self.names)
-        denied = yield from self._below(hive, self.mounts.denied)
-        if _is_in(names, denied) and not _is_in(names, (yield from self._below(hive, self.mounts.excepted))):
-            raise self.refusal
+        denied = yield from self._in_hive(hive, self.mounts.denied)
+        if _is_in(names, denied) and not _is_in(names, (yield from self._in_hive(hive, self.mounts.excepted))):
+            raise self.denial
         return names
 
-    def _below(self, hive: Hive, paths: Sequence[Path]) -> Generator[Pause, None, list[list[str]]]:
-        """Those of ``paths`` that are in the hive, as names in it; none for one that has all of it."""
-        found = []
+    def _in_hive(self, hive: Hive, paths: Sequence[Path]) -> Generator[Pause, None, list[list[str]]]:
+        """Return the ``paths`` that concern the hive, as names in it; no names mean the whole hive."""
+        resolved = []
         for path in paths:
             if keypath.is_below(path, self.mount) or keypath.is_below(self.mount, path):
-                found.append((yield from hive.resolve([*path[len(self.mount) :]])))
-        return found
+                resolved.append((yield from hive.resolve([*path[len(self.mount) :]])))
+        return resolved
 
 
 class Mounts:
-    """Those of the settings. What is not permitted is told alike, whether it is there or not."""
+    """The mounts of the settings. The error for a key that is not permitted does not reveal whether it exists."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        named = settings["mounts"]
-        files = dict.fromkeys(keypath.ROOTS.values()) if named == "live" else named
-        mounts = [(keypath.parse(name), file) for name, file in files.items()]
-        self.mounts = sorted(mounts, key=lambda mount: len(mount[0]), reverse=True)
+        mounts = settings["mounts"]
+        files = dict.fromkeys(keypath.ROOTS.values()) if mounts == "live" else mounts
+        paths = [(keypath.parse(name), file) for name, file in files.items()]
+        self.mounts = sorted(paths, key=lambda mount: len(mount[0]), reverse=True)
         self.denied, self.excepted, self.writable = (
             [keypath.parse(path) for path in settings[key]] for key in ("deny", "read_allow", "write_allow")
         )
 
-    def readable(self, path: str) -> Place:
-        """Where ``path`` is, if it can be read. Raises ToolError."""
-        return self._place(path, [mount for mount, _ in self.mounts])
+    def for_reading(self, path: str) -> Location:
+        """Locate a readable key. Raises ToolError."""
+        return self._locate(path, [mount for mount, _ in self.mounts])
 
-    def changeable(self, path: str) -> Place:
-        """Where ``path`` is, if it can be written. Raises ToolError."""
-        return self._place(path, self.writable)
+    def for_writing(self, path: str) -> Location:
+        """Locate a writable key. Raises ToolError."""
+        return self._locate(path, self.writable)
 
-    def _place(self, path: str, permitted: Sequence[Path]) -> Place:
+    def _locate(self, path: str, permitted: Sequence[Path]) -> Location:
         try:
             names = keypath.parse(path)
         except ValueError:
             raise ToolError("bad_key_path", path="arguments.path", received=path) from None
-        allowed = _is_in(names, permitted) and (not _is_in(names, self.denied) or _is_in(names, self.excepted))
-        refusal = ToolError("key_not_permitted", permitted=[keypath.joined(each) for each in permitted])
-        for mount, file in self.mounts if allowed else ():
+        is_allowed = _is_in(names, permitted) and (not _is_in(names, self.denied) or _is_in(names, self.excepted))
+        denial = ToolError("key_not_permitted", permitted=[keypath.joined(each) for each in permitted])
+        for mount, file in self.mounts if is_allowed else ():
             if keypath.is_below(names, mount):
-                return Place(self, mount, file, names[len(mount) :], refusal)
-        raise refusal
+                return Location(self, mount, file, names[len(mount) :], denial)
+        raise denial
 
 
 def _is_in(names: Sequence[str], prefixes: Sequence[Sequence[str]]) -> bool:

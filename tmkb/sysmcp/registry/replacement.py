@@ -1,7 +1,7 @@
-"""A file that is replaced as a whole, under a lock and with a backup: readers see the old one or the new one.
+"""Replace a file as a whole, under a lock and with a backup. A reader sees either the old file or the new one.
 
-Names are looked up in folders that are held open, and no link is followed. A process may be killed anywhere: its lock
-goes with it, and what it has left lying is removed by the next.
+Names are resolved in folders that stay open, and no link is followed. If a process is killed, its lock is released, and
+the next writer removes its draft.
 """
 
 from __future__ import annotations
@@ -10,84 +10,73 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Generator
 from contextlib import ExitStack, suppress
 
+from tmkb.providers.operation import Pause
 from tmkb.sysmcp import plainfile
 from tmkb.sysmcp.faults import Changed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from types import TracebackType
-
-    from tmkb.providers.operation import Pause
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class Replacement:
-    """Of the file ``path``: `lock`, `read`, `draft`, `drafted`, `back_up`, `commit`, in this order.
+class Replacement(ExitStack):
+    """The replacement of the file ``path``; use it with ``with``.
 
-    To be used with ``with``. Everything raises OSError where the system refuses.
+    Call `lock`, `read`, `create_draft`, `read_draft`, `back_up` and `commit` in this order. All raise OSError.
     """
 
     def __init__(self, path: str) -> None:
+        super().__init__()
         folder, self.name = os.path.split(os.path.abspath(path))
-        self.opened = ExitStack()
-        self.folder = self._keep(os.open(folder, _FOLDER))
+        self.folder = self._own(os.open(folder, _FOLDER))
         self.draft_name = f".{self.name}.draft"
 
-    def __enter__(self) -> Replacement:
-        return self
-
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        self.opened.close()
-
     def lock(self) -> bool:
-        """Become the one who may replace the file; False where another is."""
+        """Acquire the lock; return False if another process has it."""
         name = f"{self.name}.lock"
         descriptor = os.open(name, _LOCK, 0o600, dir_fd=self.folder)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             current = os.stat(name, dir_fd=self.folder, follow_symlinks=False)
+            is_current = os.path.samestat(current, os.fstat(descriptor))  # else others lock a new file of this name
         except (BlockingIOError, FileNotFoundError):
+            is_current = False
+        if not is_current:
             os.close(descriptor)
             return False
-        if not os.path.samestat(current, os.fstat(descriptor)):  # somebody has removed it, and others lock a new one
-            os.close(descriptor)
-            return False
-        self._keep(descriptor)
+        self._own(descriptor)
         _remove(self.draft_name, self.folder)
         return True
 
-    def read(self, most: int) -> Generator[Pause, None, bytearray]:
-        """What the file holds, which is what is replaced. Raises TooLarge."""
-        descriptor = self._keep(plainfile.open_plain(self.name, self.folder))
+    def read(self, limit: int) -> Generator[Pause, None, bytearray]:
+        """Return the content of the file. Raises TooLarge."""
+        descriptor = self._own(plainfile.open_plain(self.name, self.folder))
         self.status = os.fstat(descriptor)
-        self.before = yield from plainfile.read(descriptor, most)
+        self.before = yield from plainfile.read(descriptor, limit)
         return self.before
 
-    def draft(self) -> str:
-        """A path to a copy beside it, to be changed in place."""
-        self.descriptor = self._keep(os.open(self.draft_name, _NEW, 0o600, dir_fd=self.folder))
-        self.opened.callback(_remove, self.draft_name, self.folder)
-        _write(self.descriptor, self.before)
-        return f"/dev/fd/{self.descriptor}"
+    def create_draft(self) -> str:
+        """Copy the content to a draft in the same folder; return a path to change the draft in place."""
+        self.draft = self._own(os.open(self.draft_name, _NEW, 0o600, dir_fd=self.folder))
+        self.callback(_remove, self.draft_name, self.folder)
+        _write(self.draft, self.before)
+        return f"/dev/fd/{self.draft}"
 
-    def drafted(self, most: int) -> Generator[Pause, None, bytearray]:
-        """What the copy holds now, as it is on the disk. Raises TooLarge."""
-        ours = os.fstat(self.descriptor)
+    def read_draft(self, limit: int) -> Generator[Pause, None, bytearray]:
+        """Give the draft the owner and mode of the file, flush it, and return its content. Raises TooLarge."""
+        ours = os.fstat(self.draft)
         if (ours.st_uid, ours.st_gid) != (self.status.st_uid, self.status.st_gid):
-            os.fchown(self.descriptor, self.status.st_uid, self.status.st_gid)
-        os.fchmod(self.descriptor, self.status.st_mode & 0o7777)
-        os.fsync(self.descriptor)
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-        return (yield from plainfile.read(self.descriptor, most))
+            os.fchown(self.draft, self.status.st_uid, self.status.st_gid)
+        os.fchmod(self.draft, self.status.st_mode & 0o7777)
+        os.fsync(self.draft)
+        os.lseek(self.draft, 0, os.SEEK_SET)
+        return (yield from plainfile.read(self.draft, limit))
 
     def check(self) -> None:
-        """Raises Changed where the file does not hold any more what was read."""
+        """Raise Changed if the file differs from what `read` returned."""
         try:
             descriptor = plainfile.open_plain(self.name, self.folder)
         except FileNotFoundError:
@@ -100,8 +89,8 @@ class Replacement:
             os.close(descriptor)
 
     def back_up(self, folder: str, label: str, keep: int) -> str:
-        """Keep what is replaced in ``folder``, and of such files the newest ``keep``; the new one's name."""
-        backups = self._keep(os.open(folder, _FOLDER | os.O_NOFOLLOW))
+        """Save the old content in ``folder``, delete all but the newest ``keep`` backups, and return the file name."""
+        backups = self._own(os.open(folder, _FOLDER | os.O_NOFOLLOW))
         part = f".{label}.part"
         _remove(part, backups)
         descriptor = os.open(part, _NEW, 0o600, dir_fd=backups)
@@ -120,20 +109,21 @@ class Replacement:
         return name
 
     def commit(self) -> None:
-        """Put the copy in the place of the file. Raises Changed."""
+        """Rename the draft to the file. Raises Changed."""
         status = os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
         if plainfile.identity(status) != plainfile.identity(self.status):
             raise Changed
         os.replace(self.draft_name, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         os.fsync(self.folder)
 
-    def _keep(self, descriptor: int) -> int:
-        self.opened.callback(os.close, descriptor)
+    def _own(self, descriptor: int) -> int:
+        """Close ``descriptor`` at the end."""
+        self.callback(os.close, descriptor)
         return descriptor
 
 
 def _backups(names: list[str], label: str) -> dict[int, str]:
-    """Those of ``names`` that are backups under ``label``, by their numbers, which only grow: clocks may go back."""
+    """Return number → name of the backups with ``label``. Numbers only grow, while clocks may go back."""
     form = re.compile(rf"{re.escape(label)}\.\d{{8}}T\d{{6}}Z\.(\d{{1,9}})\.bak", re.ASCII)
     return {int(match[1]): name for name in names if (match := form.fullmatch(name))}
 

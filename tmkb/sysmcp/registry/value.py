@@ -1,14 +1,10 @@
-"""Values of the registry: their bytes as JSON, and JSON as their bytes."""
+"""Convert registry values between the bytes of a hive and JSON."""
 
 from __future__ import annotations
 
 import base64
-import binascii
-import struct
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tmkb.schema.values import JsonObject, JsonValue
+from tmkb.schema.values import JsonObject, JsonValue
 
 NAMES = (
     "REG_NONE",
@@ -24,10 +20,10 @@ NAMES = (
     "REG_RESOURCE_REQUIREMENTS_LIST",
     "REG_QWORD",
 )
-ONE_CELL = 16344  # bytes of a value that stand together; a larger one is spread over cells
+ONE_CELL = 16344  # bytes; Windows spreads a larger value over several cells
 _TEXTS = ("REG_SZ", "REG_EXPAND_SZ")
-_NUMBERS = {"REG_DWORD": 4, "REG_QWORD": 8}  # their bytes
-_EXACT = 2**53  # integers up to here survive a JSON reader that has only doubles
+_SIZES = {"REG_DWORD": 4, "REG_QWORD": 8}  # bytes
+_MAX_NUMBER = 2**53  # not all JSON readers have larger integers
 EXPECTED = {
     "REG_SZ": "a text without NUL",
     "REG_EXPAND_SZ": "a text without NUL",
@@ -40,46 +36,48 @@ EXPECTED = {
 
 
 class Mismatch(Exception):
-    """Data that a type cannot hold; what it can is in `EXPECTED`."""
+    """The type cannot hold the data; `EXPECTED` says what it can hold."""
 
 
 def type_name(number: int) -> str:
-    """The name of a type; one that has none is told as a number."""
+    """Return the name of a type, or its number in hexadecimal."""
     return NAMES[number] if number < len(NAMES) else f"0x{number:08x}"
 
 
 def to_json(type_: str, raw: bytes, whole: bool = True) -> JsonObject:
-    """``data``, and ``encoding`` where that is base64. A number of a size that is not its type's is bytes, too.
+    """Return ``data``, and ``encoding`` if the data is base64.
 
-    ``whole``: nothing was cut off.
+    ``whole``: ``raw`` is not truncated. A number of an unexpected size is returned as base64.
     """
     if type_ in _TEXTS:
-        return {"data": _text(raw).rstrip("\0")}
+        return {"data": _text(raw)}
     if type_ == "REG_MULTI_SZ":
-        text = _text(raw).rstrip("\0")
+        text = _text(raw)
         return {"data": [*text.split("\0")] if text else []}
-    if whole and _NUMBERS.get(type_) == len(raw):
+    if whole and _SIZES.get(type_) == len(raw):
         number = int.from_bytes(raw, "little")
-        return {"data": number if number <= _EXACT else str(number)}
+        return {"data": number if number <= _MAX_NUMBER else str(number)}
     return {"data": base64.b64encode(raw).decode("ascii"), "encoding": "base64"}
 
 
 def to_bytes(type_: str, data: JsonValue) -> bytes:
-    """What a hive holds for ``data``, which may be anything. Raises Mismatch."""
+    """Return the bytes that a hive stores for ``data``, which is not validated. Raises Mismatch."""
     try:
         if type_ in _TEXTS:
             return _terminated(data)
         if type_ == "REG_MULTI_SZ":
-            return _strings(data)
-        if type_ in _NUMBERS:
-            return _number(data, _NUMBERS[type_])
+            if not isinstance(data, list) or "" in data:
+                raise Mismatch
+            return b"".join(map(_terminated, data)) + b"\0\0"
+        if type_ in _SIZES:
+            return _number(data, _SIZES[type_])
         return base64.b64decode(_str(data), validate=True)
-    except (binascii.Error, OverflowError, ValueError, struct.error):
+    except (OverflowError, ValueError):
         raise Mismatch from None
 
 
 def _text(raw: bytes) -> str:
-    return raw[: len(raw) // 2 * 2].decode("utf-16-le", "replace")
+    return raw[: len(raw) // 2 * 2].decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _str(data: JsonValue) -> str:
@@ -92,12 +90,6 @@ def _terminated(data: JsonValue) -> bytes:
     if "\0" in _str(data):
         raise Mismatch
     return f"{data}\0".encode("utf-16-le")
-
-
-def _strings(data: JsonValue) -> bytes:
-    if not isinstance(data, list) or "" in data:
-        raise Mismatch
-    return b"".join(_terminated(text) for text in data) + b"\0\0"
 
 
 def _number(data: JsonValue, size: int) -> bytes:
