@@ -260,14 +260,14 @@ def test_list_suggests_the_value_of_a_filter(tmkb, words, message):
 
 
 def test_list_of_a_folder_without_patterns_does_not_blame_filters(tmkb):
-    message = "nope:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
+    message = "nope:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
 
     assert tmkb("list", "--patterns", "nope") == (1, "", message)
 
 
 @pytest.mark.parametrize(("word", "shown"), [("-1", "-1"), ("", "''")])
 def test_get_of_an_invalid_id(tmkb, word, shown):
-    assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {shown}. `tmkb list` shows all.\n")
+    assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {shown}. See `tmkb list`.\n")
 
 
 def test_query_refuses_invalid_utf8(tmkb, monkeypatch):
@@ -599,7 +599,7 @@ def test_eval(tmkb, tmp_path, more):
 
     assert status == 0
     assert re.search(r"^all +2 +0.500 ", out, re.M)
-    assert "nothing to say: 0.000 of 1" in out
+    assert "Answered without a relevant pattern: 0.000 of 1" in out
     assert re.search(r"^2  0.00  expected TMKB-AUTH-052=3, got TMKB-AUTH-001", out, re.M)
 
 
@@ -615,7 +615,7 @@ def test_eval_of_a_command_that_is_not_a_server(tmkb, tmp_path):
     status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{shlex.quote(sys.executable)} -c pass")
 
     assert status == 2
-    assert "does not answer as tmkb_query does" in err
+    assert "answers are not those of tmkb_query" in err
 
 
 def test_brackets_are_printed_as_they_are(tmp_path, capsys):
