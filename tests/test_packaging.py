@@ -1,4 +1,4 @@
-"""The wheel, installed outside the tree, serves and replays."""
+"""The wheel, installed outside the tree, serves and replays. Alone it is small, and needs no extra."""
 
 import os
 import shlex
@@ -106,3 +106,76 @@ def test_it_begins_a_pattern(installed):
 def test_its_patterns_are_valid(installed):
     assert installed("validate").stdout.endswith("patterns, no problems.\n")
     assert installed("schema", "check").returncode == 0
+
+
+@pytest.fixture(scope="module")
+def core(installed):
+    """A new environment with only the wheel and what it requires, and the bytes that this took."""
+    place = installed.folder / "core"
+    subprocess.run([sys.executable, "-m", "venv", place], check=True)
+    before = size(place)
+    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    (wheel,) = (installed.folder / "dist").iterdir()
+    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel], check=True)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("COVERAGE", "PYTHONPATH", "TMKB_"))}
+
+    def run(*words):
+        command = [python, "-m", "tmkb", *words]
+        return subprocess.run(
+            command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+
+    run.size, run.python = size(place) - before, python
+    return run
+
+
+def size(folder):
+    """Return the bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def test_a_core_install_is_small(core):
+    """Compiled bytecode included, which pip writes."""
+    code = "import importlib.metadata as m; print(*(r for r in m.requires('tmkb') if 'extra ==' not in r), sep='\\n')"
+    required = subprocess.run([core.python, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert core.size <= 15_000_000
+    assert len(required.splitlines()) <= 5, required
+
+
+def test_a_core_install_answers_as_recorded(core):
+    """No optional dependency changes an answer of the default server."""
+    done = core("replay", "--server", "tmkb")
+
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.endswith("conversations are as recorded.\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["query celery", "get 1", "list", "validate", "schema check", "schema show log", "completion bash", "serve"],
+)
+def test_a_core_install_runs(core, words):
+    done = core(*words.split())
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or words == "serve"
+
+
+def test_a_core_install_edits_schemas(core, tmp_path):
+    folder = str(tmp_path / "mine")
+
+    assert core("schema", "eject", "errors", folder).returncode == 0
+    done = core("schema", "set", "errors:errors.unknown_tool.message", "There is no {tool}.", "--schemas", folder)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [("serve --http 127.0.0.1:0", "http"), ("serve --watch", "watch"), ("prove 1", "proofs")],
+)
+def test_a_command_names_the_extra_it_lacks(core, words, extra):
+    done = core(*words.split())
+
+    assert done.returncode == 2
+    assert f"the extra `{extra}`" in done.stderr and f"'.[{extra}]'" in done.stderr

@@ -12,7 +12,7 @@ import sys
 import time
 
 from tests.support import packages
-from tmkb.authoring import measures
+from tmkb.authoring import metrics
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import bm25
 from tmkb.knowledge.retrieval.index import EVERY, Index, build
@@ -36,7 +36,7 @@ STEPS = [
 
 def questions(name):
     with open(os.path.join(DATA, f"{name}.jsonl"), encoding="utf-8") as file:
-        return measures.read(file)
+        return metrics.read(file)
 
 
 def ablation():
@@ -59,7 +59,7 @@ def ablation():
 
 
 def row(name, sets, answer):
-    found = [measures.judge(asked, answer) for asked in sets]
+    found = [metrics.evaluate(asked, answer) for asked in sets]
     print(
         f"| {name} | " + " | ".join(f"{f['all']['ndcg']:.3f}, {f['negatives']['answered']:.2f}" for f in found) + " |"
     )

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tmkb.authoring import draft
+from tmkb.authoring import scaffold
 from tmkb.cli import main
 from tmkb.knowledge import library
 from tmkb.schema import paths
@@ -188,7 +188,7 @@ def test_an_unwritable_folder_is_reported_and_unchanged(new, tmp_path, monkeypat
             return open(path, *rest, **more)
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(draft if call == "open" else os, call, refuse, raising=False)
+    monkeypatch.setattr(scaffold if call == "open" else os, call, refuse, raising=False)
 
     assert new(*NAMED) == (2, "", "tmkb: Cannot create acme_auth_001: Permission denied.\n")
     assert os.listdir(tmp_path) == []
@@ -197,16 +197,16 @@ def test_an_unwritable_folder_is_reported_and_unchanged(new, tmp_path, monkeypat
 def test_the_template_is_data_that_no_server_reads(ids):
     assert "TMKB-AUTH-000" not in ids
     assert "TMKB-AUTH-000" not in [found["id"] for found in library.load([library.PACKAGED]).patterns]
-    assert os.path.isfile(os.path.join(draft.TEMPLATE, "pattern.yaml"))
+    assert os.path.isfile(os.path.join(scaffold.TEMPLATE, "pattern.yaml"))
 
 
 def test_in_a_checkout_the_file_points_editors_to_the_schema(monkeypatch, tmp_path):
     values = {"id": "ACME-001", "name": "x", "category": "y"}
     first = lambda folder: (tmp_path / folder / "pattern.yaml").read_text().splitlines()[0]  # noqa: E731
-    elsewhere, _ = draft.write(str(tmp_path / "elsewhere"), values)
+    elsewhere, _ = scaffold.write(str(tmp_path / "elsewhere"), values)
     monkeypatch.setattr(paths, "ROOT", str(tmp_path))
-    monkeypatch.setattr(draft, "SCHEMA", str(tmp_path / "schemas" / "meta" / "pattern.yaml"))
-    inside, _ = draft.write(str(tmp_path / "patterns"), values)
+    monkeypatch.setattr(scaffold, "SCHEMA", str(tmp_path / "schemas" / "meta" / "pattern.yaml"))
+    inside, _ = scaffold.write(str(tmp_path / "patterns"), values)
 
     assert "$schema" not in first(elsewhere)
     assert first(inside) == "# yaml-language-server: $schema=../../schemas/meta/pattern.yaml"

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from tmkb.authoring import code, draft
+from tmkb.authoring import lint, scaffold
 from tmkb.cli import main
 from tmkb.knowledge import library, vocabulary
 from tmkb.schema import metaschema, paths, reader
@@ -285,7 +285,7 @@ def test_exceptions_and_lambdas_are_checked(patterns, strict):
 
 
 def test_code_without_a_key_is_checked(patterns, strict, monkeypatch):
-    monkeypatch.setattr(code, "ruff", lambda: None)
+    monkeypatch.setattr(lint, "find_ruff", lambda: None)
     folder = patterns("acme_auth_024")
     (folder / "acme_auth_024" / "draft.py").write_text("def f(:\n", encoding="utf-8")
 
@@ -293,7 +293,7 @@ def test_code_without_a_key_is_checked(patterns, strict, monkeypatch):
 
 
 def test_without_ruff_a_message_reports_that_linting_is_skipped(patterns, monkeypatch, capsys):
-    monkeypatch.setattr(code, "ruff", lambda: None)
+    monkeypatch.setattr(lint, "find_ruff", lambda: None)
     status = main.main(["validate", "--strict", "--json", str(patterns("acme_auth_024"))])
     captured = capsys.readouterr()
 
@@ -306,7 +306,7 @@ def test_without_ruff_a_message_reports_that_linting_is_skipped(patterns, monkey
 @pytest.mark.parametrize("path", ["", ".", "bin", os.pathsep.join(["", "bin", "."])])
 def test_a_linter_in_the_current_folder_is_not_run(tmp_path, monkeypatch, path):
     """Neither where PATH names that folder, nor where Windows looks there first."""
-    name = os.path.basename(str(code.ruff()))
+    name = os.path.basename(str(lint.find_ruff()))
     for folder in (tmp_path, tmp_path / "bin"):
         folder.mkdir(exist_ok=True)
         (folder / name).write_text("#!/bin/sh\n")
@@ -315,10 +315,10 @@ def test_a_linter_in_the_current_folder_is_not_run(tmp_path, monkeypatch, path):
     monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
     monkeypatch.setenv("PATH", path)
     monkeypatch.setattr("sys.platform", "win32")
-    assert code.ruff() is None
+    assert lint.find_ruff() is None
 
     monkeypatch.setenv("PATH", os.pathsep.join([path, str(tmp_path / "bin")]))
-    assert code.ruff() == str(tmp_path / "bin" / name)
+    assert lint.find_ruff() == str(tmp_path / "bin" / name)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script with a shebang")
@@ -326,7 +326,7 @@ def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatc
     program = tmp_path / "ruff"
     program.write_text("#!/bin/sh\necho 'no such option' >&2; exit 2\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(code, "ruff", lambda: str(program))
+    monkeypatch.setattr(lint, "find_ruff", lambda: str(program))
 
     assert strict(patterns("acme_auth_024")) == [
         f"{program}:1:1: The code was not checked with ruff: no such option. Install it with: pip install ruff"
@@ -368,10 +368,10 @@ def test_names_with_an_underscore_are_ignored(patterns):
     folder = patterns("acme_auth_024")
     shutil.copytree(folder / "acme_auth_024", folder / "_draft")
 
-    assert [os.path.basename(found.folder) for found in library.load([str(folder)]).found] == ["acme_auth_024"]
+    assert [os.path.basename(each.path) for each in library.load([str(folder)]).folders] == ["acme_auth_024"]
 
 
 def test_a_new_pattern_passes_ruff(tmp_path):
-    draft.write(str(tmp_path), {"id": "ACME-AUTH-001", "name": "X", "category": "object-level"})
+    scaffold.write(str(tmp_path), {"id": "ACME-AUTH-001", "name": "X", "category": "object-level"})
 
-    assert code.lint(code.ruff(), [str(tmp_path)]) == []
+    assert lint.run_ruff(lint.find_ruff(), [str(tmp_path)]) == []

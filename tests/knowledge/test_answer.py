@@ -1,4 +1,4 @@
-"""Answers: their form, their size, and what is left out when they would be too large."""
+"""The form and size of answers, and what is omitted to stay within the token budget."""
 
 import json
 
@@ -20,10 +20,10 @@ def renderer(patterns):
 
 
 def rendered(patterns, limit=None):
-    """The answer with exactly these patterns."""
-    made = answer.Renderer(answer.fragments(patterns, tokens.count).__getitem__)
+    """Render an answer with all of ``patterns``."""
+    renderer = answer.Renderer(answer.fragments(patterns, tokens.count).__getitem__)
     numbers = range(len(patterns))
-    return made.for_human(numbers) if limit is None else made.for_agent(numbers, limit)
+    return renderer.for_human(numbers) if limit is None else renderer.for_agent(numbers, limit)
 
 
 def value(answered):
@@ -31,32 +31,32 @@ def value(answered):
 
 
 @given(st.data())
-def test_the_count_is_the_size_of_the_answer_itself(renderer, patterns, data):
+def test_token_count_is_the_size_of_the_answer(renderer, patterns, data):
     numbers = data.draw(st.lists(st.integers(0, len(patterns) - 1), unique=True, max_size=10))
     limit = data.draw(st.integers(0, 1200))
     for answered in (renderer.for_agent(numbers, limit), renderer.for_human(numbers)):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert (value(answered)["pattern_count"], value(answered)["patterns_included"]) == (
-            answered.chosen,
-            answered.included,
+            answered.pattern_count,
+            answered.patterns_included,
         )
 
 
 @given(text=st.lists(st.text(max_size=12), min_size=4, max_size=4))
-def test_the_count_holds_whatever_the_texts_are(patterns, text):
+def test_token_count_for_any_text(patterns, text):
     threat, check, fix, template = (each.encode("utf-8", "replace").decode() for each in text)
-    strange = {**patterns[0], "agent_summary": {"threat": threat, "check": check, "fix": fix}, "template": template}
+    pattern_ = {**patterns[0], "agent_summary": {"threat": threat, "check": check, "fix": fix}, "template": template}
     for limit in (0, 30, 60, 90, 500):
-        answered = rendered([strange, strange], limit)
+        answered = rendered([pattern_, pattern_], limit)
         assert value(answered)["token_count"] == tokens.count(answered.text)
 
 
-def test_an_answer_is_compact_json(renderer):
+def test_answers_are_compact_json(renderer):
     for answered in (renderer.for_agent([0, 1, 2], 500), renderer.for_human([0, 1]), renderer.for_agent([], 500)):
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
 
 
-def test_an_answer_for_agents_has_these_keys_in_this_order(renderer):
+def test_keys_of_an_answer_for_agents(renderer):
     shown = value(renderer.for_agent([0, 1, 2], 500))
 
     assert list(shown) == [
@@ -73,14 +73,14 @@ def test_an_answer_for_agents_has_these_keys_in_this_order(renderer):
     assert shown["token_count"] <= 500
 
 
-def test_any_three_packaged_patterns_fit_into_an_answer(renderer, patterns):
+def test_any_three_packaged_patterns_fit(renderer, patterns):
     by_size = sorted(range(len(patterns)), key=lambda n: -renderer.summaries[n]["more"])
     for number in range(len(patterns)):
         largest = [number, *[other for other in by_size if other != number][:2]]
         assert value(renderer.for_agent(largest, 500))["token_limit_reached"] is False, patterns[number]["id"]
 
 
-def test_what_does_not_fit_is_left_out_from_the_end(renderer):
+def test_patterns_are_omitted_from_the_end(renderer):
     full = value(renderer.for_agent([0, 1, 2], 10_000))["token_count"]
     least = value(renderer.for_agent([0, 1, 2], 0))["token_count"]
     seen = []
@@ -96,7 +96,7 @@ def test_what_does_not_fit_is_left_out_from_the_end(renderer):
     assert (0, False) in seen and (1, False) in seen and (3, False) in seen and seen[-1] == (3, True)
 
 
-def test_a_small_template_can_fit_where_a_pattern_did_not(patterns):
+def test_a_small_template_can_fit_when_a_pattern_does_not(patterns):
     short = {**patterns[0], "template": "x = 1\n"}
     long = {**patterns[1], "agent_summary": {"threat": "word " * 600, "check": "?", "fix": "."}}
     shown = value(rendered([short, long], 500))
@@ -105,7 +105,7 @@ def test_a_small_template_can_fit_where_a_pattern_did_not(patterns):
     assert shown["token_limit_reached"] is True
 
 
-def test_an_answer_for_people_has_everything(renderer):
+def test_keys_of_an_answer_for_people(renderer):
     shown = value(renderer.for_human([0]))
 
     assert "code_pattern" not in shown
@@ -119,7 +119,7 @@ def test_an_answer_for_people_has_everything(renderer):
     assert list(shown["patterns"][0]["attack_scenario"]) == ["preconditions", "steps", "impact"]
 
 
-def test_keys_without_content_are_left_out(patterns):
+def test_empty_keys_are_omitted(patterns):
     bare = {key: value for key, value in patterns[0].items() if key not in ("related_patterns", "code", "vulnerable")}
     bare["mitigations"] = [{"id": "M", "name": "n", "description": "d", "effectiveness": "high"}]
     bare["steps"] = []
@@ -130,7 +130,7 @@ def test_keys_without_content_are_left_out(patterns):
     assert list(shown["attack_scenario"]) == ["preconditions", "impact"]
 
 
-def test_the_size_stays_true_where_it_gains_a_digit(patterns):
+def test_token_count_around_a_thousand(patterns):
     sizes = set()
     for length in range(1, 400):
         human = rendered([{**patterns[0], "description": "a " * length, "mitigations": [], "steps": []}])

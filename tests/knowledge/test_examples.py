@@ -1,4 +1,4 @@
-"""The shown parts of an example file."""
+"""Regions, syntax trees and exploits of example files."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_region_is_dedented_and_loses_its_markers():
     assert region(text, "b") == ("z = 2\n", [])
 
 
-def test_blank_lines_that_markers_leave_are_two_at_most():
+def test_at_most_two_blank_lines_remain_of_a_marker():
     text = "# region a\nx = 1\n\n\n# region b\ny = 1\n\n\n# endregion\n\n\nz = 1\n\n\n# endregion\n"
 
     assert region(text) == ("x = 1\n\n\ny = 1\n\n\nz = 1\n", [])
@@ -33,53 +33,53 @@ def test_blank_lines_that_markers_leave_are_two_at_most():
         ("# region a\n# endregion\n# region a\n# endregion\n", ("region_count", 1)),
     ],
 )
-def test_regions_that_do_not_fit_are_told(text, problem):
+def test_unbalanced_regions_are_reported(text, problem):
     assert region(text)[1] == [problem]
 
 
 @pytest.mark.parametrize("name", ["../other/secure.py", "/etc/passwd", "absent.py", "link.py"])
-def test_a_file_outside_the_folder_is_none(tmp_path, name):
+def test_a_file_outside_the_folder_is_not_read(tmp_path, name):
     (tmp_path / "link.py").symlink_to("/etc/hostname")
 
-    assert examples.source(str(tmp_path), name, name) is None
+    assert examples.read(str(tmp_path), name, name) is None
 
 
-def test_a_file_that_is_not_utf8_is_reported_at_its_place(tmp_path):
+def test_a_file_that_is_not_utf8_is_reported_with_its_place(tmp_path):
     (tmp_path / "latin.py").write_bytes(b"x\n# \xe9")
     with pytest.raises(DocumentError) as caught:
-        examples.source(str(tmp_path), "latin.py", "latin.py")
+        examples.read(str(tmp_path), "latin.py", "latin.py")
 
     assert [(p.rule, p.line, p.column) for p in caught.value.problems] == [("not_utf8", 2, 3)]
 
 
 @pytest.mark.parametrize("count", [200, 5_000, 100_000])
 @pytest.mark.parametrize("form", ["-*1", "a.b*", "lambda: *1", "1 + *1", "a[0]*", "a()*", "1 if 1 else *1"])
-def test_code_nested_too_deep_is_reported_not_raised(form, count):
-    """The parser ends with MemoryError or RecursionError, and so would what walks a tree that it just manages."""
+def test_deeply_nested_code_is_reported(form, count):
+    """The parser, or a recursive walk over its tree, would raise MemoryError or RecursionError."""
     before, repeated, after = _split(form)
     problems = []
-    tree = examples.parsed(examples.Source(f"a = 1\nx = {before}{repeated * count}{after}\n", "file.py"), problems)
+    tree = examples.parse(examples.Source(f"a = 1\nx = {before}{repeated * count}{after}\n", "file.py"), problems)
 
     assert [(p.rule, p.line) for p in problems] == [("too_deep", 2)]
     assert tree.body == []
 
 
 def _split(form):
-    """What stands before, what is repeated, what stands behind: the part that ends at ``*`` is repeated."""
+    """Return what precedes the repeated part, that part, which ends at ``*``, and what follows it."""
     head, _, after = form.partition("*")
     before = "a" if head.startswith("a") else ""
     return before, head.removeprefix(before), after
 
 
-def test_the_steps_are_the_docstrings_of_exploits():
+def test_exploits_are_named_functions_in_order():
     proof = 'def exploit_b(e):\n    """Second."""\ndef help():\n    """No."""\ndef exploit_a(e):\n    pass\n'
     problems = []
 
-    assert examples.exploits(examples.parsed(examples.Source(proof, "p"), problems)) == {"b": "Second.", "a": ""}
+    assert list(examples.exploits(examples.parse(examples.Source(proof, "p"), problems))) == ["b", "a"]
 
 
-def test_what_is_no_python_is_told():
+def test_invalid_python_is_reported():
     problems = []
-    examples.parsed(examples.Source("x = (\n", "file.py"), problems)
+    examples.parse(examples.Source("x = (\n", "file.py"), problems)
 
     assert [(p.rule, p.file, p.line) for p in problems] == [("not_python", "file.py", 1)]

@@ -1,4 +1,4 @@
-"""Files of a pattern that are made to keep a start waiting, to fill the memory, or to look like another file."""
+"""Files that try to delay a start, to exhaust memory, or to pass for another file."""
 
 import random
 import shutil
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tmkb.authoring import skeleton
+from tmkb.authoring import testgen
 from tmkb.errors import Problem
 from tmkb.knowledge import examples, library, provenance
 from tmkb.knowledge.retrieval import lexicon
@@ -22,7 +22,7 @@ def folder(patterns):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Hold a test to a time that only quadratic work exceeds; what it uses up is not missing in the next."""
+    """Fail a test whose time shows quadratic work. Each test has its own work limit."""
     monkeypatch.setattr(metaschema, "_work", metaschema._Work())
     began = time.monotonic()
     yield
@@ -33,15 +33,15 @@ def faults(folder):
     return [problems.line(problem) for problem in library.load([str(folder)]).problems]
 
 
-def test_open_regions_cost_no_search_for_each_line(quick):
+def test_open_regions_are_not_searched_for_each_line(quick):
     text = "# region b\n" * 40_000 + "\n" * 450_000 + "# endregion\n" * 100
-    found = []
-    examples.region(examples.Source(text, "vulnerable.py"), "example", found)
+    problems_ = []
+    examples.region(examples.Source(text, "vulnerable.py"), "example", problems_)
 
-    assert [problem.rule for problem in found] == ["region_not_closed"]
+    assert [problem.rule for problem in problems_] == ["region_not_closed"]
 
 
-def test_suggestions_for_many_wrong_words_end(quick):
+def test_suggestions_for_many_unknown_words_are_limited(quick):
     generator = random.Random(1)
     known = ["a" + "".join(generator.choices("abcdefg", k=90)) for _ in range(900)]
     for _ in range(700):
@@ -50,13 +50,13 @@ def test_suggestions_for_many_wrong_words_end(quick):
 
 
 @pytest.mark.parametrize("size", [1001, 16_000])
-def test_a_word_is_not_compared_with_a_long_list(size):
+def test_no_suggestions_from_a_long_list(size):
     known = [f"name_{number:05d}" for number in range(size)]
 
     assert metaschema.near("name_0000", known) == {"nearest": "", "known": ", ".join([*known[:12], "…"])}
 
 
-def test_a_word_is_compared_with_a_list_of_usual_length():
+def test_suggestions_from_a_list_of_usual_length():
     assert metaschema.near("naem_0500", [f"name_{number:04d}" for number in range(900)])["nearest"] == "name_0500"
 
 
@@ -70,7 +70,7 @@ def test_many_unknown_concepts_are_reported_in_time(tmp_path, quick):
     assert len(lexicon.review(str(folder))) >= 8000
 
 
-def test_an_expression_nested_too_deep_is_reported(tmp_path):
+def test_a_deeply_nested_expression_is_reported(tmp_path):
     folder = shutil.copytree(lexicon.packaged(), tmp_path / "_lexicon")
     nested = "(" * 20_000 + ")" * 20_000
     (folder / "code.yaml").write_text(
@@ -80,7 +80,7 @@ def test_an_expression_nested_too_deep_is_reported(tmp_path):
     assert "bad_expression" in [problem.rule for problem in lexicon.review(str(folder))]
 
 
-def test_a_file_that_many_mitigations_name_is_read_and_reported_once(folder):
+def test_a_file_of_many_mitigations_is_reported_once(folder):
     path = folder / "pattern.yaml"
     text = path.read_text()
     extra = "".join(
@@ -92,15 +92,15 @@ def test_a_file_that_many_mitigations_name_is_read_and_reported_once(folder):
     with open(folder / "secure.py", "a") as file:
         file.write("#\x01\n" * 300)
 
-    found = faults(folder.parent)
+    lines = faults(folder.parent)
 
-    assert len([line for line in found if "Hidden or control character U+0001" in line]) == 20
-    assert [line.split(": ", 1)[1] for line in found if "280 more" in line] == [
+    assert len([line for line in lines if "Hidden or control character U+0001" in line]) == 20
+    assert [line.split(": ", 1)[1] for line in lines if "280 more" in line] == [
         "This line and others contain 280 more hidden characters. Delete those too."
     ]
 
 
-def test_a_comment_that_names_an_encoding_changes_nothing(folder):
+def test_an_encoding_comment_has_no_effect(folder):
     path = folder / "vulnerable.py"
     path.write_text("# coding: nonsense\n" + path.read_text())
     (pattern,) = library.load([str(folder)]).patterns
@@ -109,24 +109,24 @@ def test_a_comment_that_names_an_encoding_changes_nothing(folder):
     assert provenance.status(str(folder), pattern) == "changed"
 
 
-def test_an_integer_that_python_does_not_write_is_reported():
-    found = []
-    examples.parsed(examples.Source(f"x = 1\ny = 0x{'f' * 6000}\n", "proof.py"), found)
+def test_an_integer_that_python_cannot_write_is_reported():
+    problems_ = []
+    examples.parse(examples.Source(f"x = 1\ny = 0x{'f' * 6000}\n", "proof.py"), problems_)
 
-    assert [(problem.rule, problem.line, problem.column) for problem in found] == [("not_python", 2, 5)]
+    assert [(problem.rule, problem.line, problem.column) for problem in problems_] == [("not_python", 2, 5)]
 
 
-def test_calls_that_repeat_their_argument_do_not_multiply(folder, quick):
+def test_inlined_calls_with_repeated_arguments_are_limited(folder, quick):
     calls = "".join(f"def f{n}(x):\n    return f{n + 1}(({','.join(['x'] * 30)}))\n\n\n" for n in range(1, 8))
     end = "def f8(x):\n    return outcome(gained=x, refused=x)\n\n\ndef legitimate_a(e):\n    'x'\n"
     proof = f"from tmkb.proof import outcome\n\n\ndef exploit_a(example):\n    'x'\n    return f1(1)\n\n\n{calls}{end}"
     (folder / "proof.py").write_text(proof)
     pattern = library.load([library.PACKAGED]).patterns[0]
 
-    assert len(skeleton.tests(str(folder), pattern)) < 100_000
+    assert len(testgen.tests(str(folder), pattern)) < 100_000
 
 
-def test_a_line_feed_forges_no_line(folder):
+def test_a_line_feed_cannot_forge_a_line(folder):
     problem = Problem("nothing_found", "a\n1 pattern, no problems.")
 
     assert "\n" not in problems.line(problem)

@@ -1,4 +1,4 @@
-"""Search: what it finds, in which order, and what it stays silent about."""
+"""Search results, their order, and queries without an answer."""
 
 import json
 import random
@@ -15,13 +15,13 @@ THREE = ("TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026")
 
 
 @pytest.fixture(scope="module")
-def found():
+def three():
     return [pattern for pattern in library.load(None).patterns if pattern["id"] in THREE]
 
 
 @pytest.fixture(scope="module")
-def index(found):
-    return index_of(found)
+def index(three):
+    return index_of(three)
 
 
 @pytest.fixture(scope="module")
@@ -54,26 +54,26 @@ def test_the_best_pattern_comes_first(index, question, first):
 
 
 @pytest.mark.parametrize("question", ["", "xyzzy", "the of and", "center a div with css", "\ud800", "日本語"])
-def test_nothing_is_found_where_nothing_matters(index, question):
+def test_queries_about_other_topics_have_no_results(index, question):
     assert searched(index, question) == []
 
 
-def test_the_contracts_example_finds_three(index):
+def test_the_example_of_the_contract(index):
     assert searched(index, "background job processing") == ["001", "024", "026"]
 
 
-def test_the_order_of_patterns_changes_nothing(found):
+def test_the_order_of_patterns_does_not_matter(three):
     question = "background job processing with celery"
-    shuffled = [*found]
+    shuffled = [*three]
     random.Random(1).shuffle(shuffled)
 
-    assert searched(index_of(shuffled), question) == searched(index_of(found), question)
+    assert searched(index_of(shuffled), question) == searched(index_of(three), question)
 
 
-def test_filters(found):
-    anywhere = {**found[0], "id": "TMKB-AUTH-900", "language": "any", "framework": "any"}
-    elsewhere = {**found[0], "id": "TMKB-AUTH-901", "language": "go", "framework": "gin"}
-    index = index_of([found[0], anywhere, elsewhere])
+def test_filters(three):
+    anywhere = {**three[0], "id": "TMKB-AUTH-900", "language": "any", "framework": "any"}
+    elsewhere = {**three[0], "id": "TMKB-AUTH-901", "language": "go", "framework": "gin"}
+    index = index_of([three[0], anywhere, elsewhere])
 
     def search(**filters):
         return searched(index, "celery task", **filters)
@@ -85,12 +85,12 @@ def test_filters(found):
     assert search(language="python", framework="gin") == ["900"]
 
 
-def test_no_patterns_are_searched_too():
+def test_an_empty_library():
     assert searched(index_of([]), "celery") == []
 
 
 @pytest.mark.parametrize("question", ["multi-tenant isolation", "background job authorization", "admin panel security"])
-def test_the_contracts_questions_are_answered_in_full(whole, question):
+def test_the_queries_of_the_contract_have_three_results(whole, question):
     assert len(searched(whole, question)) >= 3
 
 
@@ -105,15 +105,15 @@ def test_the_contracts_questions_are_answered_in_full(whole, question):
         "unit tests for the role service",
     ],
 )
-def test_other_trades_are_not_answered(whole, question):
+def test_topics_other_than_authorization_are_not_answered(whole, question):
     assert searched(whole, question) == []
 
 
-def test_slips_of_the_pen_are_forgiven(whole):
+def test_misspellings_are_corrected(whole):
     assert searched(whole, "autocompelte over documants") == searched(whole, "autocomplete over documents") != []
 
 
-def test_of_code_the_shape_counts(whole):
+def test_shapes_of_code(whole):
     assert searched(whole, "@app.get('/a/<int:x>/b/<int:y>')\ndef f(x, y):\n    return B.query.get(y).z()")[0] == "013"
     assert searched(whole, "for k, v in data.items():\n    setattr(thing, k, v)")[0] == "006"
 
@@ -122,50 +122,48 @@ def test_patterns_for_any_framework_pass_every_filter(whole):
     assert "041" in searched(whole, "graphql resolver", framework="flask")
 
 
-def test_names_that_nobody_curated_are_found_by_their_keywords(found):
-    own = {**found[0], "id": "ACME-X-001", "triggers": {"keywords": ["frobnicator"]}}
+def test_patterns_without_cues_are_found_by_keywords(three):
+    own = {**three[0], "id": "ACME-X-001", "triggers": {"keywords": ["frobnicator"]}}
 
-    assert [p["id"] for p in [own]] == ["ACME-X-001"]
-    index = index_of([own])
-    assert index.search("frobnicator for the users") == [0]
+    assert index_of([own]).search("frobnicator for the users") == [0]
 
 
-def test_an_answer_can_be_explained(whole):
+def test_explain_an_answer(whole):
     question = "nightly digest for a member who left the team"
-    told = whole.explain(question, whole.search(question)[:3])
-    assert told["answered"]
-    assert told["patterns"][0]["id"] == "TMKB-AUTH-024"
-    assert {"cue": "SCHEDULE + GONE", "weight": 2} in told["patterns"][0]["cues"]
+    explanation = whole.explain(question, whole.search(question)[:3])
+    assert explanation["answered"]
+    assert explanation["patterns"][0]["id"] == "TMKB-AUTH-024"
+    assert {"cue": "SCHEDULE + GONE", "weight": 2} in explanation["patterns"][0]["cues"]
 
 
-def test_silence_can_be_explained(whole):
-    told = whole.explain("bcrypt cost of the nightly export", [])
-    assert not told["answered"]
-    assert told["against"] == {"cryptography": ["bcrypt"]}
-    assert told["nearest"][0]["id"] in ("TMKB-AUTH-024", "TMKB-AUTH-036")
+def test_explain_why_there_is_no_answer(whole):
+    explanation = whole.explain("bcrypt cost of the nightly export", [])
+    assert not explanation["answered"]
+    assert explanation["against"] == {"cryptography": ["bcrypt"]}
+    assert explanation["nearest"][0]["id"] in ("TMKB-AUTH-024", "TMKB-AUTH-036")
 
 
-def test_long_questions_take_no_longer_than_what_is_read_of_them(whole):
+def test_long_queries_are_truncated(whole):
     for text in ("celery " * 1_300_000, "/a/<b" * 1_800_000, "(" * 9_000_000, "data.update(" * 700_000):
         started = time.perf_counter()
         whole.search(text)
         assert time.perf_counter() - started < 2
 
 
-def test_words_meet_in_their_stems():
+def test_stems():
     assert words("Jobs processed twice") == words("job process twice")
     assert words("processing") == words("processed") == words("process")
     assert words("access class") == ["access", "class"]
     assert words("a colleague's notes") == words("colleague note")
 
 
-def test_code_is_told_from_prose():
+def test_code_and_prose_are_distinguished():
     assert is_code("x = Thing.query.get_or_404(id)\nreturn jsonify(x.to_dict())")
     assert not is_code("Who may delete (or rename) the albums of others?")
     assert {"@task", ".delay(", "get_or_404", "role="} <= marks("@app.task\nf.delay(x, role=2)\nget_or_404(1)")
 
 
-def test_the_lexicon_is_valid_and_names_patterns_that_exist():
+def test_the_lexicon_is_valid_and_has_cues_for_every_pattern():
     assert lexicon.review() == []
     known = {pattern["id"] for pattern in library.load(None).patterns}
     assert set(lexicon.read().values["cues"]["patterns"]) == known

@@ -1,4 +1,4 @@
-"""The lexicon: what is refused, and where it is said."""
+"""Problems of lexicon files and their places."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from tmkb.schema import problems
 
 
 @pytest.mark.parametrize(
-    ("file", "before", "after", "said"),
+    ("file", "before", "after", "sentence"),
     [
         ("cues", "    JOB: 5\n", "    JOBB: 5\n", "There is no concept 'JOBB'. Did you mean 'JOB'?"),
         (
@@ -24,23 +24,23 @@ from tmkb.schema import problems
         ("concepts", "kind: concepts", "kind: cues", "kind cannot be 'cues'"),
     ],
 )
-def test_a_fault_is_told_with_its_place(tmp_path, file, before, after, said):
+def test_problems_are_reported_with_their_file(tmp_path, file, before, after, sentence):
     folder = shutil.copytree(lexicon.packaged(), tmp_path / "_lexicon")
     path = folder / f"{file}.yaml"
     text = path.read_text(encoding="utf-8")
     assert before in text
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
 
-    found = lexicon.review(str(folder))
+    read = lexicon.review(str(folder))
 
-    assert any(said in problems.line(problem) and f"{file}.yaml:" in problems.line(problem) for problem in found)
+    assert any(sentence in problems.line(problem) and f"{file}.yaml:" in problems.line(problem) for problem in read)
 
 
 def test_a_broken_file_counts_as_empty(tmp_path):
     folder = shutil.copytree(lexicon.packaged(), tmp_path / "_lexicon")
     (folder / "cues.yaml").write_text("kind: [", encoding="utf-8")
 
-    found = lexicon.read(str(folder))
+    read = lexicon.read(str(folder))
 
-    assert found.values["cues"] == {}
-    assert found.values["concepts"]
+    assert read.values["cues"] == {}
+    assert read.values["concepts"]

@@ -1,10 +1,10 @@
-"""Folders of patterns: what can be served, and what is said of the rest."""
+"""Loading folders of patterns, and the problems of patterns that cannot be served."""
 
 import shutil
 
 import pytest
 
-from tmkb.knowledge import library, quality
+from tmkb.knowledge import library, pattern
 from tmkb.schema import problems
 
 
@@ -14,30 +14,30 @@ def folder(patterns):
 
 
 @pytest.fixture
-def said(folder):
-    """What is said about the pattern when ``old`` is ``new`` in one of its files."""
+def problems_with(folder):
+    """Replace ``old`` by ``new`` in one file of the pattern, and return the problems."""
 
-    def change(file, old, new):
+    def replace(file, old, new):
         path = folder / "acme_auth_001" / file
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
-        found = library.load([str(folder)])
+        loaded = library.load([str(folder)])
         known = {"TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"}
-        every = found.problems + [p for each in found.found for p in quality.review(each, known)]
+        every = loaded.problems + [p for each in loaded.folders for p in pattern.review(each, known)]
         return [problems.line(p).removeprefix(f"{folder}/acme_auth_001/") for p in every]
 
-    return change
+    return replace
 
 
-def test_the_packaged_patterns_can_all_be_served(ids):
-    found = library.load([library.PACKAGED])
+def test_all_packaged_patterns_can_be_served(ids):
+    loaded = library.load([library.PACKAGED])
 
-    assert found.problems == []
-    assert [p["id"] for p in found.patterns] == ids
+    assert loaded.problems == []
+    assert [p["id"] for p in loaded.patterns] == ids
 
 
-def test_a_pattern_has_what_is_shown_of_its_code(folder):
+def test_a_pattern_contains_the_regions_of_its_code(folder):
     (pattern,) = library.load([str(folder)]).patterns
 
     assert pattern["template"].startswith("@shared_task\ndef publish_document(document_id, actor_id):")
@@ -46,7 +46,7 @@ def test_a_pattern_has_what_is_shown_of_its_code(folder):
     assert pattern["steps"][1].startswith("Bob has a document published and is removed from Acme")
 
 
-def test_the_folder_may_be_that_of_one_pattern(folder):
+def test_a_folder_can_be_that_of_one_pattern(folder):
     assert len(library.load([str(folder / "acme_auth_001")]).patterns) == 1
 
 
@@ -66,33 +66,33 @@ def test_a_pattern_without_code_can_be_served(folder):
     assert "template" not in pattern and pattern["steps"] == []
 
 
-def test_of_two_with_one_id_the_later_is_left_out(patterns, tmp_path):
+def test_a_duplicate_id_is_left_out(patterns, tmp_path):
     folder = patterns("acme_auth_001")
     again = shutil.copytree(folder, tmp_path / "again")
-    found = library.load([str(folder), str(again)])
+    loaded = library.load([str(folder), str(again)])
 
-    assert len(found.patterns) == 1
-    (said,) = [problems.line(problem) for problem in found.problems]
-    assert said == (
+    assert len(loaded.patterns) == 1
+    (message,) = [problems.line(problem) for problem in loaded.problems]
+    assert message == (
         f"{again}/acme_auth_001/pattern.yaml:3:5: {folder}/acme_auth_001/pattern.yaml already has the id ACME-AUTH-001."
         " This pattern is not loaded."
     )
 
 
-def test_a_folder_that_cannot_be_looked_into_is_told(folder, monkeypatch):
+def test_an_unreadable_folder_is_reported(folder, monkeypatch):
     def closed(folder):
         raise PermissionError(13, "Permission denied", folder)
 
     monkeypatch.setattr("os.listdir", closed)
-    found = library.load([str(folder)])
+    loaded = library.load([str(folder)])
 
-    assert [problems.line(p) for p in found.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
+    assert [problems.line(p) for p in loaded.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
 
 
-def test_folders_without_patterns_are_told(tmp_path):
-    found = library.load([str(tmp_path), "no/such"])
+def test_missing_and_empty_folders(tmp_path):
+    loaded = library.load([str(tmp_path), "no/such"])
 
-    assert (found.empty, found.missing, found.patterns) == ([str(tmp_path)], ["no/such"], [])
+    assert (loaded.empty, loaded.missing, loaded.patterns) == ([str(tmp_path)], ["no/such"], [])
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_folders_without_patterns_are_told(tmp_path):
         ("proof.py", "def exploit_", "def attempt_", None, "The proof has no function exploit_… with a docstring."),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_at_their_place(folder, said, file, old, new, at, sentence):
-    place, told = said(file, old, new)[0].split(": ", 1)
+def test_problems_are_reported_with_their_place(folder, problems_with, file, old, new, at, sentence):
+    place, message = problems_with(file, old, new)[0].split(": ", 1)
     name, line, _ = place.split(":")
 
-    assert told.startswith(sentence)
+    assert message.startswith(sentence)
     if at is not None:
         assert (name, at in (folder / "acme_auth_001" / file).read_text().splitlines()[int(line) - 1]) == (file, True)
 
 
-def test_code_without_a_secure_example_is_told(folder):
+def test_code_without_a_secure_example_is_reported(folder):
     path = folder / "acme_auth_001" / "pattern.yaml"
     text = path.read_text().replace("    example: secure.py\n", "")
     path.write_text(text.replace("    example: secure_signed.py\n    leaves: [removed_member, deleted_account]\n", ""))
@@ -130,7 +130,7 @@ def test_code_without_a_secure_example_is_told(folder):
     assert [p.rule for p in library.load([str(folder)]).problems] == ["no_secure_example"]
 
 
-def test_folders_that_begin_with_an_underscore_are_passed_over(folder):
+def test_folders_that_begin_with_an_underscore_are_ignored(folder):
     shutil.copytree(folder / "acme_auth_001", folder / "_draft")
 
     assert [p["id"] for p in library.load([str(folder)]).patterns] == ["ACME-AUTH-001"]

@@ -1,4 +1,4 @@
-"""What is recorded of proofs, and what it is held against."""
+"""Records of proofs, and the status of patterns."""
 
 import os
 
@@ -21,17 +21,17 @@ def read(folder):
 
 
 def write(folder, digest="", date="2026-01-02", release="1.0"):
-    """Record the pattern in ``folder`` as proven, or as it is told."""
-    found = read(folder)
-    proven = provenance.digest(str(folder), found) if digest == "" else digest
-    return provenance.record({found["id"]: (str(folder), proven)}, date, release)
+    """Record the pattern in ``folder`` with its own or the given digest."""
+    loaded = read(folder)
+    proven = provenance.digest(str(folder), loaded) if digest == "" else digest
+    return provenance.record({loaded["id"]: (str(folder), proven)}, date, release)
 
 
 def status(folder):
     return provenance.status(str(folder), read(folder))
 
 
-def test_proven_then_changed_then_as_it_was(folder):
+def test_a_change_is_detected_until_it_is_undone(folder):
     assert status(folder) == "unproven"
     assert write(folder) == [str(folder.parent / "_proven.yaml")]
     assert status(folder) == "proven"
@@ -45,7 +45,7 @@ def test_proven_then_changed_then_as_it_was(folder):
 
 
 @pytest.mark.parametrize("name", ["pattern.yaml", "vulnerable.py", "secure.py", "secure_epoch.py", "proof.py"])
-def test_every_file_that_is_named_counts(folder, name):
+def test_the_digest_covers_every_named_file(folder, name):
     write(folder)
     path = folder / name
     path.write_bytes(path.read_bytes() + b"# more\n")
@@ -53,14 +53,14 @@ def test_every_file_that_is_named_counts(folder, name):
     assert status(folder) == "changed"
 
 
-def test_other_files_do_not_count(folder):
+def test_the_digest_covers_no_other_files(folder):
     write(folder)
     (folder / "notes.py").write_text("later")
 
     assert status(folder) == "proven"
 
 
-def test_the_stage_counts_and_what_judges_does_not(folder, tmp_path, monkeypatch):
+def test_the_digest_covers_the_stage_but_not_the_runner(folder, tmp_path, monkeypatch):
     package = tmp_path / "proof"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -81,25 +81,25 @@ def test_the_stage_counts_and_what_judges_does_not(folder, tmp_path, monkeypatch
     assert status(folder) == "proven"
 
 
-def test_without_code_nothing_is_proven(folder):
+def test_a_pattern_without_code_is_unproven(folder):
     write(folder)
-    found = read(folder)
-    del found["code"]
+    loaded = read(folder)
+    del loaded["code"]
 
-    assert provenance.status(str(folder), found) == "unproven"
+    assert provenance.status(str(folder), loaded) == "unproven"
 
 
-def test_a_line_that_is_true_stays_and_one_that_is_not_goes(folder):
+def test_an_unchanged_entry_stays_and_an_unproven_one_is_removed(folder):
     write(folder)
     write(folder, date="2026-02-03", release="2.0")
-    assert provenance.line(str(folder), read(folder))["date"] == "2026-01-02"
+    assert provenance.lookup(str(folder), read(folder))["date"] == "2026-01-02"
 
     write(folder, digest=None)
     assert status(folder) == "unproven"
     assert "patterns: {}" in (folder.parent / "_proven.yaml").read_text()
 
 
-def test_others_keep_their_lines_while_they_are_there(folder):
+def test_entries_of_other_patterns_stay_while_they_exist(folder):
     other = folder.parent / "acme_auth_024"
     write(other)
     write(folder)
@@ -110,7 +110,7 @@ def test_others_keep_their_lines_while_they_are_there(folder):
     assert "ACME-AUTH-024" not in (folder.parent / "_proven.yaml").read_text()
 
 
-def test_a_record_with_a_fault_says_nothing_and_is_told(folder):
+def test_an_invalid_record_counts_as_empty_and_is_reported(folder):
     write(folder)
     path = folder.parent / "_proven.yaml"
     path.write_text(path.read_text().replace("2026-01-02", "yesterday"))
@@ -122,7 +122,7 @@ def test_a_record_with_a_fault_says_nothing_and_is_told(folder):
     assert len(provenance.problems([str(folder)])) == 1
 
 
-def test_in_a_checkout_the_record_points_editors_to_its_schema(folder, monkeypatch):
+def test_in_a_checkout_the_record_refers_to_its_schema(folder, monkeypatch):
     write(folder)
     record = folder.parent / "_proven.yaml"
     elsewhere = record.read_text()
@@ -134,7 +134,7 @@ def test_in_a_checkout_the_record_points_editors_to_its_schema(folder, monkeypat
     assert (record.parent / first.removeprefix(metaschema.POINTER)).samefile(provenance.SCHEMA)
 
 
-def test_readers_are_told_where_it_comes_from(folder):
+def test_facts_for_readers(folder):
     facts = provenance.facts(str(folder), read(folder))
     assert (facts["version"], facts["proof"], facts["proven"]) == ("1.0", "unproven", None)
     assert facts["sources"] == read(folder)["references"]["sources"]
@@ -143,22 +143,22 @@ def test_readers_are_told_where_it_comes_from(folder):
     assert provenance.facts(str(folder), read(folder))["proven"] == {"date": "2026-01-02", "tmkb": "1.0"}
 
 
-def test_a_record_is_no_pattern(folder):
+def test_a_record_is_not_loaded_as_a_pattern(folder):
     write(folder)
 
     assert [p["id"] for p in library.load([str(folder.parent)]).patterns] == ["ACME-AUTH-024", ID]
     assert library.load([str(folder.parent)]).problems == []
 
 
-def test_the_packaged_record_can_be_read(ids):
+def test_the_packaged_record_is_valid(ids):
     path = f"{paths.PATTERNS}/_proven.yaml"
 
-    assert provenance.recorded(path)[1] == []
+    assert provenance.read(path)[1] == []
     assert set(reader.read(path).mapping()["patterns"]) <= set(ids)
 
 
 @pytest.mark.parametrize("kind", ["link", "FIFO"])
-def test_no_link_or_fifo_takes_the_place_of_the_record(folder, tmp_path, kind):
+def test_a_link_or_fifo_is_replaced_by_the_record(folder, tmp_path, kind):
     path = folder.parent / "_proven.yaml"
     victim = tmp_path / "victim"
     victim.write_text("untouched")

@@ -1,11 +1,11 @@
-"""How good search is: floors on judged questions, beside plain BM25 in the same run. How it is built, is docs/retrieval.md."""
+"""Minimum scores of search on the labelled query sets, absolute and relative to BM25. See docs/retrieval.md."""
 
 import json
 import os
 
 import pytest
 
-from tmkb.authoring import measures
+from tmkb.authoring import metrics
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import bm25
 from tmkb.knowledge.retrieval.index import Index, build
@@ -24,9 +24,9 @@ def index(patterns):
     return Index(build(patterns).__getitem__)
 
 
-def questions(name):
+def queries(name):
     with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return measures.read(file)
+        return metrics.read(file)
 
 
 def plain(patterns):
@@ -43,28 +43,28 @@ def searched(index):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_it_beats_bm25(index, patterns, name):
-    asked = questions(name)
-    ours, theirs = measures.judge(asked, searched(index)), measures.judge(asked, plain(patterns))
+def test_search_beats_bm25(index, patterns, name):
+    query_set = queries(name)
+    ours, theirs = metrics.evaluate(query_set, searched(index)), metrics.evaluate(query_set, plain(patterns))
 
     assert ours["all"]["ndcg"] >= 1.1 * theirs["all"]["ndcg"]
     assert ours["negatives"]["answered"] <= 0.25 * theirs["negatives"]["answered"]
 
 
-def test_the_floors_of_the_dev_set(index):
-    found = measures.judge(questions("queries.jsonl"), searched(index))
+def test_minimum_scores_of_the_dev_set(index):
+    found = metrics.evaluate(queries("queries.jsonl"), searched(index))
 
     assert found["all"]["ndcg"] >= 0.90
     assert found["all"]["recall"] >= 0.92
     assert found["negatives"]["answered"] <= 0.07
 
 
-def test_measures():
-    assert measures.score({"A": 3, "B": 2}, ["A", "B"]) == {"ndcg": 1.0, "recall": 1.0, "mrr": 1.0, "first": 1.0}
-    assert measures.score({"A": 3}, ["B", "A"])["mrr"] == 0.5
-    assert measures.score({"A": 1}, [])["recall"] == 0.0
-    low, high = measures.interval([0.0, 1.0] * 20)
+def test_metrics():
+    assert metrics.score({"A": 3, "B": 2}, ["A", "B"]) == {"ndcg": 1.0, "recall": 1.0, "mrr": 1.0, "first": 1.0}
+    assert metrics.score({"A": 3}, ["B", "A"])["mrr"] == 0.5
+    assert metrics.score({"A": 1}, [])["recall"] == 0.0
+    low, high = metrics.interval([0.0, 1.0] * 20)
     assert 0.3 < low < 0.5 < high < 0.7
-    assert measures.interval([]) == [0.0, 0.0]
+    assert metrics.interval([]) == [0.0, 0.0]
     with pytest.raises(ValueError, match="question 1 lacks"):
-        measures.read([json.dumps({"id": "x"})])
+        metrics.read([json.dumps({"id": "x"})])

@@ -238,14 +238,14 @@ def talk(runtime):
 
 
 @pytest.mark.parametrize("case", SENT)
-def test_a_session_costs_what_is_sent(runtimes, case):
+def test_a_session_costs_in_proportion_to_its_messages(runtimes, case):
     server, lines, size = SENT[case]
     runtime = runtimes(server)
     hold(talk(runtime), sessions(runtime, lines, True), size)
 
 
 @pytest.mark.parametrize("case", FIRST)
-def test_a_handshake_costs_what_is_sent(runtimes, case):
+def test_a_handshake_costs_in_proportion_to_its_message(runtimes, case):
     server, lines, size = FIRST[case]
     runtime = runtimes(server)
     hold(talk(runtime), sessions(runtime, lines, False), size)
@@ -322,6 +322,6 @@ PARTS = {
 
 
 @pytest.mark.parametrize("case", PARTS)
-def test_a_part_costs_what_it_is_given(case):
+def test_a_function_costs_in_proportion_to_its_input(case):
     work, prepare, size = PARTS[case]
     hold(work, prepare, size)

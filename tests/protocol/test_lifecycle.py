@@ -20,12 +20,12 @@ def refusal(state, method):
     return caught.value.error
 
 
-def test_what_is_accepted_leads_on():
+def test_an_accepted_method_changes_the_state():
     assert inbound.next_state(TABLE, "a", "x") == "b"
     assert inbound.next_state(TABLE, "b", "anything") == "b"
 
 
-def test_what_is_refused_by_name_gets_its_error():
+def test_a_method_with_its_own_refusal_gets_that_error():
     assert refusal("a", "y") == "no_y"
     assert refusal("b", "x") == "twice"
 
@@ -34,7 +34,7 @@ def test_the_rest_gets_otherwise():
     assert refusal("a", "z") == "not_yet"
 
 
-def test_every_state_of_the_packaged_table_is_what_the_contract_says(spec):
+def test_every_state_of_the_packaged_table_matches_the_contract(spec):
     table = spec["lifecycles"]["handshake"]
 
     assert table["events"] == {"end_of_input": "shutdown"}

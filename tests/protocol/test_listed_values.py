@@ -50,7 +50,7 @@ def values(response):
     return response["result"]["completion"]
 
 
-def test_those_that_begin_so_are_given(complete):
+def test_values_with_the_prefix_are_returned(complete):
     assert values(complete(lambda **_: ["bee", "Bear", "ant"])) == {
         "values": ["bee", "Bear"],
         "total": 2,
@@ -58,13 +58,13 @@ def test_those_that_begin_so_are_given(complete):
     }
 
 
-def test_there_may_be_more_than_are_given(complete):
+def test_the_result_shows_that_there_are_more_values(complete):
     found = values(complete(lambda **_: [f"b{number}" for number in range(250)]))
 
     assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 250, True)
 
 
-def test_the_operation_is_told_what_is_there_already(complete):
+def test_the_operation_receives_the_other_arguments(complete):
     told = {}
     context = {"context": {"arguments": {"color": "red"}}}
     complete(lambda **given: told.update(given) or [], ID | context)

@@ -33,18 +33,18 @@ def refusal(function, *arguments):
     ],
     ids=lambda line: repr(line[:12]),
 )
-def test_what_no_parser_takes_is_a_parse_error(line):
+def test_invalid_json_is_a_parse_error(line):
     assert refusal(messages.decode, line) == "parse_error"
 
 
-def test_text_goes_out_as_ascii_and_comes_back_whole():
+def test_text_survives_a_round_trip_as_ascii():
     value = {"text": "\ud800 😀 \u2028 é \n", "number": 2**53}
 
     assert json.loads(messages.encode(value)) == value
     assert b"\n" not in messages.encode(value)
 
 
-def test_what_json_cannot_say_is_never_sent():
+def test_values_outside_json_are_never_sent():
     with pytest.raises(ValueError):
         messages.encode({"x": float("nan")})
 

@@ -70,7 +70,7 @@ def test_a_request_that_describes_itself_has_only_its_revision_and_the_preferred
         (["2026-07-28"], "2026-07-28", ["2026-07-28"]),
     ],
 )
-def test_what_is_computed_of_the_revisions_on_offer(runtimes, names, preferred, stateless):
+def test_values_computed_from_the_served_revisions(runtimes, names, preferred, stateless):
     computed = model.negotiation(names, runtimes("everything").spec["revisions"])
 
     assert (computed["preferred"], computed["stateless"]) == (preferred, stateless)

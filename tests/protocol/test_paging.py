@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkb.errors import ProtocolError
-from tmkb.protocol.handlers import paging
+from tmkb.protocol.handlers import listing
 
 
 def pages(scope, count, size):
     """(start, end) of every page, following the cursors."""
-    start, end, cursor = paging.page(scope, count, size, None)
+    start, end, cursor = listing.page(scope, count, size, None)
     found = [(start, end)]
     while cursor is not None:
-        start, end, cursor = paging.page(scope, count, size, cursor)
+        start, end, cursor = listing.page(scope, count, size, cursor)
         found.append((start, end))
     return found
 
@@ -26,33 +26,33 @@ def test_pages_hold_everything_once_and_in_order(count, size):
 
 
 def test_without_a_size_there_is_one_page():
-    assert paging.page("things/list", 7, None, None) == (0, 7, None)
-    assert paging.page("things/list", 0, None, None) == (0, 0, None)
+    assert listing.page("things/list", 7, None, None) == (0, 7, None)
+    assert listing.page("things/list", 0, None, None) == (0, 0, None)
 
 
 @given(st.one_of(st.text(), st.integers(), st.none(), st.booleans(), st.lists(st.text()), st.binary().map(str)))
-def test_a_cursor_that_was_not_given_is_refused(cursor):
+def test_an_unknown_cursor_is_refused(cursor):
     if cursor is not None:
         with pytest.raises(ProtocolError, match="unknown_cursor"):
-            paging.page("things/list", 100, 10, cursor)
+            listing.page("things/list", 100, 10, cursor)
 
 
 @given(st.integers(0, 500), st.characters(min_codepoint=33, max_codepoint=126))
 def test_a_changed_cursor_is_refused(at, character):
-    _, _, cursor = paging.page("things/list", 100, 10, None)
+    _, _, cursor = listing.page("things/list", 100, 10, None)
     at %= len(cursor)
     changed = cursor[:at] + character + cursor[at + 1 :]
     if changed != cursor:
         with pytest.raises(ProtocolError):
-            paging.page("things/list", 100, 10, changed)
+            listing.page("things/list", 100, 10, changed)
 
 
 def test_a_cursor_is_good_for_its_list_only():
-    _, _, cursor = paging.page("things/list", 100, 10, None)
+    _, _, cursor = listing.page("things/list", 100, 10, None)
 
     with pytest.raises(ProtocolError):
-        paging.page("others/list", 100, 10, cursor)
+        listing.page("others/list", 100, 10, cursor)
     with pytest.raises(ProtocolError):
-        paging.page("things/list", 5, 10, cursor)  # the list has become shorter
+        listing.page("things/list", 5, 10, cursor)  # the list has become shorter
     with pytest.raises(ProtocolError):
-        paging.page("things/list", 100, 7, cursor)
+        listing.page("things/list", 100, 7, cursor)

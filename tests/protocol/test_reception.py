@@ -189,7 +189,7 @@ def test_the_memory_for_a_batch_follows_the_limit_and_not_the_answers(batches):
     assert unlimited > 3 * few
 
 
-def test_a_place_in_a_batch_is_kept():
+def test_adding_a_response_leaves_none_pending():
     batch = Batch(limit=100)
     batch.add(b"first")
 
@@ -288,7 +288,7 @@ def test_a_fault_of_ours_is_an_internal_error(runtime, monkeypatch):
     ],
     ids=["notification", "response"],
 )
-def test_a_fault_of_ours_is_no_answer_to_what_is_no_request(runtime, monkeypatch, line):
+def test_an_internal_error_is_sent_only_for_requests(runtime, monkeypatch, line):
     def broken(*_):
         raise RuntimeError("broken")
 

@@ -366,7 +366,7 @@ TestHandshake, TestStateless = Handshake.TestCase, Stateless.TestCase
 TestHandshake.settings = TestStateless.settings = OPTIONS
 
 
-def test_a_task_whose_questions_were_not_answered_in_time_goes_on():
+def test_a_task_continues_after_the_timeout_of_its_questions():
     """The shortest failure that the state machine found before the fix; too rare to be found in every run."""
     state = Stateless()
     try:

@@ -1,4 +1,4 @@
-"""What a client keeps for us, and cannot change."""
+"""Request states: texts that the client stores and cannot change."""
 
 import pytest
 from hypothesis import given
@@ -8,39 +8,39 @@ from tmkb.errors import ProtocolError
 from tmkb.protocol import request_state
 
 KEY = b"k" * 32
-ABOUT = {"kind": "tool", "params": {"name": "book", "arguments": {"guests": 2}}}
-SEALED = request_state.seal(KEY, {"user": {"action": "accept"}}, ABOUT, until=1000)
+SUBJECT = {"kind": "tool", "params": {"name": "book", "arguments": {"guests": 2}}}
+STATE = request_state.sign(KEY, {"user": {"action": "accept"}}, SUBJECT, expires=1000)
 
 
-def test_what_was_sealed_is_read_with_the_same_key():
-    assert request_state.unseal(KEY, SEALED, ABOUT, now=999) == {"user": {"action": "accept"}}
+def test_a_signed_state_is_verified_with_the_same_key():
+    assert request_state.verify(KEY, STATE, SUBJECT, now=999) == {"user": {"action": "accept"}}
 
 
-def test_no_bit_can_be_changed():
-    for bit in range(len(SEALED) * 8):
-        changed = bytearray(SEALED.encode())
+def test_a_state_with_one_changed_bit_is_refused():
+    for bit in range(len(STATE) * 8):
+        changed = bytearray(STATE.encode())
         changed[bit // 8] ^= 1 << bit % 8
         with pytest.raises(ProtocolError):
-            request_state.unseal(KEY, changed.decode("latin-1"), ABOUT, now=999)
+            request_state.verify(KEY, changed.decode("latin-1"), SUBJECT, now=999)
 
 
 @given(st.text())
-def test_what_was_not_sealed_is_refused(text):
+def test_an_unsigned_text_is_refused(text):
     with pytest.raises(ProtocolError):
-        request_state.unseal(KEY, text, ABOUT, now=0)
+        request_state.verify(KEY, text, SUBJECT, now=0)
     with pytest.raises(ProtocolError):
-        request_state.unseal(KEY, SEALED + text if text else "", ABOUT, now=0)
+        request_state.verify(KEY, STATE + text if text else "", SUBJECT, now=0)
 
 
 @pytest.mark.parametrize(
-    ("key", "about", "now"),
+    ("key", "subject", "now"),
     [
-        (b"x" * 32, ABOUT, 0),
-        (KEY, {**ABOUT, "kind": "prompt"}, 0),
+        (b"x" * 32, SUBJECT, 0),
+        (KEY, {**SUBJECT, "kind": "prompt"}, 0),
         (KEY, {"kind": "tool", "params": {"name": "book", "arguments": {"guests": 3}}}, 0),
-        (KEY, ABOUT, 1001),
+        (KEY, SUBJECT, 1001),
     ],
 )
-def test_another_key_another_request_or_too_late(key, about, now):
+def test_another_key_another_request_and_an_expired_state_are_refused(key, subject, now):
     with pytest.raises(ProtocolError):
-        request_state.unseal(key, SEALED, about, now)
+        request_state.verify(key, STATE, subject, now)

@@ -31,7 +31,7 @@ def test_content_is_replaced_where_its_type_is_unknown(spec, revision, expected)
     assert fitted == {"content": [expected], "isError": False}
 
 
-def test_content_of_a_type_that_nobody_knows(spec):
+def test_content_of_an_unknown_type(spec):
     (block,) = outbound.fit(spec["revisions"]["2025-11-25"], "call_result", {"content": [{"type": "smell"}]})["content"]
 
     assert block["type"] == "text"
@@ -50,7 +50,7 @@ FORM = {
 }
 
 
-def test_a_form_keeps_what_the_revision_has(spec):
+def test_a_form_contains_only_fields_of_the_revision(spec):
     older = outbound.fit(
         spec["revisions"]["2025-06-18"], "elicit", {"message": "?", "requestedSchema": FORM, "mode": "form"}
     )

@@ -25,7 +25,7 @@ def found(spec, value, schema=SCHEMA):
     return [(v.path, v.keyword) for v in arguments.violations(schema, value, spec)]
 
 
-def test_what_is_valid_has_no_violations(spec):
+def test_a_valid_value_has_no_violations(spec):
     assert found(spec, {"b": "xx", "c": {"d": 3}, "e": ["x"]}) == []
 
 
@@ -43,7 +43,7 @@ def test_violations_come_in_the_order_of_the_schema_and_unknown_keys_as_sent(spe
     ]
 
 
-def test_each_missing_name_is_told_once(spec):
+def test_each_missing_name_is_reported_once(spec):
     assert found(spec, {}) == [(("b",), "required"), (("c",), "required")]
     assert found(spec, {"b": "xx", "c": {}}) == [(("c", "d"), "required")]
 
@@ -54,11 +54,11 @@ def test_an_argument_with_an_empty_name_is_named(spec):
     assert violation.fields["field"] == ""
 
 
-def test_a_wrong_type_hides_what_else_is_wrong_there(spec):
+def test_a_wrong_type_hides_other_violations(spec):
     assert found(spec, {"a": 5, "b": "xx", "c": {"d": 3}}) == [(("a",), "type")]
 
 
-def test_fields_say_what_was_wanted_and_what_came(spec):
+def test_fields_contain_the_expected_and_the_received_type(spec):
     (violation,) = arguments.violations(SCHEMA, {"b": "xx", "c": {"d": "3"}}, spec)
 
     assert violation.fields["field"] == "c.d"
@@ -72,7 +72,7 @@ def test_several_types_are_listed(spec):
     assert violation.fields["expected"] == "integer, null"
 
 
-def test_keywords_without_a_sentence_of_their_own_are_told_by_the_general_one(spec):
+def test_keywords_without_a_message_use_the_general_one(spec):
     errors = spec["revisions"]["2025-11-25"]["errors"]
     schema = {"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 5}}}
     violations = arguments.violations(schema, {"n": 7}, spec)
@@ -122,7 +122,7 @@ schemas = st.recursive(
 
 
 @given(schemas, values)
-def test_the_quick_look_accepts_only_what_is_valid(schema, value):
+def test_plainly_valid_accepts_only_valid_values(schema, value):
     if arguments.plainly_valid(schema, value):
         jsonschema.Draft202012Validator(schema).validate(value)
 
@@ -134,7 +134,7 @@ def test_violations_are_those_of_the_reference(spec, value):
     assert (arguments.violations(SCHEMA, value, spec) == []) is expected
 
 
-def test_what_is_required_need_not_be_described(spec):
+def test_a_required_property_needs_no_schema(spec):
     found = arguments.violations({"type": "object", "required": ["b", "a"], "properties": {"a": {}}}, {}, spec)
 
     assert [violation.path for violation in found] == [("a",), ("b",)]
@@ -191,7 +191,7 @@ def test_half_a_surrogate_pair_is_matched_as_any_character(spec, text):
 
 
 @given(st.lists(values, max_size=6))
-def test_repeated_items_are_found_as_the_reference_does(value):
+def test_unique_items_agrees_with_the_reference(value):
     schema = {"uniqueItems": True}
 
     assert [*keywords.errors(schema, value)] == [] or not jsonschema.Draft202012Validator(schema).is_valid(value)

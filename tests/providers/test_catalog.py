@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tmkb.errors import ToolError
-from tmkb.knowledge import library, quality
+from tmkb.knowledge import library, pattern
 from tmkb.knowledge import provider as knowledge
 from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import paths
@@ -132,7 +132,7 @@ def test_a_pattern_that_can_be_served_has_no_problems(checked, text):
         ("code: {vulnerable: vulnerable.py", "code: {vulnerable: ../../etc/passwd", "code:", 20, "code.vulnerable is not valid"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_at_their_place(checked, text, old, new, line_of, column, sentence):
+def test_problems_have_their_position(checked, text, old, new, line_of, column, sentence):
     assert old in text
     changed = text.replace(old, new, 1)
     said, result = checked(changed)
@@ -143,7 +143,7 @@ def test_mistakes_are_told_at_their_place(checked, text, old, new, line_of, colu
     assert problem["column"] == column
 
 
-def test_code_without_a_secure_example_is_told(checked, text):
+def test_code_without_a_secure_example_is_a_problem(checked, text):
     changed = text.replace("    example: secure.py\n", "")
     changed = changed.replace(
         "    example: secure_signed.py\n    leaves: [removed_member, deleted_account, moved_member]\n", ""
@@ -166,7 +166,7 @@ def test_any_broken_text_is_an_answer(checked, text):
     )
 
 
-def test_no_more_problems_are_told_than_anybody_reads(checked):
+def test_the_number_of_problems_is_limited(checked):
     _, result = checked("".join(f"key{number}: 1\n" for number in range(300)))
 
     assert result["problem_count"] > 300
@@ -180,7 +180,7 @@ def test_a_text_of_too_many_values_is_not_looked_at(checked, text):
     assert problem["sentence"] == "This file has more than 1000 values; the rest begins here. Shorten or split it."
 
 
-def test_each_problem_is_told_once(checked):
+def test_each_problem_is_reported_once(checked):
     problems = checked("kind: pattern\n")[1]["problems"]
 
     assert len({problem["sentence"] for problem in problems}) == len(problems) > 5
@@ -189,10 +189,10 @@ def test_each_problem_is_told_once(checked):
 def test_every_packaged_pattern_is_judged_as_the_command_does(checked):
     found = library.load(None)
     known = {pattern["id"] for pattern in found.patterns}
-    for each in found.found:
-        with open(os.path.join(each.folder, "pattern.yaml"), encoding="utf-8") as file:
+    for each in found.folders:
+        with open(os.path.join(each.path, "pattern.yaml"), encoding="utf-8") as file:
             text = file.read()
-        assert checked(text)[1]["problem_count"] == len(list(quality.review(each, known)))
+        assert checked(text)[1]["problem_count"] == len(list(pattern.review(each, known)))
 
 
 def test_the_format_of_each_kind_of_file(found, operation):
@@ -228,7 +228,7 @@ def test_every_pattern_is_an_entry_whose_address_leads_to_it(found, operation, i
     assert {entry["mimeType"] for entry in entries} == {"text/markdown"}
 
 
-def test_what_arguments_can_be(found, ids):
+def test_values_of_arguments(found, ids):
     provider = found.provider("knowledge")
     listed = {
         name: provider.operation(name, {})(value="x", arguments={}) for name in ("ids", "categories", "frameworks")
@@ -240,7 +240,7 @@ def test_what_arguments_can_be(found, ids):
 
 
 @pytest.mark.parametrize("name", ["review_code", "secure_endpoint", "threat_model_feature"])
-def test_a_prompt_holds_what_a_query_answers(found, operation, name):
+def test_a_prompt_contains_the_answer_of_a_query(found, operation, name):
     (asked,) = [key for key, argument in found.spec["prompts"][name]["arguments"].items() if argument.get("required")]
     text = operation("prompts", name)(**{asked: "celery task {patterns} {x}"})
     answer = found.provider("knowledge").query("celery task {patterns} {x}").content[0]["text"]

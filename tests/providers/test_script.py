@@ -39,7 +39,7 @@ def test_substitute(value, filled):
 
 
 @given(st.text())
-def test_what_is_put_in_is_not_read_again(text):
+def test_inserted_values_are_not_parsed(text):
     assert script.substitute("{name}", {"name": text}) == text
 
 
@@ -53,7 +53,7 @@ def test_without_names_nothing_changes(value):
         assert script.substitute(value, {}) == value
 
 
-def test_an_argument_that_was_not_given_is_an_empty_text():
+def test_an_absent_argument_is_an_empty_text():
     tool = {"answer": "to {city}: {degrees}", "input": {"properties": {"city": {}, "degrees": {}}}}
 
     assert script.Script({}, None).operation("answer", tool)(city="Rome") == "to Rome: "

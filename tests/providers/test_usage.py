@@ -107,7 +107,7 @@ def test_a_call_is_counted_however_it_ends(talk, act, errors):
 
     assert (counted["calls"], counted["errors"]) == (1, errors)
     assert 0 <= counted["milliseconds"]["mean"] < 10_000
-    assert talker.runtime.begun == {}
+    assert talker.runtime.start_times == {}
 
 
 def test_a_result_that_breaks_its_own_schema_is_an_error(talk):
@@ -124,7 +124,7 @@ def test_refused_arguments_are_counted_without_a_latency(talk):
     assert figures(talker.usage) == {"tmkb_query": {"calls": 1, "errors": 1}}
 
 
-def test_what_is_no_call_of_a_tool_is_not_counted(talk):
+def test_only_calls_of_tools_are_counted(talk):
     talker = talk(index=lambda **_: "x", ids=lambda **_: [])
     talker.send("resources/read", uri="tmkb://patterns")
     talker.send("resources/read", uri="tmkb://nothing")
@@ -132,10 +132,10 @@ def test_what_is_no_call_of_a_tool_is_not_counted(talk):
     talker.send("tools/list")
 
     assert figures(talker.usage) == {}
-    assert talker.runtime.begun == {}
+    assert talker.runtime.start_times == {}
 
 
-def test_an_answer_that_was_kept_counts(talk):
+def test_a_cached_result_counts(talk):
     talker = talk(query=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
     for _ in range(3):
         talker.call("tmkb_query", context="x")
@@ -167,7 +167,7 @@ def test_a_call_that_was_cancelled_is_none(talk):
         talker.connection, b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}'
     )
 
-    assert (figures(talker.usage), talker.runtime.begun) == ({}, {})
+    assert (figures(talker.usage), talker.runtime.start_times) == ({}, {})
 
 
 def test_calls_in_a_batch_are_counted(talk):
@@ -180,7 +180,7 @@ def test_calls_in_a_batch_are_counted(talk):
 
 def test_the_default_server_counts_nothing(runtime):
     assert runtime.usage is None
-    assert runtime.begun == {}
+    assert runtime.start_times == {}
 
 
 def test_a_principal_sees_its_own_figures_only(talk):

@@ -114,4 +114,6 @@ def test_an_escape_in_the_docstring_of_an_exploit_is_reported(folder):
 def test_a_pattern_text_is_checked_for_hidden_characters(folder):
     text = (folder / "acme_auth_001" / "pattern.yaml").read_text()
 
-    assert [p.rule for p in pattern.parse(text.replace("Does", "Do\u200bes", 1), "x.yaml")[1]] == ["hidden_character"]
+    assert [p.rule for p in pattern.check_text(text.replace("Does", "Do\u200bes", 1), "x.yaml", [])] == [
+        "hidden_character"
+    ]

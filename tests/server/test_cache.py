@@ -47,7 +47,7 @@ def keep(source, request):
     cache.write(request, cache.stamps([str(source)]), cache.entry(HEAD, SECTIONS))
 
 
-def test_what_was_kept_is_read_back(home, source):
+def test_an_entry_is_read_back(home, source):
     keep(source, {"server": "x"})
     found = cache.read({"server": "x"})
 
@@ -56,7 +56,7 @@ def test_what_was_kept_is_read_back(home, source):
     assert cache.read({"server": "y"}) is None
 
 
-def test_a_fresh_entry_is_like_a_kept_one(home, source):
+def test_a_new_entry_equals_a_cached_one(home, source):
     fresh = cache.entry(HEAD, SECTIONS)
 
     assert (fresh.head, fresh.section("one")) == (HEAD, SECTIONS["one"])
@@ -107,7 +107,7 @@ def test_bytecode_is_no_source(home, source):
     assert not any("__pycache__" in str(stamp[0]) for stamp in stamps)
 
 
-def test_what_changes_while_it_is_read_is_not_kept(home, source):
+def test_a_source_that_changes_while_it_is_read_is_not_cached(home, source):
     stamps = cache.stamps([str(source)])
     (source / "file").write_text("2")
     cache.write({}, stamps, cache.entry(HEAD, SECTIONS))
@@ -115,7 +115,7 @@ def test_what_changes_while_it_is_read_is_not_kept(home, source):
     assert cache.read({}) is None
 
 
-def test_what_has_just_been_changed_is_not_kept(home, source):
+def test_a_source_that_has_just_changed_is_not_cached(home, source):
     (source / "file").write_text("2")
     keep(source, {})
 
@@ -147,7 +147,7 @@ def test_a_file_that_others_could_have_written_does_not_count(home, source):
         assert cache.read({}) is None
 
 
-def test_nobody_else_can_read_it(home, source):
+def test_other_users_cannot_read_the_cache(home, source):
     keep(source, {})
 
     assert os.stat(cache.path({})).st_mode & 0o077 == 0
@@ -179,7 +179,7 @@ def whole(folder):
 
 
 def test_the_oldest_entries_make_room(home, source, monkeypatch):
-    monkeypatch.setattr(cache, "MOST_FILES", 3)
+    monkeypatch.setattr(cache, "MAX_FILES", 3)
     for number in range(5):
         keep(source, {"number": number})
         os.utime(cache.path({"number": number}), (1000 + number, 1000 + number))
@@ -193,13 +193,13 @@ def test_the_oldest_entries_make_room(home, source, monkeypatch):
 def test_the_newest_entry_stays_and_the_rest_fits_the_bytes(home, source, monkeypatch):
     keep(source, {"number": 0})
     size = os.path.getsize(cache.path({"number": 0}))
-    monkeypatch.setattr(cache, "MOST_BYTES", 2 * size + 20)
+    monkeypatch.setattr(cache, "MAX_BYTES", 2 * size + 20)
     for number in range(1, 4):
         os.utime(cache.path({"number": number - 1}), (1000 + number, 1000 + number))
         keep(source, {"number": number})
     assert [number for number in range(4) if cache.read({"number": number})] == [2, 3]
 
-    monkeypatch.setattr(cache, "MOST_BYTES", 1)
+    monkeypatch.setattr(cache, "MAX_BYTES", 1)
     keep(source, {"number": 9})
     assert [number for number in range(10) if cache.read({"number": number})] == [9]
 
@@ -262,7 +262,7 @@ def linked(folder):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owner there")
 @pytest.mark.parametrize("spoil", [foreign, linked, lambda folder: folder.chmod(0o777)])
-def test_a_folder_that_others_could_have_made_does_not_count(home, source, spoil):
+def test_a_folder_that_other_users_control_is_ignored(home, source, spoil):
     if spoil is foreign and os.geteuid() != 0:
         pytest.skip("only root gives a folder away")
     keep(source, {})
@@ -290,9 +290,9 @@ def test_a_change_in_a_linked_folder_makes_it_stale(home, source, tmp_path):
     assert cache.read({}) is None
 
 
-def test_more_files_than_are_watched_are_not_kept(home, source, monkeypatch):
+def test_too_many_sources_are_not_cached(home, source, monkeypatch):
     (source / "link").symlink_to("/")
-    monkeypatch.setattr(cache, "MOST_STAMPS", 50)
+    monkeypatch.setattr(cache, "MAX_STAMPS", 50)
     age(source)
     keep(source, {})
 
@@ -326,7 +326,7 @@ def test_a_fifo_in_the_place_of_the_file_is_passed_over(home, source):
     assert cache.read({}) is None
 
 
-def test_an_entry_says_when_it_was_used_to_the_day(home, source):
+def test_the_time_of_last_use_has_a_resolution_of_a_day(home, source):
     keep(source, {})
     now = time.time()
     for age, is_touched in ((3600, False), (200_000, True)):
@@ -335,7 +335,7 @@ def test_an_entry_says_when_it_was_used_to_the_day(home, source):
         assert (os.stat(cache.path({})).st_mtime > now - 60) == is_touched
 
 
-def test_a_request_may_name_what_is_not_utf8(home, source):
+def test_a_path_in_a_request_may_not_be_utf8(home, source):
     request = {"folder": os.fsdecode(b"/tmp/\xff")}
     keep(source, request)
 
@@ -430,18 +430,18 @@ def test_a_change_takes_effect_at_the_next_start(home, patterns):
 
 
 @pytest.mark.process
-def test_warnings_are_told_at_every_start(home, patterns):
+def test_warnings_are_logged_at_every_start(home, patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     (folder / "acme_auth_024" / "secure.py").unlink()
     age(folder)
 
     first, second = answers("--patterns", str(folder)), answers("--patterns", str(folder))
     assert first == second
-    assert "There is no .py file secure.py in this folder" in second[1][1]
+    assert "This folder has no .py file secure.py" in second[1][1]
 
 
 @pytest.mark.process
-def test_a_mistake_in_the_schemas_is_never_kept(home, overlay):
+def test_invalid_schemas_are_never_cached(home, overlay):
     folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
     for _ in range(2):
         done = subprocess.run([*SERVE, "--schemas", folder], input=b"", capture_output=True, check=False)
@@ -457,7 +457,7 @@ def test_an_unwritable_cache_only_makes_the_start_slower(home, tmp_path):
 
 
 @pytest.mark.process
-def test_a_broken_cache_is_made_anew(home):
+def test_a_corrupt_cache_is_rebuilt(home):
     expected = answers()
     (path,) = cache.files()
     for spoil in (b"", b"tmkb-cache 1 00000000\n{}", b"\x00" * 1000, Path(path).read_bytes()[:-1]):
@@ -526,7 +526,7 @@ def test_the_command_shows_and_clears(home, capsys):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells whether a process is there")
 @pytest.mark.process
-def test_what_is_made_in_a_child_process_ends_with_its_parent():
+def test_a_child_process_ends_with_its_parent():
     code = (
         "import os, time; from tmkb.server import server\n"
         "def work():\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"

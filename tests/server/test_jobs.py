@@ -100,7 +100,7 @@ def test_progress_only_grows(peer):
     assert [m["params"]["progress"] for m in client.send(CALL) + client.finish() if "method" in m] == [1, 2]
 
 
-def test_what_is_cancelled_is_closed_and_not_answered(peer):
+def test_a_cancelled_operation_is_closed_and_gets_no_response(peer):
     closed = []
 
     def act():
@@ -118,7 +118,7 @@ def test_what_is_cancelled_is_closed_and_not_answered(peer):
     assert client.send(CANCEL) == []  # again, or too late
 
 
-def test_an_operation_that_will_not_be_closed_harms_nobody(peer):
+def test_an_operation_that_ignores_close_harms_no_other(peer):
     def act():
         with contextlib.suppress(GeneratorExit):
             yield Pause(3600)
@@ -132,7 +132,7 @@ def test_an_operation_that_will_not_be_closed_harms_nobody(peer):
 
 
 @pytest.mark.parametrize("said", ["text", None, 5, object()])
-def test_an_operation_that_says_something_odd_has_failed(peer, said):
+def test_an_operation_that_yields_no_step_fails(peer, said):
     def act():
         yield said
 
@@ -166,7 +166,7 @@ def test_a_client_that_does_not_answer_is_not_waited_for(peer):
     assert client.send({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}) == []  # too late
 
 
-def test_what_cannot_be_asked_can_be_done_without(peer):
+def test_an_operation_can_handle_that_the_client_cannot_be_asked(peer):
     def act():
         try:
             yield Ask({"llm": Question("sampling/createMessage", {})})
@@ -252,7 +252,7 @@ def asks_twice(then):
 
 
 @pytest.mark.parametrize("then", ["ask", "fail", "return"])
-def test_a_question_that_nobody_waits_for_is_withdrawn_whatever_the_operation_does_next(peer, then):
+def test_an_open_question_is_cancelled_after_an_error(peer, then):
     client = peer(lambda: asks_twice(then), {"roots": {}})
     client.send(CALL)
     said = client.send({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "No"}})
@@ -282,7 +282,7 @@ def test_answers_in_one_batch_of_which_the_first_ends_the_waiting(peer):
     assert texts(said + client.finish()) == ["done"]
 
 
-def test_what_was_said_is_sent_although_an_unknown_answer_came_with_the_call(peer):
+def test_messages_are_sent_despite_an_unknown_answer_in_the_call(peer):
     def act():
         yield Progress(1)
         yield Ask({"roots": Question("roots/list")}, declared_only=True)
@@ -319,7 +319,7 @@ def test_at_the_end_the_rest_of_a_batch_is_answered(peer):
     assert sent[-1] == [{"jsonrpc": "2.0", "id": 8, "result": {}}]
 
 
-def test_at_the_end_what_waits_for_the_client_is_stopped(peer):
+def test_at_the_end_of_input_operations_that_wait_for_the_client_stop(peer):
     def act():
         yield Ask({"roots": Question("roots/list")})
 
@@ -338,7 +338,7 @@ def script(overlay, steps):
 
 
 @pytest.mark.process
-def test_what_runs_when_the_input_ends_is_answered(overlay):
+def test_an_operation_completes_after_the_end_of_input(overlay):
     with Server("--schemas", script(overlay, "[{pause: 0.3}, {return: done}]")) as server:
         server.handshake()
         server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}})
@@ -348,7 +348,7 @@ def test_what_runs_when_the_input_ends_is_answered(overlay):
 
 
 @pytest.mark.process
-def test_what_runs_for_too_long_after_the_end_is_stopped(overlay):
+def test_a_slow_operation_is_stopped_after_the_end_of_input(overlay):
     with Server("--schemas", script(overlay, "[{pause: 3600}, {return: done}]")) as server:
         server.handshake()
         server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}})
@@ -360,7 +360,7 @@ def test_what_runs_for_too_long_after_the_end_is_stopped(overlay):
 
 
 @pytest.mark.process
-def test_a_signal_lets_what_runs_end(overlay):
+def test_an_operation_completes_after_a_signal(overlay):
     with Server("--schemas", script(overlay, "[{pause: 0.5}, {return: done}]")) as server:
         server.handshake()
         server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}})

@@ -43,8 +43,8 @@ def test_the_watcher_forks_only_where_threads_allow_it(found, monkeypatch, platf
     real = os.fork
     monkeypatch.setattr(os, "fork", lambda: forked.append(1) or real())
     monkeypatch.setattr("sys.platform", platform)
-    monkeypatch.setattr(watcher, "_made", lambda: (False, b"[]"))
-    watcher._check()
+    monkeypatch.setattr(watcher, "_build", lambda: (False, b"[]"))
+    watcher._update()
     handed = os.read(outlet, 100)
     os.close(outlet)
     os.close(inlet)
@@ -116,8 +116,8 @@ def alive(process):
     return False
 
 
-def taken(server, count=1):
-    until(server, "is served from now on", count)
+def reloaded(server, count=1):
+    until(server, "Configuration reloaded", count)
 
 
 def refused(server, name="nope"):
@@ -129,20 +129,20 @@ def test_edits_take_effect_one_after_the_other(folder, watching):
     assert refused(watching) == "Unknown tool: nope"
 
     folder.write("errors", ERRORS.format("No tool is called {tool}."))
-    taken(watching)
+    reloaded(watching)
     assert refused(watching) == "No tool is called nope."
 
     folder.write("servers/tmkb/tools/tmkb_query", "kind: tool\nextends: packaged\ndescription: Ask.\n")
-    taken(watching, 2)
+    reloaded(watching, 2)
     assert [tool["description"] for tool in watching.ask("tools/list")["result"]["tools"]] == ["Ask."]
 
     folder.write("servers/tmkb/tools/motto", MOTTO)
-    taken(watching, 3)
+    reloaded(watching, 3)
     assert [tool["name"] for tool in watching.ask("tools/list")["result"]["tools"]] == ["motto", "tmkb_query"]
     assert watching.ask("tools/call", name="motto")["result"]["content"][0]["text"] == "Deny by default."
 
     folder.remove("servers/tmkb/tools/motto")
-    taken(watching, 4)
+    reloaded(watching, 4)
     assert refused(watching, "motto") == "No tool is called motto."
 
     assert watching.end() == ([], 0)
@@ -153,36 +153,36 @@ def test_a_transition_and_a_limit(folder, watching):
         "lifecycle/handshake",
         "kind: lifecycle\nextends: packaged\nstates: {not_initialized: {accepts: {ping: null}}}\n",
     )
-    taken(watching)
+    reloaded(watching)
     assert watching.ask("ping")["error"]["message"] == "Server not initialized. Send initialized notification first."
 
     folder.write("limits", "kind: limits\nextends: packaged\nlimits: {message_bytes: 1000}\n")
-    taken(watching, 2)
+    reloaded(watching, 2)
     assert "Limit: 1000 bytes" in watching.ask("ping", x="x" * 1000)["error"]["message"]
 
 
-def test_what_is_broken_is_told_once_and_the_old_is_served_until_it_is_mended(folder, watching):
+def test_a_problem_is_logged_once_and_the_last_valid_version_stays_live(folder, watching):
     watching.handshake()
     folder.write("errors", ERRORS.format("First: {tool}"))
-    taken(watching)
+    reloaded(watching)
 
     folder.write("errors", ERRORS.format("Second: {name}"))
-    until(watching, "is not served")
+    until(watching, "Configuration not reloaded")
     assert refused(watching) == "First: nope"
-    told = [line for line in watching.log if "The field 'name' is not supplied here" in line]
-    assert len(told) == 1 and "edited/errors.yaml:3:34: " in told[0]
+    logged = [line for line in watching.log if "The field 'name' does not exist here" in line]
+    assert len(logged) == 1 and "edited/errors.yaml:3:34: " in logged[0]
 
     folder.write("errors", ERRORS.format("Third: {tool}"))
-    taken(watching, 2)
+    reloaded(watching, 2)
     assert refused(watching) == "Third: nope"
-    assert sum("is not served" in line for line in watching.log) == 1
+    assert sum("Configuration not reloaded" in line for line in watching.log) == 1
 
 
 @procfs
-def test_the_same_mistake_again_is_not_told_again(folder, watching):
+def test_the_same_problem_is_not_logged_twice(folder, watching):
     (watcher,) = children(watching.process.pid)
     folder.write("errors", ERRORS.format("Wrong: {name}"))
-    until(watching, "is not served")
+    until(watching, "Configuration not reloaded")
 
     def checked_again():
         folder.write("errors", ERRORS.format("Wrong: {name}"))
@@ -191,33 +191,33 @@ def test_the_same_mistake_again_is_not_told_again(folder, watching):
     eventually(checked_again)
     eventually(lambda: not children(watcher))
     folder.write("errors", ERRORS.format("Right: {tool}"))
-    taken(watching)
-    assert sum("is not served" in line for line in watching.log) == 1
+    reloaded(watching)
+    assert sum("Configuration not reloaded" in line for line in watching.log) == 1
 
 
-def test_a_folder_that_goes_and_comes_back(folder, watching, tmp_path):
+def test_a_folder_that_is_removed_and_restored(folder, watching, tmp_path):
     watching.handshake()
     folder.path.rename(tmp_path / "elsewhere")
-    until(watching, "There is no folder")
+    until(watching, "does not exist")
     assert refused(watching) == "Unknown tool: nope"
 
     folder.write("errors", ERRORS.format("Back: {tool}"))
-    taken(watching)
+    reloaded(watching)
     assert refused(watching) == "Back: nope"
 
 
-def test_a_folder_that_is_made_again_at_once(folder, watching):
+def test_a_folder_that_is_recreated_at_once(folder, watching):
     watching.handshake()
     for number in (1, 3, 5):  # the new folder often has the inode of the old one
         shutil.rmtree(folder.path)
         folder.write("errors", ERRORS.format(f"Made again {number}: {{tool}}"))
-        taken(watching, number)
+        reloaded(watching, number)
         folder.write("errors", ERRORS.format("Changed: {tool}"))
-        taken(watching, number + 1)
+        reloaded(watching, number + 1)
         assert refused(watching) == "Changed: nope"
 
 
-def test_patterns_are_read_anew_and_one_that_is_broken_is_not_left_out(patterns, tmp_path):
+def test_patterns_are_reloaded_and_an_invalid_one_rejects_the_reload(patterns, tmp_path):
     source = patterns("acme_auth_026") / "acme_auth_026"
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -231,37 +231,37 @@ def test_patterns_are_read_anew_and_one_that_is_broken_is_not_left_out(patterns,
         assert server.query(**question) == before  # kept
 
         file.write_text(text.replace("name: ", "nam: ", 1))
-        until(server, "is not served")
+        until(server, "Configuration not reloaded")
         assert server.query(**question) == before
 
         file.write_text(text.replace("\nname: ", "\nname: Really ", 1))
-        taken(server)
+        reloaded(server)
         assert "Really" in server.query(**question)["content"][0]["text"]
 
 
-def test_clients_that_were_promised_it_hear_that_a_list_has_changed(folder):
+def test_clients_with_the_capability_are_notified_of_changed_lists(folder):
     folder.write("servers/tmkb/server", PROMISING)
     with watched(folder) as server:
         server.handshake()
         folder.write("errors", ERRORS.format("No {tool}"))  # which is in no list
-        taken(server)
+        reloaded(server)
         folder.write("servers/tmkb/tools/motto", MOTTO)
 
         assert server.read() == {"jsonrpc": "2.0", "method": CHANGED}
         assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == ["motto", "tmkb_query"]
 
 
-def test_clients_that_were_not_promised_it_do_not(folder, watching):
+def test_clients_without_the_capability_are_not_notified(folder, watching):
     watching.handshake()
     folder.write("servers/tmkb/server", PROMISING)
-    taken(watching)
+    reloaded(watching)
     folder.write("servers/tmkb/tools/motto", MOTTO)
-    taken(watching, 2)
+    reloaded(watching, 2)
 
     assert watching.ask("ping")["result"] == {}
 
 
-def test_a_client_whose_revision_is_gone_keeps_all_it_had(folder, watching):
+def test_a_client_whose_revision_was_removed_keeps_its_snapshot(folder, watching):
     watching.handshake("2024-11-05")
     folder.write("servers/tmkb/server", 'kind: server\nextends: packaged\nrevisions: ["2025-11-25"]\n')
     folder.write("errors", ERRORS.format("Newer: {tool}"))
@@ -271,7 +271,7 @@ def test_a_client_whose_revision_is_gone_keeps_all_it_had(folder, watching):
     assert watching.query(context="celery task")["isError"] is False
 
 
-def test_an_operation_that_runs_ends_with_what_it_began_with(folder):
+def test_a_running_operation_keeps_its_snapshot(folder):
     tool = """
         kind: tool
         name: patient
@@ -292,7 +292,7 @@ def test_an_operation_that_runs_ends_with_what_it_began_with(folder):
         server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         asked = server.ask("tools/call", "patient", name="patient")
         folder.write("servers/tmkb/tools/patient", tool.format(text="New"))
-        taken(server)
+        reloaded(server)
         assert server.ask("ping", "ping")["id"] == "ping"
 
         server.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {}}})
@@ -301,7 +301,7 @@ def test_an_operation_that_runs_ends_with_what_it_began_with(folder):
 
 
 @pytest.mark.needs("uvicorn")
-def test_over_http_streams_hear_of_it(folder):
+def test_streams_over_http_are_notified(folder):
     folder.write("servers/tmkb/server", PROMISING)
     with watched(folder, HttpServer) as server:
         body, headers = alone("subscriptions/listen", notifications={"toolsListChanged": True})
@@ -310,7 +310,7 @@ def test_over_http_streams_hear_of_it(folder):
             events = (json.loads(line[6:]) for line in listener.getresponse() if line.startswith(b"data: {"))
             assert next(events)["method"] == "notifications/subscriptions/acknowledged"
             folder.write("servers/tmkb/server", PROMISING + 'version: "2"\n')  # which each result names, in `_meta`
-            taken(server)
+            reloaded(server)
             folder.write("servers/tmkb/tools/motto", MOTTO)
             assert next(events)["method"] == CHANGED
             names = [tool["name"] for tool in ask(server, "tools/list")[1]["result"]["tools"]]
@@ -319,7 +319,7 @@ def test_over_http_streams_hear_of_it(folder):
             assert "result" in next(events)  # and nothing before it
 
 
-def test_it_watches_alone():
+def test_watch_excludes_several_workers():
     done = subprocess.run(
         [*SERVE, "--http", "127.0.0.1:0", "--watch", "--workers", "2"],
         capture_output=True,
@@ -331,7 +331,7 @@ def test_it_watches_alone():
     assert b"--watch cannot be combined with several workers" in done.stderr
 
 
-def test_without_watchfiles_it_says_what_to_install():
+def test_without_watchfiles_the_error_names_the_extra():
     hidden = "import sys; sys.modules['watchfiles'] = None; from tmkb.cli import main; main.main(['serve', '--watch'])"
     done = subprocess.run([sys.executable, "-c", hidden], input=b"", capture_output=True, timeout=TIMEOUT, check=False)
 
@@ -340,7 +340,7 @@ def test_without_watchfiles_it_says_what_to_install():
 
 @procfs
 @pytest.mark.parametrize("go", [Server.end, lambda server: server.process.kill()], ids=["ends", "is killed"])
-def test_nobody_watches_or_checks_when_the_server_has_gone(folder, watching, go):
+def test_watcher_and_builds_end_with_the_server(folder, watching, go):
     (watcher,) = children(watching.process.pid)
     folder.write("errors", ERRORS.format("Checked when the server goes: {tool}"))
     eventually(lambda: children(watcher))

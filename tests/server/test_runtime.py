@@ -55,7 +55,7 @@ def explode():
     raise RuntimeError("secret path /etc/tmkb")
 
 
-def test_an_operation_that_breaks_down_is_told_without_details_and_logged_with_them(call):
+def test_an_unexpected_exception_is_logged_with_details_and_sent_without(call):
     answer, logged = call(explode)
 
     assert answer["result"] == {
@@ -67,7 +67,7 @@ def test_an_operation_that_breaks_down_is_told_without_details_and_logged_with_t
     assert "[ERROR] [req_id=7] Query failed. The error was logged.\n" in logged
 
 
-def test_a_tool_error_is_told_in_its_own_words(call):
+def test_a_tool_error_is_sent_with_its_message(call):
     def refuse():
         raise ToolError("unsupported_language", field="language", value="x" * 90, allowed="python")
 
@@ -112,7 +112,7 @@ def test_deep_messages_do_not_break_the_debug_log(call):
     assert "…" in logged
 
 
-def test_answers_are_kept_by_their_arguments(spec, quiet):
+def test_results_are_cached_by_their_arguments(spec, quiet):
     calls = []
 
     class Counting:
@@ -142,7 +142,7 @@ def test_answers_are_kept_by_their_arguments(spec, quiet):
     assert len(runtime.snapshot.result_cache["tmkb_query"]) == 2
 
 
-def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet):
+def test_an_operation_that_cannot_be_prepared_fails_when_it_is_called(spec, quiet):
     def broken(name):
         raise OSError("gone")
 
@@ -155,7 +155,7 @@ def test_what_fails_when_nobody_waits_fails_again_when_it_is_called(spec, quiet)
     assert json.loads(sent.message)["result"]["isError"] is True
 
 
-def test_what_cannot_be_prepared_is_logged(spec, tmp_path):
+def test_a_failed_preparation_is_logged(spec, tmp_path):
     def broken(name):
         raise OSError("gone")
 
@@ -200,7 +200,7 @@ def test_lines_that_find_no_room_are_dropped_and_counted(spec, pipe):
     assert all(line.startswith("[") for line in lines)
 
 
-def test_a_log_that_nobody_can_read_is_no_error(spec, pipe):
+def test_a_closed_stderr_is_not_an_error(spec, pipe):
     read, write = os.pipe()
     os.close(read)
     output = log.Log(spec["server"]["log"], "info", write)

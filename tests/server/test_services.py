@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 import tmkb
-from tests.server.test_reload import CHANGED, taken, until
+from tests.server.test_reload import CHANGED, reloaded, until
 from tests.support.process import Server
 from tmkb.errors import SpecError
 from tmkb.schema import load
@@ -132,7 +132,7 @@ def test_a_result_is_an_envelope_three_times(client):
     assert result["isError"] is False
 
 
-def test_what_is_sent_of_an_envelope_stands_in_the_revision(shop, quiet):
+def test_the_revision_lists_the_fields_of_an_envelope(shop, quiet):
     found = tmkb.Server.load("shop", schemas=[shop()])
     runtime = Runtime(found.spec, found.provider, quiet(found.spec))
     connection = runtime.connect()
@@ -166,7 +166,7 @@ def test_several_errors_are_in_the_details_of_the_first(client):
     assert [each["details"]["path"] for each in error["details"]["errors"]] == ["arguments.of", "<arguments.odd>"]
 
 
-def test_an_unknown_tool_is_told_as_the_table_says(client):
+def test_the_error_of_an_unknown_tool_is_configurable(client):
     assert call(client, "nope")["error"] == {"code": "NoTool", "message": "No nope", "details": {"tool": "nope"}}
 
 
@@ -203,7 +203,7 @@ def test_a_revision_is_not_amended_for_other_servers(shop):
         (("answer: Gone.", "anser: Gone."), "Unknown key 'anser' in the file. Did you mean 'answer'?"),
     ],
 )
-def test_what_is_wrong_with_a_service_is_told_at_its_place(shop, complaints, change, told):
+def test_problems_of_a_service_have_their_position(shop, complaints, change, told):
     text = CART.replace(*change)
     assert text != CART
     found = complaints(servers__shop__server=SERVER, servers__shop__errors=ERRORS, servers__shop__services__cart=text)
@@ -211,7 +211,7 @@ def test_what_is_wrong_with_a_service_is_told_at_its_place(shop, complaints, cha
     assert [line for line in found if line.startswith("servers/shop/services/cart.yaml:") and told in line], found
 
 
-def test_an_amendment_that_breaks_a_revision_is_told_at_its_place(complaints):
+def test_problems_of_an_amendment_have_their_position(complaints):
     broken = SERVER.replace("lifecycle: immediate", "lifecycle: imediate")
     found = complaints(servers__shop__server=broken)
 
@@ -225,7 +225,7 @@ def test_services_that_are_not_wanted_are_not_there(shop, tmp_path):
     assert problems(folder, config(tmp_path, "kind: config\nwithout: [card]\n")) == [("unknown_name", 2, 11)]
 
 
-def test_a_configuration_is_held_against_the_settings_of_its_providers(shop, tmp_path):
+def test_a_configuration_is_checked_with_the_providers_settings(shop, tmp_path):
     folder = shop()
 
     assert problems(folder, config(tmp_path, "kind: config\nproviders: {script: {constant: {}}}\n")) == [
@@ -283,7 +283,7 @@ def test_a_faulty_service_of_the_folder_leaves_the_others_standing(shop, tmp_pat
     ]
 
 
-def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
+def test_a_missing_folder_of_services_is_a_problem(shop, tmp_path):
     file = config(tmp_path, "kind: config\nservices: none\n")
     found = tmkb.Server.load("shop", schemas=[shop()], config=file, caching=False)
 
@@ -308,7 +308,7 @@ def test_services_come_and_go(shop, tmp_path):
             DEMO, encoding="utf-8"
         )  # the name of the file is not its id, and its tools are taken
         until(server, "again.yaml")
-        taken(server, 2)
+        reloaded(server, 2)
         assert names(server)[-2:] == ["demo_hi", "demo_slow"]  # and no notification
 
         server.send(

@@ -91,7 +91,7 @@ def test_a_query(client):
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "no/such"])
-def test_what_this_revision_does_not_have(client, method):
+def test_methods_that_this_revision_lacks(client, method):
     error = client.request(method)["error"]
 
     assert error == {"code": -32601, "message": f"Method not found: {method}"}
@@ -167,11 +167,11 @@ def two_rounds(first, second):
     return first.call(name, inputResponses={"step2": blue}, requestState=two["requestState"])["result"]
 
 
-def test_what_was_answered_before_is_remembered_by_the_client(everything):
+def test_the_client_stores_earlier_answers(everything):
     assert two_rounds(everything, everything)["content"][0]["text"] == "Ann likes blue."
 
 
-def test_another_process_with_the_same_key_goes_on(everything):
+def test_another_process_with_the_same_key_continues(everything):
     with Client("--server", "everything", env={"TMKB_STATE_KEY": KEY}) as other:
         assert two_rounds(everything, other)["content"][0]["text"] == "Ann likes blue."
 
@@ -232,7 +232,7 @@ def test_answers_that_are_none(everything, answers):
     assert answered["error"]["code"] == -32602
 
 
-def test_a_missing_answer_is_asked_for_again_and_another_one_ignored(everything):
+def test_a_missing_answer_is_requested_again_and_an_unknown_one_ignored(everything):
     name = "test_input_required_result_elicitation"
     again = everything.call(name, inputResponses={"wrong_key": ACCEPT})["result"]
     done = everything.call(name, inputResponses={"user_name": ACCEPT, "a": 1, "b": ACCEPT})["result"]
@@ -241,7 +241,7 @@ def test_a_missing_answer_is_asked_for_again_and_another_one_ignored(everything)
     assert done["content"][0]["text"] == "Hello, Ann!"
 
 
-def test_only_what_the_client_declares_is_asked(everything):
+def test_only_questions_with_a_declared_capability_are_sent(everything):
     name = "test_input_required_result_capabilities"
     result = everything.call(name, capabilities={"sampling": {}})["result"]
 
@@ -249,7 +249,7 @@ def test_only_what_the_client_declares_is_asked(everything):
     assert everything.call(name, capabilities={})["result"]["content"][0]["text"] == "done"
 
 
-def test_what_has_to_be_declared(everything):
+def test_questions_need_declared_capabilities(everything):
     for name, needed in (("test_missing_capability", "sampling"), ("test_roots", "roots")):
         error = everything.call(name, capabilities={"elicitation": {}})["error"]
         assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {needed: {}}})
@@ -290,7 +290,7 @@ def test_prompts_and_resources_ask_too(everything):
     assert everything.request("resources/read", 4, ABLE, uri=uri)["result"]["resultType"] == "input_required"
 
 
-def test_what_was_said_before_an_answer_is_not_said_twice(everything):
+def test_messages_before_an_answer_are_not_sent_twice(everything):
     name = "test_input_required_result_multi_round"
     loud = meta(ABLE, logLevel="info")
     said = []
@@ -361,7 +361,7 @@ def test_a_notification_is_never_answered(client, version):
     assert client.end() == ([], 0)
 
 
-def test_what_a_user_has_answered_is_for_nobody_else(everything):
+def test_a_result_with_a_users_answers_is_not_cacheable(everything):
     text = {"user": {"action": "accept", "content": {"text": "mine"}}}
     uri = "test://user-text"
     result = everything.request("resources/read", 1, ABLE, uri=uri, inputResponses=text)["result"]
@@ -377,7 +377,7 @@ def test_a_stream_that_is_cancelled_is_silent(everything):
     assert everything.end() == ([], 0)
 
 
-def test_only_what_is_declared_is_honoured(client):
+def test_a_stream_omits_undeclared_capabilities(client):
     wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["test://a"]}
 
     assert client.request("subscriptions/listen", notifications=wanted)["params"]["notifications"] == {}
@@ -393,7 +393,7 @@ def test_a_slow_call_is_cancelled_without_any_handshake(everything):
     assert everything.end() == ([], 0)
 
 
-def test_a_key_that_is_too_short_is_told():
+def test_a_short_key_is_refused():
     with Server(env={"TMKB_STATE_KEY": "short"}) as server:
         assert server.wait() == 2
         assert server.log == [
@@ -409,7 +409,7 @@ def test_a_server_of_this_revision_alone(overlay):
         assert "tools" in client.request("tools/list")["result"]
 
 
-def test_a_state_holds_no_more_than_what_was_asked(everything):
+def test_a_request_state_contains_only_answers_to_questions(everything):
     name = "test_input_required_result_multi_round"
     more = {"step1": ACCEPT, "other": "x" * 100_000}
     result = everything.call(name, inputResponses=more)["result"]

@@ -45,7 +45,7 @@ def text(found):
     return found["result"]["content"][0]["text"]
 
 
-def test_what_a_call_becomes_is_flat_and_can_be_asked_for_at_once(client):
+def test_a_call_becomes_a_flat_task_that_can_be_polled_at_once(client):
     result = client.call("slow_compute", {"seconds": 30, "label": "x"}, capabilities=FOLLOWING)["result"]
     found = task(client, "get", result["taskId"])["result"]
 
@@ -84,7 +84,7 @@ def test_a_client_that_cannot_follow_waits_or_is_refused(client):
     assert asked["code"] == -32021
 
 
-def test_a_task_asks_and_goes_on(client):
+def test_a_task_asks_and_continues(client):
     task_id = begun(client, "multi_input")
     asked = until(client, task_id, "input_required")
     noted = task(client, "update", task_id, inputResponses={"first": ACCEPT, "other": 1})["result"]
@@ -139,7 +139,7 @@ def test_an_unknown_task(client, method):
 
 
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
-def test_what_the_extension_does_not_have(client, method):
+def test_methods_that_the_extension_lacks(client, method):
     assert client.request(method, 1, FOLLOWING, taskId="x")["error"]["code"] == -32601
 
 

@@ -73,7 +73,7 @@ def test_the_index_stands_before_the_patterns(server, ids):
     assert listed == ["tmkb://patterns", "tmkb://usage", *(f"tmkb://patterns/{id_}" for id_ in ids)]
 
 
-def test_usage_tells_of_calls_and_errors(server):
+def test_usage_reports_calls_and_errors(server):
     server.query(context="celery task")
     server.query()
     server.ask("tools/call", name="tmkb_get", arguments={"id": "quux"})
@@ -113,8 +113,6 @@ def test_the_default_server_loads_and_keeps_nothing_of_it(found):
     loaded = done.stderr.splitlines()[-1].split()
 
     assert "tmkb.knowledge.provider" in loaded
-    assert not {"tmkb.knowledge.catalog_provider", "tmkb.providers.usage", "tmkb.knowledge.catalog", "yaml"} & set(
-        loaded
-    )
+    assert not {"tmkb.knowledge.catalog", "tmkb.providers.usage", "yaml"} & set(loaded)
     parts = {line for line in found.entry.lines if not line.startswith("revisions/")}
     assert parts == {"knowledge/index", "knowledge/names", "knowledge/spelling", "knowledge/agent", "knowledge/human"}

@@ -30,6 +30,7 @@ FROM = {
     "psycopg": "the extra dev",
     "pyregf": "the extra dev",
     "regipy": "the extra dev",
+    "bpe_openai": "the extra dev",
     "syrupy": "the extra test",
 }
 

@@ -191,13 +191,15 @@ def left_alone(peer):
     for session in [*peer.endpoint.sessions.values()]:
         peer.session = {"mcp-session-id": session.id}
         assert peer.call("DELETE", {"host": "localhost", **peer.session}).status == 204
-    for task in [*(runtime.tasks.known if runtime.tasks else ())]:
+    for task in [*(runtime.tasks.by_id if runtime.tasks else ())]:
         peer.task("cancel", task)
         runtime.tasks.limits = {**runtime.tasks.limits, "task_seconds": -1}
     peer.task("get", "x")
     peer.read()
     assert (runtime.connections, peer.endpoint.waiting) == (set(), {})
-    assert [(budget.held, budget.kept, len(budget.entries)) for budget in runtime.budgets.values()] == [(0, 0, 0)]
+    assert [(budget.reserved, budget.entry_bytes, len(budget.entries)) for budget in runtime.budgets.values()] == [
+        (0, 0, 0)
+    ]
 
 
 @pytest.mark.full
@@ -211,11 +213,11 @@ def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
     row(stranger, 1)
     stranger.answers.clear()
     peer.read()
-    held = peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held
+    held = peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).reserved
 
     assert grown(stranger, lambda *given: (row(*given), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20
     assert (len(peer.endpoint.sessions), len(peer.endpoint.runtime.budgets)) == (1, 1)
-    assert peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held == held
+    assert peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).reserved == held
 
 
 def test_one_principal_over_its_budget_leaves_another_alone(runtimes, quiet):
@@ -402,7 +404,7 @@ def test_what_counts_never_exceeds_a_limit(actions):
                 budget.parent is None or sum(map(sum, held)) + size <= parent.limit
             )
             try:
-                budget.hold(size)
+                budget.reserve(size)
                 held[which].append(size)
                 assert fits
             except ProtocolError:
@@ -411,19 +413,19 @@ def test_what_counts_never_exceeds_a_limit(actions):
             budget.release(held[which].pop())
         elif action == "keep":
             entry = Entry(size, lambda: None)
-            entry.forget = lambda entry=entry, mine=mine: mine.remove(entry)
+            entry.on_evict = lambda entry=entry, mine=mine: mine.remove(entry)
             mine.append(entry)
-            budget.keep(entry)
+            budget.add(entry)
         elif action == "discard" and mine:
-            budget.discard(mine.pop())
+            budget.remove(mine.pop())
         elif action == "close":
             budget.close()
             budgets[which], held[which], kept[which] = Budget(60 + 30 * which, parent), [], []
-        assert parent.held == sum(map(sum, held))
-        assert parent.kept == sum(entry.size for each in kept for entry in each)
-        assert parent.held + parent.kept <= parent.limit
+        assert parent.reserved == sum(map(sum, held))
+        assert parent.entry_bytes == sum(entry.size for each in kept for entry in each)
+        assert parent.reserved + parent.entry_bytes <= parent.limit
         for each in budgets:
-            assert each.held + each.kept <= each.limit
+            assert each.reserved + each.entry_bytes <= each.limit
 
 
 def echo(peer, number, size):
@@ -441,7 +443,9 @@ def test_responses_that_nobody_reads_count(runtimes, quiet):
     assert echo(few, 1, MEBIBYTE // 4).status == 200
     many.read()
     assert echo(many, 7, MEBIBYTE // 4).status == 200
-    assert many.endpoint.runtime.budget(many.endpoint.principal(Call("POST", "/mcp", {**JSON, **many.token}, b""))).held
+    assert many.endpoint.runtime.budget(
+        many.endpoint.principal(Call("POST", "/mcp", {**JSON, **many.token}, b""))
+    ).reserved
     many.read()
     few.read()
-    assert [budget.held for budget in many.endpoint.runtime.budgets.values()] == [0, 0]
+    assert [budget.reserved for budget in many.endpoint.runtime.budgets.values()] == [0, 0]

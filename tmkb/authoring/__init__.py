@@ -1,1 +1,1 @@
-"""Tools for people who write patterns: proofs, quality checks, scaffolds, evaluation. Serving never imports this."""
+"""Tools for pattern authors: proofs, quality gates, scaffolds, evaluation. Serving never imports this package."""

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 
-from tmkb.cli import output
+from tmkb.cli import layout, output
 from tmkb.server import cache
 
 
@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> int:
     output.write(args, {"folder": cache.folder(), "files": values}, f"{cache.folder()}: {len(files)} files")
     if files and not args.json:
         rows = [(os.path.basename(file), f"{os.path.getsize(file)} bytes") for file in files]
-        output.write(args, None, output.table(["file", "size"], rows))
+        output.write(args, None, layout.table(["file", "size"], rows))
     return 0

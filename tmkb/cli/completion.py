@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _known() -> dict[str, list[str]]:
     """Return the current values of arguments and options."""
-    patterns = [pattern for _, pattern in sources.placed(None).values()]
+    patterns = [pattern for _, pattern in sources.patterns_by_id(None).values()]
     servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
     filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
     return {"id": ids, "ids": ids, "--server": servers, **filters}

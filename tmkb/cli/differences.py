@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tmkb.cli import output
+from tmkb.cli import layout, output
 from tmkb.cli.edits import Place
 from tmkb.schema import diff as difference
 from tmkb.schema import documents, impact, load, paths
@@ -51,7 +51,7 @@ def _diff(args: argparse.Namespace) -> int:
     counts = {level: sum(each.impact == level for each in changes) for level in impact.IMPACTS}
     text = "\n".join(_sections(changes)) or "No differences."
     value = {"old": args.old, "new": args.new, "counts": counts, "changes": [_value(each) for each in changes]}
-    output.write(args, value, output.code(text, "text"))
+    output.write(args, value, layout.code(text, "text"))
     return 1 if counts[impact.BREAKING] else 0
 
 

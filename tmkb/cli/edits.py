@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tmkb.cli import output
+from tmkb.cli import layout, output
 from tmkb.errors import DocumentError, Problem, SpecError
 from tmkb.schema import edit, load, overlay, paths, reader
 from tmkb.schema.documents import Schemas
@@ -78,7 +78,7 @@ def _get(args: argparse.Namespace) -> int:
     origin = f"{at.file}:{at.line}" if at else None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     shown = {"place": place, "path": [*path], "value": value, "origin": origin}
-    output.write(args, shown, output.code(text, "yaml"))
+    output.write(args, shown, layout.code(text, "yaml"))
     return 0
 
 
@@ -151,7 +151,7 @@ def _write(args: argparse.Namespace, overlay_: Overlay, texts: Mapping[str, str 
     files = [paths.shown(file) for file in texts]
     written = changed and not args.dry_run
     value = {"file": files[0], "files": files, "changed": changed, "written": written, "diff": diff}
-    output.write(args, value, output.code(text_output, "diff") if text_output else "No differences.")
+    output.write(args, value, layout.code(text_output, "diff") if text_output else "No differences.")
     return 0
 
 

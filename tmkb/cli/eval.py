@@ -8,11 +8,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rich.console import Group
-from rich.text import Text
-
-from tmkb.authoring import measures
-from tmkb.cli import output
+from tmkb.authoring import metrics
+from tmkb.cli import layout, output
+from tmkb.cli.layout import Line
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
 from tmkb.knowledge.retrieval import bm25
@@ -43,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the scores. Return 2 if the queries cannot be read."""
     try:
         with open(args.queries, encoding="utf-8") as file:
-            questions = measures.read(file)
+            questions = metrics.read(file)
     except (OSError, ValueError) as error:
         output.fail(f"cannot read {args.queries}: {error}")
         return 2
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         scores = _served(args.server, questions)
     else:
         answer = _plain(args) if args.bm25 else _search(args)
-        scores = measures.judge(questions, answer)
+        scores = metrics.evaluate(questions, answer)
     output.write(args, scores, _report(scores, args.misses))
     return 0
 
@@ -88,33 +86,31 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
     try:
         for exchange in transcript.shared("handshake", revision):
             target.exchange(exchange.line, len(exchange.expect))
-        return measures.judge(questions, answer)
+        return metrics.evaluate(questions, answer)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SpecError([Problem.of_argument("no_answer", command, reason=str(error))]) from error
     finally:
         target.close()
 
 
-def _report(scores: dict[str, Any], most: int) -> Group:
+def _report(scores: dict[str, Any], most: int) -> list[Line]:
     rows = [(kind, row) for kind, row in [*scores["kinds"].items(), ("all", scores["all"])]]
-    table = output.table(COLUMNS, [_cells(kind, row) for kind, row in rows])
     none = scores["negatives"]
     low, high = none["interval"]
     negatives = f"Answered without a relevant pattern: {none['answered']:.3f} of {none['n']} ({low:.2f} to {high:.2f})"
-    lines = [
-        Text(
+    lines = layout.table(COLUMNS, [_cells(kind, row) for kind, row in rows]) + layout.text(negatives)
+    for miss in scores["misses"][:most]:
+        lines += layout.text(
             f"{miss['id']}  {miss['ndcg']:.2f}  expected {_grades(miss['relevant'])}, "
             f"got {', '.join(miss['got']) or 'none'}: {' '.join(miss['context'].split())[:80]}"
         )
-        for miss in scores["misses"][:most]
-    ]
-    return Group(table, Text(negatives), *lines)
+    return lines
 
 
 def _cells(kind: str, row: dict[str, Any]) -> list[str]:
     low, high = row["interval"]
     return [kind, str(row["n"]), f"{row['ndcg']:.3f}", f"{low:.2f} to {high:.2f}"] + [
-        f"{row[name]:.3f}" for name in measures.NAMES[1:]
+        f"{row[name]:.3f}" for name in metrics.NAMES[1:]
     ]
 
 

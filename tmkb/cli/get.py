@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable
 
-from tmkb.authoring import skeleton
+from tmkb.authoring import testgen
 from tmkb.cli import output, pages
 from tmkb.knowledge import answer, provenance, vocabulary
 from tmkb.schema import hidden
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the pattern or a test skeleton. Return 1 if the id is unknown or the pattern has no proof."""
-    patterns = sources.placed(args.patterns)
+    patterns = sources.patterns_by_id(args.patterns)
     if (ids := existing([args.id], patterns)) is None:
         return 1
     folder, pattern = patterns[ids[0]]
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
         output.write(args, pattern | facts, pages.page(answer.in_full(pattern) | facts, titles))
         return 0
-    text = skeleton.tests(folder, pattern)
+    text = testgen.tests(folder, pattern)
     if text is None:
         missing = "proof" if "code" in pattern else "code"
         output.fail(f"{pattern['id']} has no {missing} to make tests from.")

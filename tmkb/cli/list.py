@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tmkb.cli import output
+from tmkb.cli import layout, output
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, metaschema
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 if none matches."""
-    patterns = sources.placed(args.patterns)
+    patterns = sources.patterns_by_id(args.patterns)
     rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     columns = next(each for width, each in LAYOUTS if room is None or room >= width)
-    output.write(args, rows, output.table(columns, [[_cell(row[column]) for column in columns] for row in rows]))
+    output.write(args, rows, layout.table(columns, [[_cell(row[column]) for column in columns] for row in rows]))
     return 0 if rows else 1
 
 

@@ -19,7 +19,7 @@ from tmkb.server.runtime import Runtime
 from tmkb.server.server import Server
 
 if TYPE_CHECKING:
-    from tmkb.server.reload import News
+    from tmkb.server.reload import Reloader
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKLOG = 1024  # connections that wait to be accepted
@@ -82,7 +82,7 @@ def listen(
     server: Server,
     output: log.Log,
     key: bytes | None,
-    updates: Callable[[Runtime], News | None] = lambda _: None,
+    updates: Callable[[Runtime], Reloader | None] = lambda _: None,
 ) -> int:
     """Serve until a signal arrives. ``updates`` returns the reloads of a runtime. Raises SpecError."""
     try:

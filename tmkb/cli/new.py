@@ -7,8 +7,9 @@ import os
 import shlex
 import sys
 
-from tmkb.authoring import draft
-from tmkb.cli import output
+from tmkb.authoring import scaffold
+from tmkb.cli import layout, output
+from tmkb.cli.layout import Line
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import problems
 
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     pattern.add_argument("--category", metavar="NAME", help="its area of authorization")
     pattern.add_argument("--framework", default="flask", metavar="NAME", help="or `any` (default: flask)")
     pattern.add_argument("--language", default="python", metavar="NAME", help="or `any` (default: python)")
-    severities, tiers = draft.choices("severity"), draft.choices("tier")
+    severities, tiers = scaffold.choices("severity"), scaffold.choices("tier")
     pattern.add_argument("--severity", type=str.lower, choices=severities, default="medium", help="(default: medium)")
     pattern.add_argument("--tier", type=str.upper, choices=tiers, default="B", help="A: complete, B: short (default)")
     pattern.add_argument("--dir", default=os.curdir, metavar="DIR", help="the parent folder (default: current folder)")
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the folder. Return 2 if an option is missing or invalid, or the folder exists."""
     try:
         values = _values(args)
-        folder, files = draft.write(args.dir, values)
+        folder, files = scaffold.write(args.dir, values)
     except SpecError as error:
         output.fail_each(error.problems)
         return 2
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 def _values(args: argparse.Namespace) -> dict[str, str]:
     """Return the values from options and, in a terminal, from prompts. Raises SpecError."""
     values = {key: _cleaned(value) for key in KEYS if (value := getattr(args, key)) is not None}
-    if faults := [fault for key, value in values.items() if (fault := draft.fault(key, value, args.dir))]:
+    if faults := [fault for key, value in values.items() if (fault := scaffold.check(key, value, args.dir))]:
         raise SpecError(faults)
     if sys.stdin.isatty() and sys.stderr.isatty():
         values |= _prompt([key for key in PROMPTS if key not in values], args.dir)
@@ -77,7 +78,7 @@ def _prompt(keys: list[str], folder: str) -> dict[str, str]:
             if not (line := sys.stdin.readline()):
                 break
             value = _cleaned(line.upper() if key == "id" else line)
-            if fault := draft.fault(key, value, folder):
+            if fault := scaffold.check(key, value, folder):
                 sys.stderr.write(f"{problems.sentence(fault)}\n")
             else:
                 answers[key] = value
@@ -92,10 +93,8 @@ def _cleaned(value: str) -> str:
     return " ".join(value.split())
 
 
-def _next(id_: str, folder: str, files: list[str], place: str) -> object:
+def _next(id_: str, folder: str, files: list[str], place: str) -> list[Line]:
     """Return the created files and the next steps."""
-    from rich.text import Text
-
     quoted = shlex.quote(place)
     lines = [
         f"{folder}: {', '.join(files)}",
@@ -103,4 +102,4 @@ def _next(id_: str, folder: str, files: list[str], place: str) -> object:
         f"  tmkb validate {quoted}",
         f"  tmkb prove {id_} --patterns {quoted}",
     ]
-    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
+    return layout.text("\n".join(lines), wraps=False)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Group
-from rich.text import Text
-
-from tmkb.cli import output
+from tmkb.cli.layout import Line, code, indented, text
 
 _PROOF = {
     "proven": "proven for the current files",
@@ -19,90 +16,87 @@ _NO_MATCH = "No pattern matches. Describe what the code does, and with what. See
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
-def answer(response: dict[str, Any]) -> Group:
+def answer(response: dict[str, Any]) -> list[Line]:
     """Render an answer of `tmkb.knowledge.answer`, for agents or people."""
-    parts: list[Any] = [part for pattern in response["patterns"] for part in (page(pattern), Text())]
-    if code := response.get("code_pattern"):
-        parts.append(_heading(f"Start from this ({code['language']}, {code['framework']})"))
-        parts += [output.Indented(output.code(code["secure_template"], code["language"])), Text()]
+    lines = [line for pattern in response["patterns"] for line in [*page(pattern), *text()]]
+    if template := response.get("code_pattern"):
+        lines += _heading(f"Start from this ({template['language']}, {template['framework']})")
+        lines += [*indented(code(template["secure_template"], template["language"])), *text()]
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
     summary = f"{included} of {count} patterns, {size} tokens" if count else _NO_MATCH
-    return Group(*parts, Text(summary, style="dim"))
+    return lines + text((summary, "dim"))
 
 
-def explanation(facts: dict[str, Any]) -> Group:
+def explanation(facts: dict[str, Any]) -> list[Line]:
     """Render the explanation of an answer from `tmkb.knowledge.retrieval.index`."""
     evidence, needed = facts["for"], facts["needed"]
     verdict = "Answered" if facts["answered"] else "Not answered"
-    lines = [Text(f"{verdict}: {evidence['cues']} from cues and {evidence['people']} from people, {needed} needed.")]
-    lines += [Text(f"Against: {topic} ({', '.join(terms)})") for topic, terms in facts["against"].items()]
-    lines += [Text(f"Read {word} as {correction}") for word, correction in facts["mended"].items()]
+    lines = text(f"{verdict}: {evidence['cues']} from cues and {evidence['people']} from people, {needed} needed.")
+    for topic, terms in facts["against"].items():
+        lines += text(f"Against: {topic} ({', '.join(terms)})")
+    for word, correction in facts["corrections"].items():
+        lines += text(f"Read {word} as {correction}")
     if nearest := facts.get("nearest"):
-        lines.append(Text("Nearest, below the threshold:", style="dim"))
+        lines += text(("Nearest, below the threshold:", "dim"))
     for pattern in facts.get("patterns", nearest or []):
-        lines.append(Text.assemble((pattern["id"], "bold"), f"  {pattern['score']}"))
-        if pattern["related"]:
-            lines.append(Text("  related to one above"))
-        lines += [Text(f"  {cue['weight']:+g}  {cue['cue']}") for cue in pattern["cues"]]
-        lines.append(Text(f"  {pattern['text']:+g}  its text"))
-    return Group(*lines)
+        lines += text((pattern["id"], "bold"), f"  {pattern['score']}")
+        lines += text("  related to one above") if pattern["related"] else []
+        for cue in pattern["cues"]:
+            lines += text(f"  {cue['weight']:+g}  {cue['cue']}")
+        lines += text(f"  {pattern['text']:+g}  its text")
+    return lines
 
 
-def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> Group:
+def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> list[Line]:
     """Render one pattern, complete or short. ``titles``: the titles of references."""
-    severity = pattern["severity"]
-    title = Text.assemble((pattern["id"], "bold"), "  ", (severity, _STYLES[severity]), "  ", pattern.get("name", ""))
-    return Group(title, output.Indented(Group(*_body(pattern, titles or {}))))
+    severity = pattern["severity"], _STYLES[pattern["severity"]]
+    title = text((pattern["id"], "bold"), "  ", severity, "  ", pattern.get("name", ""))
+    return title + indented(_body(pattern, titles or {}))
 
 
-def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> Iterator[Any]:
+def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
+    lines = []
     for key in ("threat", "check", "fix"):
-        yield output.Indented(Text(pattern[key]), Text(f"{key.capitalize():<7}", style="bold", end=""))
+        lines += indented(text(pattern[key]), (f"{key.capitalize():<7}", "bold"))
     if "description" in pattern:
-        yield from (Text(), Text(pattern["description"]))
-    if "attack_scenario" in pattern:
-        yield from _scenario(pattern["attack_scenario"])
+        lines += text() + text(pattern["description"])
+    if scenario := pattern.get("attack_scenario"):
+        lines += _list("Preconditions", scenario["preconditions"]) + _list("Steps", scenario.get("steps", []))
+        lines += _list("Impact", [f"{property_}: {degree}" for property_, degree in scenario["impact"].items()])
     for mitigation in pattern.get("mitigations", []):
-        yield from _mitigation(mitigation)
-    if related := pattern.get("related_patterns"):
-        yield from _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
-    if references := pattern.get("references"):
-        names = [name for key in ("cwe", "owasp") for name in references.get(key, [])]
-        yield from _list("References", [f"{name}  {titles.get(name, '')}".rstrip() for name in names])
+        lines += _mitigation(mitigation)
+    related = pattern.get("related_patterns", [])
+    lines += _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
+    references = pattern.get("references", {})
+    names = [name for key in ("cwe", "owasp") for name in references.get(key, [])]
+    lines += _list("References", [f"{name}  {titles.get(name, '')}".rstrip() for name in names])
     if facts := pattern.get("provenance"):
-        yield from _provenance(facts)
+        lines += _provenance(facts)
+    return lines
 
 
-def _provenance(facts: dict[str, Any]) -> Iterator[Any]:
-    yield from _list("Sources", facts["sources"])
+def _provenance(facts: dict[str, Any]) -> list[Line]:
     proven = facts["proven"]
     when = f" ({proven['date']}, tmkb {proven['tmkb']})" if proven and facts["proof"] != "unproven" else ""
-    text = f"Version {facts['version']}, reviewed {facts['reviewed']}, {_PROOF[facts['proof']]}{when}"
-    yield from (Text(), Text(text))
+    summary = f"Version {facts['version']}, reviewed {facts['reviewed']}, {_PROOF[facts['proof']]}{when}"
+    return _list("Sources", facts["sources"]) + text() + text(summary)
 
 
-def _scenario(scenario: dict[str, Any]) -> Iterator[Any]:
-    yield from _list("Preconditions", scenario["preconditions"])
-    yield from _list("Steps", scenario.get("steps", []))
-    yield from _list("Impact", [f"{property_}: {degree}" for property_, degree in scenario["impact"].items()])
-
-
-def _mitigation(mitigation: dict[str, Any]) -> Iterator[Any]:
-    yield Text()
-    yield _heading(f"{mitigation['id']}  {mitigation['name']}")
-    yield Text(f"{mitigation['description']} (effectiveness: {mitigation['effectiveness']})")
+def _mitigation(mitigation: dict[str, Any]) -> list[Line]:
+    lines = text() + _heading(f"{mitigation['id']}  {mitigation['name']}")
+    lines += text(f"{mitigation['description']} (effectiveness: {mitigation['effectiveness']})")
     for tradeoff in mitigation.get("tradeoffs", []):
-        yield output.Indented(Text(tradeoff), "- ")
+        lines += indented(text(tradeoff), "- ")
     for example in mitigation.get("code_examples", []):
         for key in ("vulnerable", "secure"):
-            yield from (Text(), Text(f"{key.capitalize()}:", style="italic"))
-            yield output.Indented(output.code(example[key], "python"))
+            lines += text() + text((f"{key.capitalize()}:", "italic")) + indented(code(example[key], "python"))
+    return lines
 
 
-def _list(heading: str, items: list[str]) -> Iterator[Any]:
-    if items:
-        yield from (Text(), _heading(heading), *(output.Indented(Text(item), "- ") for item in items))
+def _list(heading: str, items: list[str]) -> list[Line]:
+    entries = [line for item in items for line in indented(text(item), "- ")]
+    return text() + _heading(heading) + entries if items else []
 
 
-def _heading(text: str) -> Text:
-    return Text(text, style="bold")
+def _heading(content: str) -> list[Line]:
+    return text((content, "bold"))

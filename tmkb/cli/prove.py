@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write(f"Running the Python code in {folder}\n")
     # TMKB_PATTERNS is ignored: an environment variable must not decide which code runs.
     library_ = sources.library(args.patterns or [library.PACKAGED])
-    patterns = {each.pattern["id"]: (each.folder, each.pattern) for each in library_.found if each.pattern is not None}
+    patterns = {each.pattern["id"]: (each.path, each.pattern) for each in library_.folders if each.pattern is not None}
     if (ids := get.existing(args.ids, patterns)) is None:
         return 1
     chosen = {id_: patterns[id_] for id_ in ids or sorted(patterns)}

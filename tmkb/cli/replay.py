@@ -7,6 +7,7 @@ import contextlib
 import math
 import os
 import shlex
+import shutil
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,11 +111,11 @@ def _progress() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(stderr=True).status("") as status:
-        yield lambda text: status.update(escape(text))
+    width = shutil.get_terminal_size().columns - 1
+    try:
+        yield lambda text: print(f"\r{hidden.escape(text)[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+    finally:
+        print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
 
 
 def _words(text: str) -> list[str]:

@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-from tmkb.cli import differences, edits, output
+from tmkb.cli import differences, edits, layout, output
+from tmkb.cli.layout import Line
 from tmkb.errors import Problem, SpecError
 from tmkb.providers import registry
 from tmkb.schema import documents, export, formats, load, paths
@@ -86,27 +87,22 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _commented(rows: list[tuple[str, str]]) -> object:
+def _commented(rows: list[tuple[str, str]]) -> list[Line]:
     """Return the lines with their origins as YAML comments."""
     width = min(max(len(line) for line, _ in rows), 98)
-    return output.code("\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows), "yaml")
+    return layout.code("\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows), "yaml")
 
 
-def _gutter(rows: list[tuple[str, str]]) -> object:
+def _gutter(rows: list[tuple[str, str]]) -> list[Line]:
     """Return the lines prefixed with numbers for file and line, because paths are too long for a terminal."""
-    from rich.console import Group
-    from rich.text import Text
-
     files = list(dict.fromkeys(origin.rpartition(":")[0] for _, origin in rows if origin))
     short = {file: str(number) for number, file in enumerate(files, 1)}
     heads = [f"{short[file]}:{line}" if file else "" for file, _, line in (each.rpartition(":") for _, each in rows)]
     width = max(map(len, heads))
-    legend = [Text(f"{short[file]} = {file}", style="dim") for file in files]
-    lines = [
-        output.Indented(output.code(line, "yaml"), Text(f"{head:<{width}}  ", style="dim", end=""))
-        for head, (line, _) in zip(heads, rows, strict=True)
-    ]
-    return Group(*legend, Text(), *lines)
+    lines = layout.text(("\n".join(f"{short[file]} = {file}" for file in files), "dim")) + layout.text()
+    for head, (line, _) in zip(heads, rows, strict=True):
+        lines += layout.indented(layout.code(line, "yaml"), (f"{head:<{width}}  ", "dim"))
+    return lines
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -130,7 +126,7 @@ def _formats(args: argparse.Namespace) -> int:
         output.fail(f"There is no kind {args.kind}. {hint}")
         return 1
     text = formats.section(args.kind) if args.kind else formats.page()
-    output.write(args, {"kind": args.kind, "text": text}, output.code(text, "markdown"))
+    output.write(args, {"kind": args.kind, "text": text}, layout.code(text, "markdown"))
     return 0
 
 

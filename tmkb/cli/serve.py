@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tmkb.schema.model import LogLine
-    from tmkb.server.reload import News
+    from tmkb.server.reload import Reloader
     from tmkb.server.runtime import Runtime
 
     Options = dict[str, list[str]]
@@ -119,13 +119,13 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     return 0
 
 
-def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> News | None:
-    """Return the reloads of changed files with ``--watch``. Raises SpecError if files cannot be watched."""
+def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
+    """Return the reloader of changed files with ``--watch``. Raises SpecError if files cannot be watched."""
     if "--watch" not in options:
         return None
     from tmkb.server import reload
 
-    return reload.News(runtime, server, began, "--no-cache" not in options)
+    return reload.Reloader(runtime, server, began, "--no-cache" not in options)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:

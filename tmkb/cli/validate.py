@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from tmkb.authoring import code, gates
+from tmkb.authoring import gates, lint
 from tmkb.cli import output
 from tmkb.errors import Problem
-from tmkb.knowledge import library, quality, vocabulary
+from tmkb.knowledge import library, pattern, vocabulary
 from tmkb.knowledge.library import Library
 from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import paths
@@ -31,10 +31,10 @@ def run(args: argparse.Namespace) -> int:
     library_ = sources.read_library([_folder(path) for path in args.paths] or args.patterns)
     known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
     problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
-    for each in library_.found:
-        problems += [*each.problems, *quality.review(each, known)]
+    for each in library_.folders:
+        problems += [*each.problems, *pattern.review(each, known)]
     problems += _strict(library_) if args.strict else []
-    for folder in library.folders(
+    for folder in library.resolve(
         [_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS")
     ):
         if os.path.isdir(folder_ := os.path.join(folder, lexicon.FOLDER)):
@@ -50,14 +50,14 @@ def _strict(library_: Library) -> list[Problem]:
     """Return the violations of the quality standard of packaged patterns."""
     collections = library.collections(library_)
     shared = vocabulary.read(collections)
-    folders = [each.folder for each in library_.found if each.pattern is not None]
+    folders = [each.path for each in library_.folders if each.pattern is not None]
     problems = shared.problems
-    for each in library_.found:
-        problems += gates.review(each, collections[os.path.dirname(each.folder)], shared)
+    for each in library_.folders:
+        problems += gates.review(each, collections[os.path.dirname(each.path)], shared)
     for folder in folders:
-        problems += code.review(folder)
-    if program := code.ruff():
-        return problems + (code.lint(program, folders) if folders else [])
+        problems += lint.unused(folder)
+    if program := lint.find_ruff():
+        return problems + (lint.run_ruff(program, folders) if folders else [])
     output.fail(words.sentence(Problem("not_linted", "", reason="ruff is not installed")))
     return problems
 

@@ -95,7 +95,7 @@ class Http:
         if (revision := negotiation.describing(self.spec, meta)) is None:
             return _ACCEPTED | self.session
         named = meta.get(revision["request_metadata"]["revision"])
-        said = headers.written(self.spec, revision, sent)
+        said = headers.for_request(self.spec, revision, sent)
         return _ACCEPTED | said | ({revision["http"]["version"]: named} if isinstance(named, str) else {})
 
     def _begin(self, response: _Response) -> None:

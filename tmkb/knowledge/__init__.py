@@ -1,1 +1,1 @@
-"""Threat patterns: read, found and rendered. Knows nothing of the protocol they are served over."""
+"""Read, search and render threat patterns. Nothing here depends on the protocol."""

@@ -1,14 +1,15 @@
-"""Patterns rendered for a reader: for an agent within a budget of tokens, for a person in full.
+"""Render patterns for clients: summaries within a token budget for agents, full patterns for people.
 
-An answer is compact JSON, put together from fragments that were rendered and counted before. Its ``token_count`` is the
-size of the whole answer, itself included. Counts add up because cl100k_base cuts a text between punctuation and the
-letter behind it: each fragment begins with the word ``id`` of its first key, behind the quote. A test holds the sums
-against the tokenizer.
+An answer is compact JSON, joined from fragments that were encoded and counted in advance. ``token_count`` is the size
+of the whole answer, including that number. Counts can be added because cl100k_base splits a text between punctuation
+and the letter after it: each fragment begins with the word ``id`` of its first key, after the quote. A test compares
+the sums with the tokenizer.
 """
 
 from __future__ import annotations
 
 import json
+from collections import namedtuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,27 +19,18 @@ if TYPE_CHECKING:
     from tmkb.knowledge.pattern import Mitigation, Pattern
     from tmkb.schema.values import JsonObject
 
-LANGUAGE = "python"  # that all code of patterns is written in, also of those that matter in any
+LANGUAGE = "python"  # of all example code, also that of patterns for any language
 _ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _HEAD = '{"pattern_count":%d,"patterns_included":%d,"patterns":['
 _TAIL = 'token_count":%d,"token_limit_reached":%s}'
-_FIRST, _MORE, _LAST = '{"', ',{"', '],"'  # what stands before the first pattern, between two, and behind the last
+_FIRST, _NEXT, _LAST = '{"', ',{"', '],"'  # before the first pattern, between two, and after the last
 _TEMPLATE = 'code_pattern":%s,"'
 
-
-class Answer:
-    """What the reader gets, and how much of what was chosen is in it."""
-
-    __slots__ = ("chosen", "included", "text")
-
-    def __init__(self, text: str, chosen: int, included: int) -> None:
-        self.text = text
-        self.chosen = chosen
-        self.included = included
+Answer = namedtuple("Answer", "text pattern_count patterns_included")
 
 
 def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[str, JsonObject]:
-    """The parts that `Renderer` puts answers together from, for either reader; ``count`` gives the tokens of a text."""
+    """Return the parts that `Renderer` joins, for agents and for people; ``count`` returns the tokens of a text."""
     frame: JsonObject = {
         "none": count(_HEAD % (1, 0) + _LAST),
         "some": count(_HEAD % (1, 1) + _FIRST),
@@ -46,23 +38,23 @@ def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[
         "true": count(_TAIL % (1, "true")),
     }
     summaries: list[Any] = [_fragment(summary(p), count) | {"template": _template(p, count)} for p in patterns]
-    in_fulls: list[Any] = [_fragment(in_full(p), count) for p in patterns]
-    return {"agent": {"frame": frame, "patterns": summaries}, "human": {"patterns": in_fulls}}
+    full: list[Any] = [_fragment(in_full(p), count) for p in patterns]
+    return {"agent": {"frame": frame, "patterns": summaries}, "human": {"patterns": full}}
 
 
 class Renderer:
-    """Puts answers together from fragments; patterns are told by their number."""
+    """Joins fragments to answers. Patterns are identified by their index in the library."""
 
     def __init__(self, part: Callable[[str], JsonObject]) -> None:
-        """``part`` gives one of the parts of `fragments`; what only people are shown is asked for when one is there."""
+        """``part`` returns a part of `fragments` by name; the one for people is loaded at the first such answer."""
         agent: Any = part("agent")
         self.frame = agent["frame"]
         self.summaries = agent["patterns"]
-        self.in_fulls: Any = None
+        self.full: Any = None
         self.part = part
 
     def for_agent(self, numbers: Sequence[int], limit: int) -> Answer:
-        """The summaries in order until one does not fit into ``limit`` tokens, then the first's template if it does."""
+        """Return the leading summaries that fit into ``limit`` tokens, and the first template if it fits as well."""
         chosen = [self.summaries[number] for number in numbers]
         template = chosen[0]["template"] if chosen else None
         count = 0
@@ -70,87 +62,91 @@ class Renderer:
             count += 1
         cut = count < len(chosen)
         if template and count and self._size(chosen[:count], template, cut) <= limit:
-            return self._answer(chosen, count, template, cut)
-        return self._answer(chosen, count, None, cut or bool(template))
+            return self._join(chosen, count, template, cut)
+        return self._join(chosen, count, None, cut or bool(template))
 
     def for_human(self, numbers: Sequence[int]) -> Answer:
-        """Everything that a person can use."""
-        if self.in_fulls is None:
-            self.in_fulls = self.part("human")["patterns"]
-        return self._answer([self.in_fulls[number] for number in numbers], len(numbers), None, False)
+        """Return the patterns in full."""
+        if self.full is None:
+            self.full = self.part("human")["patterns"]
+        return self._join([self.full[number] for number in numbers], len(numbers), None, False)
 
-    def _answer(self, chosen: Sequence[Any], count: int, template: Any, cut: bool) -> Answer:
-        kept = chosen[:count]
-        text = _HEAD % (len(chosen), count) + (_FIRST if kept else "")
-        text += _MORE.join(fragment["text"] for fragment in kept) + _LAST
+    def _join(self, chosen: Sequence[Any], count: int, template: Any, cut: bool) -> Answer:
+        included = chosen[:count]
+        text = _HEAD % (len(chosen), count) + (_FIRST if included else "")
+        text += _NEXT.join(fragment["text"] for fragment in included) + _LAST
         text += template["text"] if template else ""
-        size = self._size(kept, template, cut)
+        size = self._size(included, template, cut)
         return Answer(text + _TAIL % (size, "true" if cut else "false"), len(chosen), count)
 
-    def _size(self, kept: Sequence[Any], template: Any, cut: bool) -> int:
-        """The tokens of the answer, its own size included: the number that is still true when it is written in."""
-        size: int = self.frame["true" if cut else "false"] + self.frame["some" if kept else "none"]
-        size += sum(fragment["more"] for fragment in kept[:-1]) + (kept[-1]["last"] if kept else 0)
+    def _size(self, included: Sequence[Any], template: Any, cut: bool) -> int:
+        """Return the tokens of an answer, including those of the number itself."""
+        size: int = self.frame["true" if cut else "false"] + self.frame["some" if included else "none"]
+        size += sum(fragment["more"] for fragment in included[:-1]) + (included[-1]["last"] if included else 0)
         size += template["tokens"] if template else 0
-        return size + (size > 999)  # three digits make a token, and one was counted
+        return size + (size > 999)  # three digits are one token, which the frame includes
 
 
 def summary(pattern: Pattern) -> dict[str, Any]:
-    """The few keys that an agent gets of a pattern."""
+    """Return the keys of a pattern that agents get."""
     return {"id": pattern["id"], "severity": pattern["severity"], **pattern["agent_summary"]}
 
 
 def in_full(pattern: Pattern) -> dict[str, Any]:
-    """The keys that a person gets of a pattern; those without content are left out."""
-    scenario, references = pattern["attack_scenario"], pattern["references"]
+    """Return the keys of a pattern that people get, without empty ones."""
     related = [{"id": each["id"], "relationship": each["relationship"]} for each in pattern.get("related_patterns", [])]
-    return summary(pattern) | filled(
+    return summary(pattern) | without_empty(
         {
             "name": pattern["name"],
             "likelihood": pattern["likelihood"],
-            "description": unwrapped(pattern["description"]),
-            "attack_scenario": filled(
-                {"preconditions": scenario["preconditions"], "steps": pattern["steps"], "impact": scenario["impact"]}
-            ),
+            "description": unwrap(pattern["description"]),
+            "attack_scenario": attack_scenario(pattern),
             "mitigations": [_mitigation(pattern, each) for each in pattern["mitigations"]],
             "related_patterns": related,
-            "references": filled({key: references.get(key) for key in ("cwe", "owasp")}),
+            "references": without_empty({key: pattern["references"].get(key) for key in ("cwe", "owasp")}),
         }
     )
 
 
+def attack_scenario(pattern: Pattern) -> dict[str, Any]:
+    """Return the attack scenario of a pattern, with the steps of its proof."""
+    scenario = pattern["attack_scenario"]
+    steps = {"preconditions": scenario["preconditions"], "steps": pattern["steps"], "impact": scenario["impact"]}
+    return without_empty(steps)
+
+
 def _mitigation(pattern: Pattern, mitigation: Mitigation) -> dict[str, Any]:
-    shown = [{"vulnerable": pattern["vulnerable"], "secure": mitigation["secure"]}] if "secure" in mitigation else []
-    return filled(
+    code = [{"vulnerable": pattern["vulnerable"], "secure": mitigation["secure"]}] if "secure" in mitigation else []
+    return without_empty(
         {
             "id": mitigation["id"],
             "name": mitigation["name"],
-            "description": unwrapped(mitigation["description"]),
+            "description": unwrap(mitigation["description"]),
             "effectiveness": mitigation["effectiveness"],
             "tradeoffs": mitigation.get("tradeoffs"),
-            "code_examples": shown,
+            "code_examples": code,
         }
     )
 
 
 def _fragment(value: dict[str, Any], count: Callable[[str], int]) -> dict[str, Any]:
     text = _ENCODE(value).removeprefix(_FIRST)
-    return {"text": text, "more": count(text + _MORE), "last": count(text + _LAST)}
+    return {"text": text, "more": count(text + _NEXT), "last": count(text + _LAST)}
 
 
 def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
     if "template" not in pattern:
         return None
-    shown = {"language": LANGUAGE, "framework": pattern["framework"], "secure_template": pattern["template"]}
-    text = _TEMPLATE % _ENCODE(shown)
+    code = {"language": LANGUAGE, "framework": pattern["framework"], "secure_template": pattern["template"]}
+    text = _TEMPLATE % _ENCODE(code)
     return {"text": text, "tokens": count(text)}
 
 
-def unwrapped(text: str) -> str:
-    """``text`` without the line ends that only its file needs."""
+def unwrap(text: str) -> str:
+    """Return ``text`` on one line, with single spaces."""
     return " ".join(text.split())
 
 
-def filled(value: dict[str, Any]) -> dict[str, Any]:
-    """``value`` without the keys that have no content."""
+def without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    """Return ``value`` without keys whose value is empty or None."""
     return {key: inner for key, inner in value.items() if inner}

@@ -1,61 +1,195 @@
-"""The library pattern by pattern: a row for each in lists, and each in full, as a value or as a page of Markdown."""
+"""Serve single patterns: lists, full patterns, Markdown pages, prompts, completion and validation.
+
+A server imports this module when it first uses one of these operations.
+"""
 
 from __future__ import annotations
 
-from tmkb.knowledge.answer import LANGUAGE, filled, unwrapped
+from tmkb.errors import ToolError
+from tmkb.knowledge.answer import LANGUAGE, attack_scenario, unwrap, without_empty
+from tmkb.providers.operation import Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tmkb.knowledge.pattern import Pattern
-    from tmkb.schema.values import JsonObject
+    from tmkb.providers.operation import Operation, Result, StepGenerator
+    from tmkb.schema.values import JsonObject, JsonValue
 
     Row = Mapping[str, str]
 
 COLUMNS = ("id", "name", "severity", "category", "language", "framework")
 _HEAD = ("id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity")
+_MITIGATION = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
+_COMPLETED = {"ids": "id", "categories": "category", "frameworks": "framework"}  # operations for completion → column
+_ANY = "any"  # the language or framework of a pattern that applies to all
+_MOST_PROBLEMS = 50  # in one result of `validate`
+
+
+class Catalog:
+    """The operations on single patterns; ``query`` answers the questions that prompts contain."""
+
+    def __init__(self, part: Callable[[str], JsonObject], query: Callable[..., Result]) -> None:
+        rows: Any = part("catalog")["patterns"]
+        self.rows: list[dict[str, str]] = rows
+        self.patterns: Any = None
+        self.part = part
+        self.query = query
+
+    def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
+        """Return the operation ``name`` for the tool, prompt or resource ``definition``."""
+        if column := _COMPLETED.get(name):
+            return lambda **_: [*self._values(column)]
+        method: Any = getattr(self, name)
+        operation: Operation = method(definition) if name in ("entries", "prompt", "validate") else method
+        return operation
+
+    def get(self, id: str) -> JsonObject:
+        """Return one pattern in full."""
+        pattern: JsonObject | None = self._full(id)
+        if pattern is None:
+            raise _unknown("pattern", id, self._values("id"))
+        return pattern
+
+    def find(
+        self,
+        category: str | None = None,
+        severity: str | None = None,
+        language: str | None = None,
+        framework: str | None = None,
+    ) -> JsonObject:
+        """Return the rows that match; patterns for any language or framework pass every filter on it."""
+        filters = {"category": category, "severity": severity, "language": language, "framework": framework}
+        filters = {field: value for field, value in filters.items() if value is not None}
+        for field, value in filters.items():
+            if field != "severity" and value not in (*self._values(field), _ANY):  # the tool lists the severities
+                raise _unknown(field, str(value), self._values(field))
+        rows = [r for r in self.rows if all(value in (r[f], _ANY) or r[f] == _ANY for f, value in filters.items())]
+        return {"count": len(rows), "patterns": [{c: row[c] for c in COLUMNS} for row in rows]}
+
+    def schema(self, kind: str) -> JsonObject:
+        """Return the JSON Schema of a kind of file."""
+        from tmkb.schema import paths, reader
+
+        files = paths.meta_schemas()
+        if kind not in files:
+            raise _unknown("kind", kind, files)
+        return {"kind": kind, "schema": reader.read(files[kind]).mapping()}
+
+    def page(self, id: str) -> str | None:
+        """Return one pattern as Markdown; None if the id is unknown."""
+        pattern = self._full(id)
+        return None if pattern is None else pattern_page(pattern)
+
+    def index(self) -> str:
+        """Return a list of all patterns as Markdown."""
+        return index_page(self.rows)
+
+    def section(self, category: str) -> str | None:
+        """Return the patterns of one category as Markdown; None if the category is unknown."""
+        rows = [row for row in self.rows if row["category"] == category]
+        return category_page(category, rows) if rows else None
+
+    def entries(self, definition: Mapping[str, Any]) -> Operation:
+        """Return an operation that lists the resources of the URI template in ``definition``."""
+        mime_type: JsonObject = {"mimeType": definition["mimeType"]} if "mimeType" in definition else {}
+
+        def entry(row: Row) -> JsonObject:
+            uri = definition["uriTemplate"].replace("{id}", row["id"])
+            return {"uri": uri, "name": row["id"], "title": row["name"], "description": row["threat"], **mime_type}
+
+        return lambda: [entry(row) for row in self.rows]
+
+    def prompt(self, definition: Mapping[str, Any]) -> Operation:
+        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments.
+
+        A framework without patterns does not filter, because patterns for other frameworks can be applied to it.
+        """
+        from tmkb.providers.script import substitute
+
+        def operation(**arguments: str) -> JsonValue:
+            framework = arguments.get("framework") or _ANY
+            context = "\n".join(text for name, text in arguments.items() if name != "framework")
+            is_known = framework.lower() in self._values("framework")
+            answer = self.query(context, framework=framework.lower() if is_known else None)
+            values = {**dict.fromkeys(definition.get("arguments", {})), **arguments, "framework": framework}
+            return substitute(definition["answer"], {**values, "patterns": answer.content[0]["text"]})
+
+        return operation
+
+    def validate(self, definition: Mapping[str, Any]) -> Operation:
+        """Return an operation that checks the text of a pattern, without the files beside it."""
+
+        def operation(text: str) -> StepGenerator:
+            from tmkb.knowledge import pattern
+            from tmkb.schema import problems
+
+            found = pattern.check_text(text, "pattern.yaml", self._values("id"))
+            summary: JsonObject = {"valid": not found, "problem_count": len(found)}
+            yield Log("warning" if found else "info", summary, definition["name"])
+            shown: list[Any] = [
+                {"line": problem.line, "column": problem.column, "sentence": problems.sentence(problem)}
+                for problem in found[:_MOST_PROBLEMS]
+            ]
+            return {**summary, "problems": shown}
+
+        return operation
+
+    def _full(self, id: str) -> Any:
+        if self.patterns is None:
+            self.patterns = self.part("wholes")
+        return self.patterns.get(id.upper())
+
+    def _values(self, column: str) -> list[str]:
+        return sorted({row[column] for row in self.rows})
+
+
+def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
+    from tmkb.schema import metaschema
+
+    if near := metaschema.nearest(value, [*known]):
+        return ToolError("unknown_name_near", field=field, value=value, nearest=near)
+    return ToolError("unknown_name", field=field, value=value)
 
 
 def parts(patterns: Sequence[Pattern]) -> dict[str, JsonObject]:
-    """What can be prepared: the rows with their summaries, and the patterns in full by their ids."""
+    """Return the prepared parts: rows with summaries, and full patterns by id."""
     rows: list[Any] = [{c: str(p.get(c)) for c in COLUMNS} | p["agent_summary"] for p in patterns]
-    wholes: dict[str, Any] = {pattern["id"]: whole(pattern) for pattern in patterns}
-    return {"catalog": {"patterns": rows}, "wholes": wholes}
+    full: dict[str, Any] = {pattern["id"]: in_full(pattern) for pattern in patterns}
+    return {"catalog": {"patterns": rows}, "wholes": full}
 
 
-def whole(pattern: Pattern) -> dict[str, Any]:
-    """All that a reader can use of a pattern; keys without content are left out."""
-    given: Mapping[str, Any] = pattern
-    scenario = pattern["attack_scenario"]
-    steps = {"preconditions": scenario["preconditions"], "steps": pattern["steps"], "impact": scenario["impact"]}
-    return filled(
+def in_full(pattern: Pattern) -> dict[str, Any]:
+    """Return all keys of a pattern that help a reader, without empty ones."""
+    source: Mapping[str, Any] = pattern
+    return without_empty(
         {
-            **{key: given.get(key) for key in (*_HEAD, "likelihood")},
+            **{key: source.get(key) for key in (*_HEAD, "likelihood")},
             **pattern["agent_summary"],
-            "description": unwrapped(pattern["description"]),
+            "description": unwrap(pattern["description"]),
             "blind_spots": pattern.get("blind_spots"),
             "generalizes_to": pattern.get("generalizes_to"),
-            "attack_scenario": filled(steps),
+            "attack_scenario": attack_scenario(pattern),
             "vulnerable": pattern.get("vulnerable"),
             "secure_template": pattern.get("template"),
             "mitigations": [_mitigation(each) for each in pattern["mitigations"]],
             "principles": pattern.get("principles"),
             "testing": pattern.get("testing"),
             "related_patterns": pattern.get("related_patterns"),
-            "references": filled(pattern["references"]),
+            "references": without_empty(pattern["references"]),
         }
     )
 
 
-def page(pattern: Mapping[str, Any]) -> str:
-    """A `whole` pattern for reading."""
-    return "\n".join(_page(pattern)) + "\n"
+def _mitigation(mitigation: Mapping[str, Any]) -> dict[str, Any]:
+    values = {key: mitigation.get(key) for key in _MITIGATION}
+    return without_empty(values | {"description": unwrap(mitigation["description"])})
 
 
-def index(rows: Iterable[Row]) -> str:
-    """What there is, by category."""
+def index_page(rows: Iterable[Row]) -> str:
+    """Return a Markdown list of ``rows`` by category."""
     by_category: dict[str, list[Row]] = {}
     for row in rows:
         by_category.setdefault(row["category"], []).append(row)
@@ -65,37 +199,33 @@ def index(rows: Iterable[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def section(category: str, rows: Iterable[Row]) -> str:
-    """The patterns of one category, each with its summary."""
+def category_page(category: str, rows: Iterable[Row]) -> str:
+    """Return the ``rows`` of one category as Markdown, each with its summary."""
     lines = [f"# {category}"]
     for row in rows:
         lines += ["", f"## {row['id']}: {row['name']}", "", f"Severity: {row['severity']}", "", *_summary(row)]
     return "\n".join(lines) + "\n"
 
 
-def _mitigation(mitigation: Mapping[str, Any]) -> dict[str, Any]:
-    keys = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
-    described = {key: mitigation.get(key) for key in keys}
-    return filled(described | {"description": unwrapped(mitigation["description"])})
+def pattern_page(pattern: Mapping[str, Any]) -> str:
+    """Return a pattern `in_full` as Markdown."""
+    return "\n".join(_lines(pattern)) + "\n"
 
 
-def _page(pattern: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# {pattern['id']}: {pattern['name']}"
-    yield ""
+def _lines(pattern: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"# {pattern['id']}: {pattern['name']}", "")
     yield (
         f"{pattern['severity']} severity, {pattern['likelihood']} likelihood; {pattern['category']}; "
         f"{pattern['language']}, {pattern['framework']}; reviewed {pattern['reviewed']}"
     )
-    yield ""
-    yield from _summary(pattern)
-    yield from ("", pattern["description"])
+    yield from ("", *_summary(pattern), "", pattern["description"])
     yield from _list("What is overlooked", pattern.get("blind_spots"))
     scenario = pattern["attack_scenario"]
     yield from _list("The attack takes", scenario.get("preconditions"))
     yield from _list("The attack", scenario.get("steps"))
-    impact = ", ".join(f"{what} {degree}" for what, degree in scenario["impact"].items())
-    yield from ("", f"Impact: {impact}")
-    yield from _code("Vulnerable", pattern.get("vulnerable"))
+    yield from ("", f"Impact: {', '.join(f'{what} {degree}' for what, degree in scenario['impact'].items())}")
+    if code := pattern.get("vulnerable"):
+        yield from ("", "## Vulnerable", *_block(code))
     yield from ("", "## Mitigations")
     for mitigation in pattern["mitigations"]:
         yield from ("", f"### {mitigation['id']}: {mitigation['name']}", "", mitigation["description"], "")
@@ -126,11 +256,6 @@ def _items(items: Sequence[str] | None) -> Iterator[str]:
         yield from ("", *(f"- {' '.join(item.split())}" for item in items))
 
 
-def _code(heading: str, text: str | None) -> Iterator[str]:
-    if text:
-        yield from ("", f"## {heading}", *_block(text))
-
-
-def _block(text: str | None) -> Iterator[str]:
-    if text:
-        yield from ("", f"```{LANGUAGE}", text.rstrip("\n"), "```")
+def _block(code: str | None) -> Iterator[str]:
+    if code:
+        yield from ("", f"```{LANGUAGE}", code.rstrip("\n"), "```")

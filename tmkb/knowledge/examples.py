@@ -1,6 +1,6 @@
-"""The code of a pattern, read as text: the regions that are shown. Nothing here imports or runs an example.
+"""Read the example code of a pattern as text, and extract the regions that are shown. Nothing is imported or run.
 
-``# region NAME`` … ``# endregion`` marks what is shown; editors fold it. Above it stay the imports of the stage.
+``# region NAME`` … ``# endregion`` marks what is shown; editors fold it. The imports of the stage stay outside.
 """
 
 from __future__ import annotations
@@ -9,118 +9,111 @@ import ast
 import os
 import re
 import textwrap
+from typing import NamedTuple
 
 from tmkb.errors import Problem
 from tmkb.schema import textfile
 
-DEEPEST = 100  # levels of a syntax tree; our deepest own example has 15
+MAX_DEPTH = 100  # levels of a syntax tree; the deepest packaged example has 15
 
-_BITS = 14_000  # of an integer; 4300 decimal digits, the most that Python writes, have 14284
+_MAX_BITS = 14_000  # of an integer; the 4300 decimal digits that Python writes at most have 14284
 _START = re.compile(r"^\s*# region (?P<name>[a-z_]+)\s*$")
 _END = re.compile(r"^\s*# endregion\b")
 
 
-class Source:
-    """The text of one file beside a pattern; ``problems`` call the file ``shown``."""
+class Source(NamedTuple):
+    """The text of a file, and its path as problems show it."""
 
-    def __init__(self, text: str, shown: str) -> None:
-        self.text = text
-        self.shown = shown
+    text: str
+    file: str
 
 
-def source(folder: str, name: str, shown: str) -> Source | None:
-    """Read the file ``name`` right inside ``folder``.
+def read(folder: str, name: str, file: str) -> Source | None:
+    """Read the file ``name`` directly inside ``folder``; problems call it ``file``.
 
-    Returns None for a path, a link that leads out, or a name that no file has.
+    Returns None if ``name`` is a path, a link that leaves the folder, or no file.
 
     Raises:
-        DocumentError: the file is unreadable, no regular file, too large, or not UTF-8.
+        DocumentError: the file is unreadable, not regular, too large, or not UTF-8.
     """
     path = os.path.join(folder, name)
     if os.path.basename(name) != name or os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder):
         return None
     if not os.path.lexists(path):
         return None
-    text = textfile.read(path, shown)
-    return Source(text.replace("\r\n", "\n").replace("\r", "\n"), shown)
+    text = textfile.read(path, file)
+    return Source(text.replace("\r\n", "\n").replace("\r", "\n"), file)
 
 
-def region(found: Source, name: str, problems: list[Problem]) -> str:
-    """The lines of the region ``name``, dedented, without any marker line. It has to be there exactly once."""
+def region(source: Source, name: str, problems: list[Problem]) -> str:
+    """Return the lines of the region ``name``, dedented, without marker lines. It must occur exactly once."""
     open_names: list[str] = []
     lines: list[str] = []
-    count = inside = 0  # how many regions of this name there are, and how many are open
-    for number, line in enumerate(found.text.splitlines(), 1):
+    count = open_count = 0  # regions of this name
+    for number, line in enumerate(source.text.splitlines(), 1):
         if start := _START.match(line):
             open_names.append(start["name"])
             count += start["name"] == name
-            inside += start["name"] == name
+            open_count += start["name"] == name
         elif _END.match(line):
             if not open_names:
-                problems.append(Problem("region_not_open", found.shown, number))
+                problems.append(Problem("region_not_open", source.file, number))
                 return ""
-            inside -= open_names.pop() == name
-        elif inside:
+            open_count -= open_names.pop() == name
+        elif open_count:
             lines.append(line)
     if open_names:
-        problems.append(Problem("region_not_closed", found.shown, name=open_names[-1]))
+        problems.append(Problem("region_not_closed", source.file, name=open_names[-1]))
     elif count != 1:
-        problems.append(Problem("region_count", found.shown, name=name, count=count))
+        problems.append(Problem("region_count", source.file, name=name, count=count))
     # Formatters put two blank lines before a closing marker; without the markers there would be more.
     return re.sub(r"\n{4,}", "\n\n\n", textwrap.dedent("\n".join(lines))).strip("\n") + "\n"
 
 
-def parsed(found: Source, problems: list[Problem]) -> ast.Module:
-    """Return the syntax tree of a file; an empty one, and a problem, where there is none. Nothing of the file is run.
+def parse(source: Source, problems: list[Problem]) -> ast.Module:
+    """Return the syntax tree of a file, or an empty tree if there is a problem.
 
-    A tree has at most `DEEPEST` levels, so that what walks it by recursion never exhausts the stack.
+    A tree has at most `MAX_DEPTH` levels, so that recursive functions can walk it.
     """
     try:
-        tree = ast.parse(found.text)
+        tree = ast.parse(source.text)
     except SyntaxError as error:
-        problems.append(Problem("not_python", found.shown, error.lineno or 1, error.offset or 1, reason=error.msg))
+        problems.append(Problem("not_python", source.file, error.lineno or 1, error.offset or 1, reason=error.msg))
     except ValueError as error:  # NUL, in Python 3.11.3 and older
-        problems.append(Problem("not_python", found.shown, reason=str(error)))
-    except (RecursionError, MemoryError):  # the parser does not say where
-        lines = found.text.split("\n")
-        problems.append(Problem("too_deep", found.shown, lines.index(max(lines, key=len)) + 1, limit=DEEPEST))
+        problems.append(Problem("not_python", source.file, reason=str(error)))
+    except (RecursionError, MemoryError):  # the parser reports no line
+        lines = source.text.split("\n")
+        problems.append(Problem("too_deep", source.file, lines.index(max(lines, key=len)) + 1, limit=MAX_DEPTH))
     else:
-        if (deep := _too_deep(tree)) is None:
-            return tree if not _refuse_numbers(tree, found.shown, problems) else ast.Module([], [])
-        problems.append(Problem("too_deep", found.shown, *deep, limit=DEEPEST))
+        if problem := _too_deep(tree, source.file) or _long_integer(tree, source.file):
+            problems.append(problem)
+        else:
+            return tree
     return ast.Module([], [])
 
 
-def _refuse_numbers(tree: ast.Module, shown: str, problems: list[Problem]) -> bool:
-    """Note an integer that Python does not write as a decimal: only as a hexadecimal can it be in the source."""
+def _long_integer(tree: ast.Module, file: str) -> Problem | None:
+    """Report an integer that Python cannot write as a decimal, for example a long hexadecimal literal."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > _BITS:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > _MAX_BITS:
             reason = "an integer with more digits than Python writes"
-            problems.append(Problem("not_python", shown, node.lineno, node.col_offset + 1, reason=reason))
-            return True
-    return False
+            return Problem("not_python", file, node.lineno, node.col_offset + 1, reason=reason)
+    return None
 
 
-def _too_deep(tree: ast.Module) -> tuple[int, int] | None:
-    """Return line and column of a node below level `DEEPEST`, or None. Uses no recursion."""
+def _too_deep(tree: ast.Module, file: str) -> Problem | None:
+    """Report a node below level `MAX_DEPTH`. Uses no recursion."""
     level: list[tuple[ast.AST, tuple[int, int]]] = [(tree, (1, 1))]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         below: list[tuple[ast.AST, tuple[int, int]]] = []
-        for node, around in level:
-            place = (node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt | ast.expr) else around
+        for node, parent_place in level:
+            place = (node.lineno, node.col_offset + 1) if isinstance(node, ast.stmt | ast.expr) else parent_place
             below += [(inner, place) for inner in ast.iter_child_nodes(node)]
         level = below
-    return level[0][1] if level else None
+    return Problem("too_deep", file, *level[0][1], limit=MAX_DEPTH) if level else None
 
 
-def exploits(proof: ast.Module) -> dict[str, str]:
-    """Name (without ``exploit_``) → docstring of the exploits of a proof: the steps of the attack, in their order."""
-    return {
-        function.name.removeprefix("exploit_"): ast.get_docstring(function) or ""
-        for function in exploit_functions(proof)
-    }
-
-
-def exploit_functions(proof: ast.Module) -> list[ast.FunctionDef]:
-    """Return the functions ``exploit_…`` of a proof, in their order."""
-    return [node for node in proof.body if isinstance(node, ast.FunctionDef) and node.name.startswith("exploit_")]
+def exploits(proof: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the functions ``exploit_…`` of a proof, in order, by name without that prefix."""
+    functions = (node for node in proof.body if isinstance(node, ast.FunctionDef))
+    return {f.name.removeprefix("exploit_"): f for f in functions if f.name.startswith("exploit_")}

@@ -1,98 +1,98 @@
-"""Folders of patterns → the patterns that can be served, and what is wrong with the rest."""
+"""Load patterns from folders, and report problems of those that cannot be served."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tmkb.errors import Problem
 from tmkb.knowledge import pattern
-from tmkb.knowledge.pattern import Found, Pattern
+from tmkb.knowledge.pattern import Pattern, PatternFolder
 from tmkb.schema import paths
 
-PACKAGED = "packaged"  # the word that names the packaged folder
+PACKAGED = "packaged"  # the name of the packaged folder
 
 
+@dataclass(slots=True)
 class Library:
-    """`patterns` in the order of their ids, `problems` of what was left out, folders that were `missing` or `empty`."""
+    """Loaded patterns. `missing` and `empty` are folders that do not exist or contain no patterns."""
 
-    def __init__(self) -> None:
-        self.found: list[Found] = []
-        self.closed: list[Problem] = []
-        self.missing: list[str] = []
-        self.empty: list[str] = []
+    folders: list[PatternFolder] = field(default_factory=list)
+    unreadable: list[Problem] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
 
     @property
     def patterns(self) -> list[Pattern]:
-        """The patterns that can be served, by id."""
-        return sorted((f.pattern for f in self.found if f.pattern is not None), key=lambda p: p["id"])
+        """The patterns that can be served, sorted by id."""
+        return sorted((f.pattern for f in self.folders if f.pattern is not None), key=lambda p: p["id"])
 
     @property
     def problems(self) -> list[Problem]:
-        """Everything that is wrong with what was found."""
-        return self.closed + [problem for found in self.found for problem in found.problems]
+        """All problems of the folders and their patterns."""
+        return self.unreadable + [problem for folder in self.folders for problem in folder.problems]
 
 
-def folders(named: Sequence[str] | None) -> list[str]:
-    """The paths of the folders that are ``named``; the word "packaged", or no name at all, means the packaged one."""
-    return [paths.PATTERNS if folder == PACKAGED else paths.absolute(folder) for folder in named or [PACKAGED]]
+def resolve(names: Sequence[str] | None) -> list[str]:
+    """Return the paths of folders; "packaged", or no names at all, stands for the packaged one."""
+    return [paths.PATTERNS if name == PACKAGED else paths.absolute(name) for name in names or [PACKAGED]]
 
 
-def load(named: Sequence[str] | None) -> Library:
-    """Read every pattern of the folders that are ``named``, in their order.
+def load(names: Sequence[str] | None) -> Library:
+    """Read all patterns of the folders ``names``, in order. See `resolve`.
 
-    Of two patterns with one id the later is left out. Nothing is raised: one broken pattern must not silence the rest.
+    Of two patterns with the same id, the later one is left out. Nothing is raised: one broken pattern must not hide the
+    others.
     """
     library = Library()
-    by_id: dict[str, Found] = {}
-    for folder, path in zip(named or [PACKAGED], folders(named), strict=True):
-        name = folder if folder == PACKAGED else paths.shown(path)
+    by_id: dict[str, PatternFolder] = {}
+    for name, path in zip(names or [PACKAGED], resolve(names), strict=True):
+        shown = paths.shown(path)
         if not os.path.isdir(path):
-            library.missing.append(name)
+            library.missing.append(name if name == PACKAGED else shown)
             continue
         try:
-            found = [pattern.read(inside) for inside in _inside(path)]
+            found = [pattern.read(folder) for folder in _pattern_folders(path)]
         except OSError as error:
-            library.closed.append(
-                Problem("no_entry", paths.shown(path), folder=paths.shown(path), reason=error.strerror)
-            )
+            library.unreadable.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
             continue
         if not found:
-            library.empty.append(name)
-        for each in found:
-            _refuse_twin(each, by_id)
-        library.found += found
+            library.empty.append(name if name == PACKAGED else shown)
+        for folder in found:
+            _check_id(folder, by_id)
+        library.folders += found
     return library
 
 
-def collections(library: Library) -> dict[str, list[Found]]:
-    """Folder → all that is found right below it, also what was not asked for, where something in it was."""
-    asked = {found.folder: found for found in library.found}
+def collections(library: Library) -> dict[str, list[PatternFolder]]:
+    """Return the patterns of each parent folder, including those that were not loaded into ``library``."""
+    loaded = {folder.path: folder for folder in library.folders}
     return {
-        parent: [asked.get(path) or pattern.read(path) for path in _below(parent)]
-        for parent in sorted({os.path.dirname(folder) for folder in asked})
+        parent: [loaded.get(path) or pattern.read(path) for path in _children(parent)]
+        for parent in sorted({os.path.dirname(path) for path in loaded})
     }
 
 
-def _inside(folder: str) -> list[str]:
-    """The pattern folders of ``folder``: itself, or those right below it."""
-    return [folder] if os.path.lexists(os.path.join(folder, "pattern.yaml")) else _below(folder)
+def _pattern_folders(path: str) -> list[str]:
+    return [path] if os.path.lexists(os.path.join(path, "pattern.yaml")) else _children(path)
 
 
-def _below(folder: str) -> list[str]:
-    """The pattern folders right below ``folder``, sorted; names that begin with _ are passed over.
+def _children(path: str) -> list[str]:
+    """Return the pattern folders directly inside ``path``, sorted, without names that begin with _.
 
-    A pattern.yaml that is no regular file counts, so that reading it reports that.
+    A pattern.yaml that is not a regular file counts, so that reading it reports the problem.
     """
-    names = sorted(name for name in os.listdir(folder) if not name.startswith("_"))
-    return [os.path.join(folder, n) for n in names if os.path.lexists(os.path.join(folder, n, "pattern.yaml"))]
+    folders = [os.path.join(path, name) for name in sorted(os.listdir(path)) if not name.startswith("_")]
+    return [folder for folder in folders if os.path.lexists(os.path.join(folder, "pattern.yaml"))]
 
 
-def _refuse_twin(found: Found, by_id: dict[str, Found]) -> None:
-    if found.pattern is None or found.document is None:
+def _check_id(folder: PatternFolder, by_id: dict[str, PatternFolder]) -> None:
+    """Leave out a pattern whose id is already in ``by_id``."""
+    if folder.pattern is None or folder.document is None:
         return
-    id_ = found.pattern["id"]
-    other = by_id.setdefault(id_, found)
-    if other is not found:
-        found.problems.append(found.document.problem("twice", ("id",), id=id_, other=other.file))
-        found.pattern = None
+    id_ = folder.pattern["id"]
+    other = by_id.setdefault(id_, folder)
+    if other is not folder:
+        folder.problems.append(folder.document.problem("twice", ("id",), id=id_, other=other.file))
+        folder.pattern = None

@@ -1,24 +1,28 @@
-"""One pattern: its file, the code beside it, and what makes it one that can be served."""
+"""Read and check one pattern: its file, and the code beside it."""
 
 from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NotRequired, TypedDict, cast
 
 from tmkb.errors import DocumentError, Problem
-from tmkb.knowledge import examples
+from tmkb.knowledge import examples, tokens
 from tmkb.schema import hidden, metaschema, paths, reader, textfile
 from tmkb.schema.reader import Document
 
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
-_HIDDEN_LINES = 20  # lines of one file that are reported for a hidden character
-VALUES = 1000  # in one file, because values are compared with each other; our largest has 138
+MAX_VALUES = 1000  # in one file, because values are compared with each other; the largest packaged file has 138
+MAX_SUMMARY_TOKENS = 99  # three summaries and a template have to fit into an answer
+MAX_TEMPLATE_CHARACTERS = 350
+_MAX_HIDDEN_LINES = 20  # lines of one file that are reported for a hidden character
 
 
 class Mitigation(TypedDict):
-    """A way to mend it; ``secure`` is the shown part of its example."""
+    """A way to fix the threat; ``secure`` is the region that is shown of its example."""
 
     id: str
     name: str
@@ -33,7 +37,7 @@ class Mitigation(TypedDict):
 
 
 class Pattern(TypedDict):
-    """A pattern as it is served: the keys of its file, and what is shown of the code beside it."""
+    """A pattern as it is served: the keys of its file, and the regions that are shown of its code."""
 
     id: str
     name: str
@@ -63,168 +67,190 @@ class Pattern(TypedDict):
     steps: list[str]
 
 
-class Found:
-    """What a folder holds: the pattern, if it can be served, and everything that is wrong with it."""
+@dataclass(slots=True)
+class PatternFolder:
+    """A folder with a pattern. `pattern` and `document` are None unless the pattern can be served."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.problems: list[Problem] = []
-        self.document: Document | None = None
-        self.pattern: Pattern | None = None
+    path: str
+    problems: list[Problem] = field(default_factory=list)
+    document: Document | None = None
+    pattern: Pattern | None = None
 
     @property
     def file(self) -> str:
-        """The pattern's own file, as problems call it."""
-        return paths.shown(os.path.join(self.folder, "pattern.yaml"))
+        """The path of pattern.yaml as problems show it."""
+        return paths.shown(os.path.join(self.path, "pattern.yaml"))
 
 
 def folder_name(id_: str) -> str:
-    """How the folder of a pattern is called."""
+    """Return the name that the folder of a pattern must have."""
     return id_.lower().replace("-", "_")
 
 
-def read(folder: str) -> Found:
-    """Read the pattern in ``folder``. Its code is read as text; nothing of it is run."""
-    found = Found(folder)
+def read(path: str) -> PatternFolder:
+    """Read the pattern in the folder ``path``. Its code is read as text and never run."""
+    folder = PatternFolder(path)
     try:
-        text = textfile.read(os.path.join(folder, "pattern.yaml"), found.file)
-        doc = reader.parse(text, found.file, VALUES)
+        text = textfile.read(os.path.join(path, "pattern.yaml"), folder.file)
+        doc = reader.parse(text, folder.file, MAX_VALUES)
     except DocumentError as error:
-        found.problems = error.problems
-        return found
-    found.problems = _shape(doc) or _hidden(doc, text)
-    if not found.problems:
+        folder.problems = error.problems
+        return folder
+    folder.problems = metaschema.check(doc, SCHEMA) or _hidden_characters(doc, text)
+    if not folder.problems:
         pattern = cast(Pattern, doc.mapping() | {"steps": []})
         if "code" in pattern:
-            _add_code(found, doc, pattern)
-        if not found.problems:
-            found.document, found.pattern = doc, pattern
-    return found
+            _add_code(folder, doc, pattern)
+        if not folder.problems:
+            folder.document, folder.pattern = doc, pattern
+    return folder
 
 
-def parse(text: str, file: str) -> tuple[Document, list[Problem]]:
-    """The ``text`` of a pattern, which problems call ``file``, and what is wrong with it as far as it tells without the
-    files beside it."""
+def review(folder: PatternFolder, known: Collection[str]) -> Iterator[Problem]:
+    """Check the folder name, the sizes and the related patterns of a pattern that can be served.
+
+    ``known`` are the ids that may be related patterns.
+    """
+    doc, pattern = folder.document, folder.pattern
+    if doc is None or pattern is None:
+        return
+    name, expected = os.path.basename(os.path.abspath(folder.path)), folder_name(pattern["id"])
+    if name != expected:
+        yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, actual=name)
+    yield from _sizes_and_relations(doc, pattern, known)
+
+
+def check_text(text: str, file: str, known: Collection[str]) -> list[Problem]:
+    """Check the ``text`` of a pattern, which problems call ``file``, without the files beside it."""
     try:
-        doc = reader.parse(text, file, VALUES)
+        doc = reader.parse(text, file, MAX_VALUES)
     except DocumentError as error:
-        return Document(file, {}, {}, {}), error.problems
-    return doc, _shape(doc) or _hidden(doc, text) or _mitigations(doc, cast(Pattern, doc.value))
+        return error.problems
+    problems = metaschema.check(doc, SCHEMA) or _hidden_characters(doc, text)
+    pattern = cast(Pattern, doc.value)
+    return problems or _mitigations(doc, pattern) or list(_sizes_and_relations(doc, pattern, known))
 
 
-def _shape(doc: Document) -> list[Problem]:
-    """What is wrong with the form of the file."""
-    return metaschema.check(doc, SCHEMA)
+def _sizes_and_relations(doc: Document, pattern: Pattern, known: Collection[str]) -> Iterator[Problem]:
+    size, limit = tokens.count(" ".join(pattern["agent_summary"].values())), MAX_SUMMARY_TOKENS
+    if size > limit:
+        yield doc.key_problem("too_many_tokens", ("agent_summary",), place="agent_summary", count=size, limit=limit)
+    size, limit = len(pattern.get("template", "")), MAX_TEMPLATE_CHARACTERS
+    if size > limit:
+        place = f"the region template of {pattern['mitigations'][_examples(pattern)[0]]['example']}"
+        yield doc.key_problem("too_long", ("mitigations",), place=place, count=size, limit=limit)
+    for index, other in enumerate(pattern.get("related_patterns", [])):
+        if other["id"] not in known:
+            path = ("related_patterns", index, "id")
+            yield doc.problem("unknown_pattern", path, name=other["id"], **metaschema.near(other["id"], known))
 
 
-def _hidden(doc: Document, text: str) -> list[Problem]:
-    """Return a problem for each line of ``text`` with a hidden character; else for each value that escapes one."""
-    found = _hidden_lines(doc.file, text)
-    if found:
-        return found
+def _hidden_characters(doc: Document, text: str) -> list[Problem]:
+    """Report each line of ``text`` with a hidden character; without any, each value with an escaped one."""
+    problems = _hidden_lines(doc.file, text)
+    if problems:
+        return problems
     for path, place in doc.values.items():
         value: Any = doc.mapping()
         for step in path:
             value = value[step]
         if isinstance(value, str) and (character := hidden.find(value)):
-            found.append(_hidden_problem(doc.file, place.line, place.column, character))
-    return found
+            problems.append(_hidden_character(doc.file, place.line, place.column, character))
+    return problems
 
 
 def _hidden_lines(file: str, text: str) -> list[Problem]:
-    """Return a problem for each of the first lines of ``text`` with a hidden character; the last counts the others."""
+    """Report the first lines of ``text`` with a hidden character, and the number of the others."""
     places = hidden.places(text)
-    problems = [_hidden_problem(file, *place) for place in islice(places, _HIDDEN_LINES)]
+    problems = [_hidden_character(file, *place) for place in islice(places, _MAX_HIDDEN_LINES)]
     if first := next(places, None):
         problems.append(Problem("more_hidden_characters", file, *first[:2], count=1 + sum(1 for _ in places)))
     return problems
 
 
-def _hidden_problem(file: str, line: int, column: int, character: str) -> Problem:
+def _hidden_character(file: str, line: int, column: int, character: str) -> Problem:
     return Problem("hidden_character", file, line, column, character=hidden.describe(character))
 
 
+def _examples(pattern: Pattern) -> list[int]:
+    """Return the indexes of the mitigations with an example."""
+    return [index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation]
+
+
 def _mitigations(doc: Document, pattern: Pattern) -> list[Problem]:
-    """What is wrong with the mitigations of a pattern that shows code."""
-    shown = [index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation]
     if "code" not in pattern:
         return []
-    if not shown:
+    if not (indexes := _examples(pattern)):
         return [doc.key_problem("no_secure_example", ("mitigations",))]
-    left = pattern["mitigations"][shown[0]].get("leaves", [])
-    return [
-        doc.problem("first_mitigation_leaves", ("mitigations", shown[0], "leaves", at)) for at, _ in enumerate(left)
-    ]
+    leaves = ("mitigations", indexes[0], "leaves")
+    exploits = pattern["mitigations"][indexes[0]].get("leaves", [])
+    return [doc.problem("first_mitigation_leaves", (*leaves, at)) for at, _ in enumerate(exploits)]
 
 
-def _add_code(found: Found, doc: Document, pattern: Pattern) -> None:
-    """Put what is shown of the files beside the pattern into it."""
+def _add_code(folder: PatternFolder, doc: Document, pattern: Pattern) -> None:
+    """Add the shown regions and the steps of the proof to ``pattern``."""
     code = pattern.get("code", {})
-    shown = [m for m in pattern["mitigations"] if "example" in m]
-    found.problems += _mitigations(doc, pattern)
-    sources = _Sources(found, doc)
-    if vulnerable := sources.read(("code", "vulnerable"), code["vulnerable"]):
-        pattern["vulnerable"] = sources.region(vulnerable, "example")
-    for index, mitigation in enumerate(pattern["mitigations"]):
-        if "example" not in mitigation:
-            continue
-        if secure := sources.read(("mitigations", index, "example"), mitigation["example"]):
-            mitigation["secure"] = sources.region(secure, "example")
-            if mitigation is shown[0]:
-                pattern["template"] = sources.region(secure, "template")
-    if proof := sources.read(("code", "proof"), code.get("proof", "proof.py")):
-        _add_steps(found, doc, pattern, proof)
+    folder.problems += _mitigations(doc, pattern)
+    files = _Files(folder, doc)
+    if vulnerable := files.read(("code", "vulnerable"), code["vulnerable"]):
+        pattern["vulnerable"] = files.region(vulnerable, "example")
+    indexes = _examples(pattern)
+    for index in indexes:
+        mitigation = pattern["mitigations"][index]
+        if secure := files.read(("mitigations", index, "example"), mitigation["example"]):
+            mitigation["secure"] = files.region(secure, "example")
+            if index == indexes[0]:
+                pattern["template"] = files.region(secure, "template")
+    if proof := files.read(("code", "proof"), code.get("proof", "proof.py")):
+        _add_steps(folder, doc, pattern, proof)
 
 
-def _add_steps(found: Found, doc: Document, pattern: Pattern, proof: examples.Source) -> None:
-    tree = examples.parsed(proof, [])  # its problems are known
-    exploits = examples.exploits(tree)
-    for function in examples.exploit_functions(tree):  # an escape in a docstring becomes a character of a step
-        if character := hidden.find(ast.get_docstring(function) or ""):
-            found.problems.append(_hidden_problem(proof.shown, function.body[0].lineno, 1, character))
-    pattern["steps"] = [" ".join(text.split()) for text in exploits.values()]
-    if not exploits or not all(exploits.values()):
-        found.problems.append(Problem("no_exploit", proof.shown))
-    first = next((index for index, mitigation in enumerate(pattern["mitigations"]) if "example" in mitigation), None)
+def _add_steps(folder: PatternFolder, doc: Document, pattern: Pattern, proof: examples.Source) -> None:
+    exploits = examples.exploits(examples.parse(proof, []))  # `_Files.read` has reported its problems
+    docstrings = {name: ast.get_docstring(function) or "" for name, function in exploits.items()}
+    for name, text in docstrings.items():  # an escape in a docstring becomes a character of a step
+        if character := hidden.find(text):
+            folder.problems.append(_hidden_character(proof.file, exploits[name].body[0].lineno, 1, character))
+    pattern["steps"] = [" ".join(text.split()) for text in docstrings.values()]
+    if not exploits or not all(docstrings.values()):
+        folder.problems.append(Problem("no_exploit", proof.file))
+    first = next(iter(_examples(pattern)), None)
     for index, mitigation in enumerate(pattern["mitigations"]):
         for at, name in enumerate(mitigation.get("leaves", []) if index != first else []):
             if name not in exploits:
-                path = ("mitigations", index, "leaves", at)
-                found.problems.append(
-                    doc.problem("unknown_exploit", path, name=name, **metaschema.near(name, exploits))
-                )
+                path, near = ("mitigations", index, "leaves", at), metaschema.near(name, exploits)
+                folder.problems.append(doc.problem("unknown_exploit", path, name=name, **near))
 
 
-class _Sources:
-    """The files beside a pattern: each is read once, however often the pattern names it."""
+class _Files:
+    """The code beside a pattern. Each file is read once, also if the pattern names it repeatedly."""
 
-    def __init__(self, found: Found, doc: Document) -> None:
-        self.found = found
+    def __init__(self, folder: PatternFolder, doc: Document) -> None:
+        self.folder = folder
         self.doc = doc
-        self.files: dict[str, examples.Source | None] = {}
+        self.sources: dict[str, examples.Source | None] = {}
         self.regions: dict[tuple[str, str], str] = {}
 
     def read(self, path: reader.Path, name: str) -> examples.Source | None:
-        """Return the file ``name`` that the pattern names at ``path``; None, and a problem, where it cannot be read."""
-        if name in self.files:
-            return self.files[name]
-        source = None
+        """Return the file ``name``, which the pattern names at ``path``; None, and a problem, if it is unreadable."""
+        if name in self.sources:
+            return self.sources[name]
+        source, problems = None, self.folder.problems
         try:
-            shown = paths.shown(os.path.join(self.found.folder, name))
-            source = examples.source(self.found.folder, name, shown)
+            source = examples.read(self.folder.path, name, paths.shown(os.path.join(self.folder.path, name)))
         except DocumentError as error:
-            self.found.problems += error.problems
+            problems += error.problems
         else:
             if source is None:
-                self.found.problems.append(self.doc.problem("no_example", path, name=name))
-                return None  # not kept: each place that names it is reported
-            self.found.problems += _hidden_lines(source.shown, source.text)
-            examples.parsed(source, self.found.problems)
-        self.files[name] = source
+                problems.append(self.doc.problem("no_example", path, name=name))
+                return None  # not cached, so that each place that names the file is reported
+            problems += _hidden_lines(source.file, source.text)
+            examples.parse(source, problems)
+        self.sources[name] = source
         return source
 
     def region(self, source: examples.Source, name: str) -> str:
-        """Return the region ``name`` of ``source``; where it is not there exactly once, note that."""
-        if (source.shown, name) not in self.regions:
-            self.regions[source.shown, name] = examples.region(source, name, self.found.problems)
-        return self.regions[source.shown, name]
+        """Return the region ``name`` of ``source``, and report a problem unless it occurs exactly once."""
+        if (source.file, name) not in self.regions:
+            self.regions[source.file, name] = examples.region(source, name, self.folder.problems)
+        return self.regions[source.file, name]

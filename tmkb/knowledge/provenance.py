@@ -1,18 +1,18 @@
-"""Where a pattern comes from, and whether its proof ran green on the very bytes that are here.
+"""Record proofs of patterns, and tell whether a pattern is still the one that was proven.
 
-``tmkb prove --record`` writes ``_proven.yaml`` beside the folders of the patterns: for each pattern that was proven in
-full, a SHA-256, the day and the release. Whoever shows a pattern compares; nothing is run for that.
+``tmkb prove --record`` writes ``_proven.yaml`` beside the folders of the patterns. For each proven pattern it contains
+a SHA-256 digest, the date and the release. To show a pattern's status, the digest is compared; nothing is run.
 
 The digest covers
 
-- ``pattern.yaml``, whole: it names the code, and says what a mitigation leaves open and what is left unproven. Its
-  prose counts too: what readers are shown should be what was proven, and nobody has to judge which change is harmless;
-- the code it names: the vulnerable file, each mitigation's example, the proof;
-- the modules of ``tmkb.authoring.proofs`` that this code imports (the stage), and those that they import: on
-  another stage the same proof could come out otherwise.
+- ``pattern.yaml``, including its prose: it names the code, what a mitigation leaves open and what is unproven, and
+  nobody has to judge which changes are harmless;
+- the code that it names: the vulnerable file, the example of each mitigation, the proof;
+- the modules of ``tmkb.authoring.proofs`` that this code imports, directly or indirectly (the stage), because the same
+  proof can have another outcome on another stage.
 
-It does not cover what judges proofs (runner, worker, mutants) or the libraries beneath: a release proves everything
-with them anew anyway. Nor files in the folder that nothing names.
+It does not cover the modules that run proofs (runner, worker, mutants) or third-party libraries: each release proves
+all patterns again. Files in the folder that nothing names do not count either.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tmkb.knowledge.pattern import Pattern, folder_name
 from tmkb.schema import metaschema, paths, reader
 
 Status = Literal["proven", "changed", "unproven"]
-Line = dict[str, str]  # sha256, date, tmkb
+Proven = dict[str, str]  # sha256, date, tmkb
 
 NAME = "_proven.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "proven.yaml")
@@ -43,76 +43,77 @@ patterns:"""
 
 
 def status(folder: str, pattern: Pattern) -> Status:
-    """Whether the ``pattern`` in ``folder`` was proven as it stands there, or has changed since, or never was."""
-    found = line(folder, pattern)
-    if found is None or "code" not in pattern:
+    """Return whether the ``pattern`` in ``folder`` is proven, has changed since, or was never proven."""
+    proven = lookup(folder, pattern)
+    if proven is None or "code" not in pattern:
         return "unproven"
-    return "proven" if found["sha256"] == digest(folder, pattern) else "changed"
+    return "proven" if proven["sha256"] == digest(folder, pattern) else "changed"
 
 
-def line(folder: str, pattern: Pattern) -> Line | None:
-    """What is recorded of the ``pattern`` in ``folder``; None where nothing is."""
-    return recorded(_record(folder))[0].get(pattern["id"])
+def lookup(folder: str, pattern: Pattern) -> Proven | None:
+    """Return what is recorded about the ``pattern`` in ``folder``."""
+    return read(_record_path(folder))[0].get(pattern["id"])
 
 
 def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
-    """Where the ``pattern`` in ``folder`` comes from, for readers; ``proven`` says when, and by which release."""
-    found = line(folder, pattern)
+    """Return version, review date, sources and proof status of the ``pattern`` in ``folder``, for readers."""
+    proven = lookup(folder, pattern)
     return {
         "version": pattern["version"],
         "reviewed": pattern["reviewed"],
         "sources": pattern["references"].get("sources", []),
         "proof": status(folder, pattern),
-        "proven": found and {"date": found["date"], "tmkb": found["tmkb"]},
+        "proven": proven and {"date": proven["date"], "tmkb": proven["tmkb"]},
     }
 
 
 def digest(folder: str, pattern: Pattern) -> str:
-    """One SHA-256 over names, sizes and bytes of the files that the proof of ``pattern`` stands on."""
+    """Return the SHA-256 of the names, sizes and contents of the files that the proof of ``pattern`` depends on."""
     names = ["pattern.yaml", *_code(pattern)]
     files = {name: _bytes(os.path.join(folder, name)) for name in names}
     files |= _stage(content for name, content in files.items() if name.endswith(".py"))
-    made = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name, content in sorted(files.items()):
-        made.update(f"{name}\0{len(content)}\0".encode() + content)
-    return made.hexdigest()
+        sha256.update(f"{name}\0{len(content)}\0".encode() + content)
+    return sha256.hexdigest()
 
 
-def recorded(path: str) -> tuple[Mapping[str, Line], list[Problem]]:
-    """What the record at ``path`` says, by id, and what is wrong with it; a record with a fault says nothing."""
+def read(path: str) -> tuple[Mapping[str, Proven], list[Problem]]:
+    """Return the record at ``path`` by pattern id, and its problems. A record with problems counts as empty."""
     try:
-        found = os.stat(path)
+        file = os.stat(path)
     except OSError:
         return {}, []
-    return _read(path, found.st_mtime_ns, found.st_size)
+    return _read(path, file.st_mtime_ns, file.st_size)
 
 
 def problems(folders: Iterable[str]) -> list[Problem]:
-    """What is wrong with the records for the patterns in ``folders``."""
-    return [problem for path in dict.fromkeys(map(_record, folders)) for problem in recorded(path)[1]]
+    """Return the problems of the records for the patterns in ``folders``."""
+    return [problem for path in dict.fromkeys(map(_record_path, folders)) for problem in read(path)[1]]
 
 
 def record(runs: Mapping[str, tuple[str, str | None]], date: str, release: str) -> list[str]:
-    """Write down runs: id → (folder, the digest of what was proven, or None where it was not); gives the files written.
+    """Write the records, and return their paths.
 
-    A line stays as it is where it already says the same, and where its pattern was not run but is still there.
+    ``runs``: id → (folder, the digest that was proven, or None). Entries whose digest is unchanged stay as they are,
+    and so do those of other patterns that still exist. Raises OSError.
     """
     written = []
-    for path in dict.fromkeys(_record(folder) for folder, _ in runs.values()):
-        before = recorded(path)[0]
-        lines = {id_: each for id_, each in before.items() if id_ not in runs and _is_there(path, id_)}
+    for path in dict.fromkeys(_record_path(folder) for folder, _ in runs.values()):
+        before = read(path)[0]
+        entries = {id_: each for id_, each in before.items() if id_ not in runs and _exists(path, id_)}
         for id_, (folder, proven) in runs.items():
-            if proven and _record(folder) == path:
-                same = id_ in before and before[id_]["sha256"] == proven
-                lines[id_] = before[id_] if same else {"sha256": proven, "date": date, "tmkb": release}
-        _replace(path, metaschema.pointed(_text(lines), SCHEMA, path))
+            if proven and _record_path(folder) == path:
+                is_same = id_ in before and before[id_]["sha256"] == proven
+                entries[id_] = before[id_] if is_same else {"sha256": proven, "date": date, "tmkb": release}
+        _replace(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
         written.append(path)
     _read.cache_clear()
     return written
 
 
 def _replace(path: str, text: str) -> None:
-    """Put a file with ``text`` at ``path`` in one step; a link or FIFO there is replaced, not followed or opened."""
+    """Replace the file at ``path`` atomically; a link or FIFO is replaced, not followed or opened."""
     temporary = f"{path}.{os.getpid()}"
     with suppress(FileNotFoundError):  # left by a process that was killed
         os.remove(temporary)
@@ -126,59 +127,58 @@ def _replace(path: str, text: str) -> None:
         raise OSError(error.errno, error.strerror, path) from error
 
 
-def _record(folder: str) -> str:
-    """The record for the pattern in ``folder``."""
+def _record_path(folder: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(folder)), NAME)
 
 
 @functools.lru_cache(maxsize=16)
-def _read(path: str, _changed: int, _size: int) -> tuple[Mapping[str, Line], list[Problem]]:
+def _read(path: str, _mtime: int, _size: int) -> tuple[Mapping[str, Proven], list[Problem]]:
     try:
         doc = reader.read(path, paths.shown(path))
     except DocumentError as error:
         return {}, error.problems
-    found = metaschema.check(doc, SCHEMA)
+    problems = metaschema.check(doc, SCHEMA)
     value: Any = doc.value
-    return ({}, found) if found else (value["patterns"], [])
+    return ({}, problems) if problems else (value["patterns"], [])
 
 
-def _is_there(path: str, id_: str) -> bool:
+def _exists(path: str, id_: str) -> bool:
     return os.path.isfile(os.path.join(os.path.dirname(path), folder_name(id_), "pattern.yaml"))
 
 
-def _text(lines: Mapping[str, Line]) -> str:
-    said = [
-        f"  {id_}: {{{', '.join(f'{k}: {json.dumps(v)}' for k, v in each.items())}}}" for id_, each in lines.items()
+def _yaml(entries: Mapping[str, Proven]) -> str:
+    lines = [
+        f"  {id_}: {{{', '.join(f'{key}: {json.dumps(value)}' for key, value in entry.items())}}}"
+        for id_, entry in sorted(entries.items())
     ]
-    return "\n".join([_HEAD, *sorted(said)]) + "\n" if said else f"{_HEAD} {{}}\n"
+    return "\n".join([_HEAD, *lines]) + "\n" if lines else f"{_HEAD} {{}}\n"
 
 
 def _code(pattern: Pattern) -> Iterator[str]:
-    """The files beside ``pattern.yaml`` that it names."""
-    code = pattern.get("code", {})
-    if code:
+    """Yield the names of the Python files that ``pattern.yaml`` names."""
+    if code := pattern.get("code", {}):
         yield from (code["vulnerable"], code.get("proof", "proof.py"))
     yield from (mitigation["example"] for mitigation in pattern["mitigations"] if "example" in mitigation)
 
 
 def _stage(sources: Iterable[bytes]) -> dict[str, bytes]:
-    """The modules of the package of proofs that ``sources`` import, and those that these import."""
-    found: dict[str, bytes] = {}
-    waiting = [name for source in sources for name in _imported(source)]
+    """Return the modules of the proofs package that ``sources`` import directly or indirectly."""
+    modules: dict[str, bytes] = {}
+    waiting = [name for source in sources for name in _imports(source)]
     while waiting:
         name = waiting.pop()
         path = os.path.join(paths.PROOF, *name.split("."))
         path = os.path.join(path, "__init__.py") if os.path.isdir(path) else f"{path}.py"
         key = f"{_PACKAGE}/{os.path.relpath(path, paths.PROOF)}".replace(os.sep, "/")
-        if key not in found and os.path.isfile(path):
-            found[key] = _bytes(path)
-            waiting += _imported(found[key])
-    return found
+        if key not in modules and os.path.isfile(path):
+            modules[key] = _bytes(path)
+            waiting += _imports(modules[key])
+    return modules
 
 
-def _imported(source: bytes) -> Iterator[str]:
-    """The modules of the package of proofs that ``source`` names, without the package's own name; that one is ""."""
-    # As text, like every reader of patterns: as bytes, a comment could name another encoding, or one that is none.
+def _imports(source: bytes) -> Iterator[str]:
+    """Yield the modules of the proofs package that ``source`` imports, relative to it; "" is the package itself."""
+    # Decoded like every file of a pattern: in bytes, a comment could declare another or an unknown encoding.
     for node in ast.walk(ast.parse(source.decode("utf-8-sig"))):
         names: list[str] = []
         if isinstance(node, ast.Import):

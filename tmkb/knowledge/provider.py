@@ -1,4 +1,4 @@
-"""Answer questions from the library of patterns; with the setting `catalog`, also serve single patterns."""
+"""Answer questions from the pattern library; with the setting `catalog`, also serve single patterns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, ClassVar
 
-    from tmkb.knowledge.catalog_provider import Catalog
+    from tmkb.knowledge.catalog import Catalog
     from tmkb.providers.base import Prepared
     from tmkb.providers.operation import Operation
     from tmkb.schema.values import JsonObject
@@ -24,7 +24,7 @@ _CATALOG = (
 
 
 class Knowledge(Provider):
-    """A library of patterns, prepared for retrieval."""
+    """A pattern library with its search index."""
 
     operations: ClassVar = {"query": ("pattern_count", "patterns_included"), **dict.fromkeys(_CATALOG, ())}
     facts = ("patterns",)
@@ -45,41 +45,42 @@ class Knowledge(Provider):
         from tmkb.knowledge import library
         from tmkb.knowledge.retrieval import lexicon
 
-        return list(dict.fromkeys([*library.folders(settings.get("folders")), lexicon.packaged()]))
+        return list(dict.fromkeys([*library.resolve(settings.get("folders")), lexicon.packaged()]))
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
-        """Read the patterns of the folders in the settings, or the packaged ones; index and render them."""
+        """Load, index and render the patterns of the folders in ``settings``, by default the packaged ones."""
         from tmkb.knowledge import answer, library, tokens
         from tmkb.knowledge.retrieval import index
         from tmkb.schema import problems
 
-        found = library.load(settings.get("folders"))
-        warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in found.problems]
-        warnings += [["no_folder", {"folder": folder}] for folder in found.missing]
-        warnings += [["empty_folder", {"folder": folder}] for folder in found.empty]
-        warnings += [] if found.patterns else [["no_patterns", {}]]
-        parts = {**index.build(found.patterns), **answer.fragments(found.patterns, tokens.count)}
+        loaded = library.load(settings.get("folders"))
+        patterns = loaded.patterns
+        warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in loaded.problems]
+        warnings += [["no_folder", {"folder": folder}] for folder in loaded.missing]
+        warnings += [["empty_folder", {"folder": folder}] for folder in loaded.empty]
+        warnings += [] if patterns else [["no_patterns", {}]]
+        parts = {**index.build(patterns), **answer.fragments(patterns, tokens.count)}
         if settings.get("catalog"):
             from tmkb.knowledge import catalog
 
-            parts |= catalog.parts(found.patterns)
-        return {"facts": {"patterns": len(found.patterns)}, "warnings": warnings, "parts": parts}
+            parts |= catalog.parts(patterns)
+        return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """The operation called ``name`` as ``definition`` uses it."""
+        """Return the operation ``name`` for the tool, prompt or resource ``definition``."""
         if name == "query":
             return self.query
         if not self.settings.get("catalog"):
             raise LookupError(f"knowledge.{name} needs the setting catalog of the provider knowledge")
         if self.catalog is None:
-            from tmkb.knowledge import catalog_provider
+            from tmkb.knowledge import catalog
 
-            self.catalog = catalog_provider.Catalog(self.part, self.query)
+            self.catalog = catalog.Catalog(self.part, self.query)
         return self.catalog.operation(name, definition)
 
     def explain(self, context: str, language: str | None, framework: str | None, limit: int) -> JsonObject:
-        """Why `query` gives what it gives."""
+        """Explain the answer of `query` to ``context``."""
         return self.index.explain(context, self.index.search(context, language, framework)[:limit])
 
     def query(
@@ -90,15 +91,15 @@ class Knowledge(Provider):
         verbosity: str = "agent",
         limit: int | None = None,
     ) -> Result:
-        """The answer to a question: as many patterns, and for an agent tokens, as the settings allow.
+        """Answer ``context`` within the number of patterns and tokens of the settings.
 
-        ``limit`` is another number of patterns, for callers that are not clients.
+        ``limit`` overrides the number of patterns, for callers that are not clients.
         """
         most = self.settings[verbosity]["patterns"] if limit is None else limit
         numbers = self.index.search(context, language, framework)[:most]
         if verbosity == "human":
-            answered = self.renderer.for_human(numbers)
+            answer = self.renderer.for_human(numbers)
         else:
-            answered = self.renderer.for_agent(numbers, self.settings["agent"]["tokens"])
-        facts: JsonObject = {"pattern_count": answered.chosen, "patterns_included": answered.included}
-        return Result([{"type": "text", "text": answered.text}], facts=facts)
+            answer = self.renderer.for_agent(numbers, self.settings["agent"]["tokens"])
+        facts: JsonObject = {key: getattr(answer, key) for key in self.operations["query"]}
+        return Result([{"type": "text", "text": answer.text}], facts=facts)

@@ -1,9 +1,10 @@
-"""The names that patterns share: ids of CWE and OWASP with their titles, categories with their narrower parts."""
+"""Read the names that patterns share: CWE and OWASP ids with titles, and categories with subcategories."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tmkb.errors import DocumentError, Problem
@@ -13,42 +14,37 @@ FILE = "_vocabulary.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "vocabulary.yaml")
 
 
+@dataclass(slots=True)
 class Vocabulary:
-    """Titles of `cwe` and `owasp` by id, `categories` with their parts, and the `problems` of the files."""
+    """Titles of `cwe` and `owasp` by id, subcategories by category, and the `problems` of the files."""
 
-    def __init__(self) -> None:
-        self.cwe: dict[str, str] = {}
-        self.owasp: dict[str, str] = {}
-        self.categories: dict[str, list[str]] = {}
-        self.problems: list[Problem] = []
+    cwe: dict[str, str] = field(default_factory=dict)
+    owasp: dict[str, str] = field(default_factory=dict)
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
 
     @property
     def titles(self) -> dict[str, str]:
-        """The titles of all references."""
+        """The titles of CWE and OWASP ids."""
         return self.cwe | self.owasp
-
-    def add(self, file: str) -> None:
-        """Add what stands in ``file``, unless something is wrong with it."""
-        try:
-            doc = reader.read(file, paths.shown(file))
-        except DocumentError as error:
-            self.problems += error.problems
-            return
-        if problems := metaschema.check(doc, SCHEMA):
-            self.problems += problems
-            return
-        given: Any = doc.value
-        self.cwe |= given.get("cwe", {})
-        self.owasp |= given.get("owasp", {})
-        for category, parts in given.get("categories", {}).items():
-            self.categories[category] = self.categories.get(category, []) + parts
 
 
 def read(folders: Iterable[str]) -> Vocabulary:
-    """The packaged vocabulary, and what stands in the files of ``folders``."""
+    """Read the packaged vocabulary and those in ``folders``. Files with problems are left out."""
     vocabulary = Vocabulary()
     for folder in dict.fromkeys([paths.PATTERNS, *folders]):
         file = os.path.join(folder, FILE)
-        if os.path.isfile(file):
-            vocabulary.add(file)
+        if not os.path.isfile(file):
+            continue
+        try:
+            doc = reader.read(file, paths.shown(file))
+            problems = metaschema.check(doc, SCHEMA)
+        except DocumentError as error:
+            problems = error.problems
+        vocabulary.problems += problems
+        value: Any = {} if problems else doc.value
+        vocabulary.cwe |= value.get("cwe", {})
+        vocabulary.owasp |= value.get("owasp", {})
+        for category, parts in value.get("categories", {}).items():
+            vocabulary.categories.setdefault(category, []).extend(parts)
     return vocabulary

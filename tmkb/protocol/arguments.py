@@ -1,9 +1,8 @@
-"""The arguments of tools: coerced, validated by JSON Schema 2020-12, with ordered violations. Also params of methods.
+"""Coerce the arguments of tools, validate them by JSON Schema 2020-12, and render violations in a fixed order.
 
-`jsonschema` decides. It takes 70 ms to import, so a small walk over the keywords below first looks whether a value is
-plainly valid; only what it does not accept is handed on. A property test holds the two together.
-
-The cost grows with the size of the value and not beyond: fields are built only for the violations that are returned.
+`plainly_valid` accepts most valid values without `jsonschema`, whose import takes 70 ms. `jsonschema` validates all
+others. A property test compares both. Fields are built only for the violations that are returned, so the cost is linear
+in the size of the value.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from tmkb.errors import ProtocolError, ToolError
 from tmkb.protocol import outbound
 from tmkb.protocol.outbound import Failure
 from tmkb.schema import template
+from tmkb.schema.values import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _ANNOTATIONS = ("title", "description", "default", "examples")
 def check(
     tool: Tool, arguments: JsonObject, spec: Spec, errors: Mapping[str, ErrorTemplate]
 ) -> tuple[JsonObject, list[Failure]]:
-    """Return the arguments as the operation gets them, and every failure of the arguments a client sent."""
+    """Return the arguments for the operation, coerced and with defaults, and the failures of ``arguments``."""
     coerced = coerce(arguments, tool.get("coerce", {}))
     schema: Any = tool["input"]
     invalid = violations(schema, coerced, spec, "arguments")
@@ -45,7 +45,7 @@ def check(
     return {**defaults, **coerced}, failures(invalid, "tool", tool.get("errors", {}), errors)
 
 
-# --- Coercion. A tool names these functions under ``coerce``.
+# --- Coercion: functions for a tool's key ``coerce``
 
 
 def strip(value: JsonValue) -> JsonValue:
@@ -63,7 +63,7 @@ def upper(value: JsonValue) -> JsonValue:
     return value.upper() if isinstance(value, str) else value
 
 
-ABSENT: JsonValue = ["absent"]  # compared by identity, so that no value of a peer can be it
+ABSENT: JsonValue = ["absent"]  # compared by identity, so no value of a peer equals it
 COERCIONS: dict[str, Callable[[JsonValue], JsonValue]] = {
     "empty_is_absent": empty_is_absent,
     "strip": strip,
@@ -72,7 +72,7 @@ COERCIONS: dict[str, Callable[[JsonValue], JsonValue]] = {
 
 
 def coerce(arguments: JsonObject, rules: Mapping[str, str]) -> JsonObject:
-    """Apply ``rules`` (argument → name of a coercion) to ``arguments``, whose order stays."""
+    """Apply ``rules`` (argument → name of a coercion) to ``arguments``, and keep their order."""
     values = {name: COERCIONS[rules[name]](value) if name in rules else value for name, value in arguments.items()}
     return {name: value for name, value in values.items() if value is not ABSENT}
 
@@ -80,21 +80,19 @@ def coerce(arguments: JsonObject, rules: Mapping[str, str]) -> JsonObject:
 # --- Validation
 
 
+@dataclass(frozen=True)
 class Violation:
-    """One place where a value breaks a schema: its path, the keyword, and the `FIELDS` of its sentence."""
+    """A mismatch between a value and a schema: its path, the keyword, and the `FIELDS` of its sentence."""
 
-    __slots__ = ("fields", "keyword", "path")
-
-    def __init__(self, path: Path, keyword: str, fields: JsonObject) -> None:
-        self.path = path
-        self.keyword = keyword
-        self.fields = fields
+    path: Path
+    keyword: str
+    fields: JsonObject
 
 
 class Violations(list[Violation]):
     """The first violations of a value, in order.
 
-    ``more``: how many others there are, or at least how many where ``exact`` is false.
+    ``more``: the number of further violations; the least number if ``exact`` is false.
     """
 
     def __init__(self, listed: Iterable[Violation] = (), more: int = 0, exact: bool = True) -> None:
@@ -104,11 +102,15 @@ class Violations(list[Violation]):
 
 
 def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = "") -> Violations:
-    """Return where ``value`` breaks ``schema``: in the schema's property order, unknown keys last as they were sent.
+    """Return the violations of ``value``: in the schema's property order, then unknown keys in the order of the value.
 
-    ``spec`` has the words for JSON's types and the limits: how many violations are described, and how many are counted.
-    ``whole`` is what the value itself is called, and how its paths begin. A wrong type hides what else is wrong with
-    the same place.
+    A wrong type hides other violations at the same path.
+
+    Args:
+        schema: a JSON Schema.
+        value: the value to validate.
+        spec: contains the names of JSON types, and the limits on the violations to describe and to count.
+        whole: the name of ``value``, with which all paths begin.
     """
     if plainly_valid(schema, value):
         return Violations()
@@ -117,13 +119,13 @@ def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = ""
     limits = spec["server"]["limits"]
     most, counted = limits["violations"], limits["violations_counted"]
     errors = keywords.errors(schema, value)
-    broken: dict[tuple[Path, str], tuple[Any, Any]] = {}  # the error, and the schema that the place should obey
+    broken: dict[tuple[Path, str], tuple[Any, Any]] = {}  # (path, keyword) → the error, and the schema at the path
     unlisted: dict[tuple[Path, str], int] = {}
     examined = 0
     for error in islice(errors, counted):
         examined += 1
         listed, left = _places(error, most)
-        # Once each: `jsonschema` has an error for every missing name, and each leads to all of them.
+        # `jsonschema` yields one error per missing name, and `_places` returns all missing names for each.
         broken |= {(path, str(error.validator)): (error, obeyed) for path, obeyed in listed}
         if left:
             unlisted[tuple(error.absolute_path), str(error.validator)] = left
@@ -144,9 +146,9 @@ def violations(schema: JsonObject, value: JsonValue, spec: Spec, whole: str = ""
 def failures(
     invalid: Violations, surface: str, bindings: Mapping[str, str], errors: Mapping[str, ErrorTemplate]
 ) -> list[Failure]:
-    """Render each violation: by the error bound to PATH.KEYWORD, else by the one of the keyword.
+    """Render each violation with the error bound to PATH.KEYWORD, else with the error of the keyword.
 
-    A last one says how many violations were left out.
+    The last failure contains the number of further violations, if any.
     """
     if not invalid:
         return []
@@ -166,7 +168,7 @@ def failures(
 def sentence(
     invalid: Violations, errors: Mapping[str, ErrorTemplate], bindings: Mapping[str, str] | None = None
 ) -> str:
-    """Render the first violation of params, of which there is at least one."""
+    """Render the first of at least one violation of params."""
     return failures(Violations(invalid[:1]), "params", bindings or {}, errors)[0].sentence
 
 
@@ -176,13 +178,13 @@ def error_for(
     error: str = "invalid_params",
     bindings: Mapping[str, str] | None = None,
 ) -> ProtocolError:
-    """Build the error for params that are invalid, by their first violation."""
+    """Build the error for invalid params from their first violation."""
     fields = {name: invalid[0].fields[name] for name in ("path", "expected", "got")}
     return ProtocolError(error, violation=sentence(invalid, errors, bindings), **fields)
 
 
 def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
-    """Return True only if ``value`` is valid; False if it is not, or if a keyword is not one of `_CHECKS`."""
+    """Return whether ``value`` is valid; False also if a keyword is not in `_CHECKS`."""
     for keyword, expected in schema.items():
         check = _CHECKS.get(keyword)
         if check is None:
@@ -194,7 +196,7 @@ def plainly_valid(schema: JsonObject, value: JsonValue) -> bool:
 
 
 def json_type(value: JsonValue) -> str:
-    """Return the JSON type of ``value``; a number written with a point or an exponent is a "number"."""
+    """Return the JSON type of ``value``. A number with a point or an exponent is a "number"."""
     return _NAMES.get(type(value), "null")
 
 
@@ -256,9 +258,9 @@ _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", list:
 
 
 def _places(error: Any, most: int) -> tuple[list[tuple[Path, Any]], int]:
-    """The places that ``error`` is about, each with the schema that it should obey; and how many more there are.
+    """Return the paths of ``error``, each with its schema, and the number of further paths.
 
-    One place for each name that a `required` or `additionalProperties` is about; else the one of the error itself.
+    `required` and `additionalProperties` have one path for each name, all other keywords only that of the error.
     """
     from tmkb.schema import keywords
 
@@ -274,13 +276,13 @@ def _places(error: Any, most: int) -> tuple[list[tuple[Path, Any]], int]:
 
 
 def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> JsonObject:
-    """`FIELDS`. ``schema`` is what the place should obey; values of the peer are cut."""
+    """Return the `FIELDS` of a violation. ``schema``: the schema at ``path``. Values of the peer are cut."""
     wanted = schema.get("type", [])
     names = [types.get(name, [name, name]) for name in ([wanted] if isinstance(wanted, str) else wanted)]
     allowed = schema.get("properties", {}) if error.validator == "additionalProperties" else schema.get("enum", [])
     return {
         "field": template.cut(_dotted(path)),
-        "value": _shown(error.instance),
+        "value": _display(error.instance),
         "allowed": ", ".join(item if isinstance(item, str) else json.dumps(item) for item in allowed),
         "expected": ", ".join(bare for bare, _ in names),
         "an_expected": ", ".join(with_article for _, with_article in names),
@@ -291,8 +293,8 @@ def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]])
     }
 
 
-def _shown(value: JsonValue) -> str:
-    """``value`` as it may stand in a sentence: a text as it is, all else as JSON. Stops where it would be cut."""
+def _display(value: JsonValue) -> str:
+    """Return a string itself, any other value as JSON, cut. Encoding stops at the cut."""
     if isinstance(value, str):
         return template.cut(value)
     text = ""
@@ -304,7 +306,7 @@ def _shown(value: JsonValue) -> str:
 
 
 def _got(error: Any, types: Mapping[str, list[str]]) -> JsonValue:
-    """What is there instead of what should be: its type where that is wrong, else itself, a text cut."""
+    """Return the type of the invalid value if that is wrong, else the value, a string cut."""
     if error.validator == "required":
         return types["absent"][0]
     value: JsonValue = error.instance
@@ -314,9 +316,9 @@ def _got(error: Any, types: Mapping[str, list[str]]) -> JsonValue:
 
 
 def _rank(schema: Any, value: Any, path: Path, orders: dict[Path, dict[str | int, int]]) -> list[int]:
-    """Where a place stands: by the order of the schema's properties; unknown ones after them, as they were sent.
+    """Return the sort key of ``path``: the schema's property order, then unknown keys in the order of the value.
 
-    ``orders`` keeps the order of each object that was met.
+    ``orders`` caches the order of each object.
     """
     rank = []
     for depth, part in enumerate(path):
@@ -329,7 +331,7 @@ def _rank(schema: Any, value: Any, path: Path, orders: dict[Path, dict[str | int
         if order is None:
             names = [*properties, *(name for name in value if name not in properties)]
             order = orders[path[:depth]] = {name: position for position, name in enumerate(names)}
-        rank.append(order.get(part, len(order)))  # which may be missing
+        rank.append(order.get(part, len(order)))
         schema, value = properties.get(part, {}), value.get(part)
     return rank
 

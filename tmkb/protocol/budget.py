@@ -1,7 +1,7 @@
-"""Memory budgets: how many bytes one connection, or one principal with all its connections, may make the server keep.
+"""Memory budgets: the bytes that the server may store for one connection, or for all connections of one principal.
 
-What a request needs is held and has to fit: otherwise the request is refused. What is only kept in case a client asks
-for it again is an entry: the oldest entries make room.
+A request reserves the memory that it needs, and is refused if that does not fit. Data that a client may request again,
+such as old events, is stored as entries. If room is needed, the oldest entries are evicted.
 """
 
 from __future__ import annotations
@@ -18,77 +18,75 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """Something that a budget may drop to make room. ``forget`` is called when it does."""
+    """Data that a budget may evict, and then calls ``on_evict``. ``size``: in bytes."""
 
-    __slots__ = ("budget", "forget", "size")
+    __slots__ = ("budget", "on_evict", "size")  # there can be many
 
-    def __init__(self, size: int, forget: Callable[[], None]) -> None:
+    def __init__(self, size: int, on_evict: Callable[[], None]) -> None:
         self.size = size
-        self.forget = forget
+        self.on_evict = on_evict
         self.budget: Budget | None = None
 
 
 class Budget:
-    """A limit in bytes. What counts against a budget also counts against its parent, whose limit holds as well."""
-
-    __slots__ = ("entries", "held", "kept", "limit", "parent")
+    """A limit in bytes. Everything in a budget also counts against the limit of its parent."""
 
     def __init__(self, limit: int, parent: Budget | None = None) -> None:
         self.limit = limit
         self.parent = parent
-        self.held = 0
-        self.kept = 0  # bytes of `entries`
+        self.reserved = 0  # bytes
+        self.entry_bytes = 0
         self.entries: OrderedDict[Entry, None] = OrderedDict()  # oldest first
 
     @property
-    def most(self) -> int:
-        """The size of the largest thing that can fit."""
+    def capacity(self) -> int:
+        """The largest size that can ever fit, in bytes."""
         return min(level.limit for level in self._levels())
 
     def fits(self, size: int) -> bool:
-        """Return whether `hold` has room for ``size`` bytes."""
-        return all(level.held + size <= level.limit for level in self._levels())
+        """Return whether `reserve` has room for ``size`` bytes."""
+        return all(level.reserved + size <= level.limit for level in self._levels())
 
-    def hold(self, size: int) -> None:
-        """Count ``size`` bytes until `release`.
+    def reserve(self, size: int) -> None:
+        """Reserve ``size`` bytes until `release`.
 
         Raises:
             ProtocolError: `too_much_held`, if they do not fit.
         """
         for level in self._levels():
-            if level.held + size > level.limit:
+            if level.reserved + size > level.limit:
                 raise ProtocolError("too_much_held", limit=level.limit)
         for level in self._levels():
-            level.held += size
-        self._make_room()
+            level.reserved += size
+        self._evict()
 
     def release(self, size: int) -> None:
-        """Count ``size`` bytes less."""
+        """Release ``size`` bytes of those that are reserved."""
         for level in self._levels():
-            level.held -= size
+            level.reserved -= size
 
-    def keep(self, entry: Entry) -> None:
-        """Count ``entry`` until `discard`. Older entries make room; an entry that fits nowhere is forgotten at once."""
+    def add(self, entry: Entry) -> None:
+        """Add ``entry`` and evict the oldest entries beyond the limit, which may include ``entry`` itself."""
         entry.budget = self
         for level in self._levels():
             level.entries[entry] = None
-            level.kept += entry.size
-        self._make_room()
+            level.entry_bytes += entry.size
+        self._evict()
 
-    def discard(self, entry: Entry) -> None:
-        """Stop counting ``entry``."""
+    def remove(self, entry: Entry) -> None:
+        """Remove ``entry``."""
         entry.budget = None
         for level in self._levels():
             del level.entries[entry]
-            level.kept -= entry.size
+            level.entry_bytes -= entry.size
 
     def close(self) -> None:
-        """Count nothing against the parent any more: the connection has ended."""
+        """Detach from the parent, because the connection has ended."""
         parent, self.parent = self.parent, None
         if parent is not None:
-            parent.release(self.held)
+            parent.release(self.reserved)
             for entry in self.entries:
-                parent.discard(entry)
+                parent.remove(entry)
                 entry.budget = self
 
     def _levels(self) -> Iterator[Budget]:
@@ -97,17 +95,17 @@ class Budget:
             yield level
             level = level.parent
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         for level in self._levels():
-            while level.entries and level.held + level.kept > level.limit:
+            while level.entries and level.reserved + level.entry_bytes > level.limit:
                 oldest = next(iter(level.entries))
                 assert oldest.budget is not None
-                oldest.budget.discard(oldest)
-                oldest.forget()
+                oldest.budget.remove(oldest)
+                oldest.on_evict()
 
 
 def footprint(value: Any) -> int:
-    """Return how many bytes of memory a decoded JSON value takes; values that Python shares count each time."""
+    """Return the memory of a decoded JSON value in bytes. A shared object counts at each reference."""
     size, pending = 0, [value]
     while pending:
         each = pending.pop()

@@ -1,4 +1,4 @@
-"""Requests to the client, on behalf of an operation, and the client's answers. Only declared capabilities are used.
+"""Send questions of operations to the client and validate its answers. Only declared capabilities are used.
 
 Specification: Client Features; 2026-07-28, Basic / Patterns / Multi Round-Trip Requests.
 """
@@ -33,14 +33,14 @@ def require_capability(exchange: Exchange, capability: str) -> None:
         raise ToolError("client_lacks_capability", capability=capability, requiredCapabilities=required)
 
 
-def prepare(exchange: Exchange, item: Ask) -> dict[str, Question]:
-    """Return the questions as they are sent, by their keys.
+def prepare(exchange: Exchange, step: Ask) -> dict[str, Question]:
+    """Return the questions by key, in the shape of the revision.
 
     Raises:
-        ToolError: if the client cannot be asked one of them.
+        ToolError: if the revision or the client does not support one of them.
     """
     revision, questions = exchange.revision, {}
-    for key, question in item.questions.items():
+    for key, question in step.questions.items():
         method = revision["methods"].get(question.method)
         if method is None:
             raise ToolError("client_cannot_be_asked", method=question.method, revision=revision["revision"])
@@ -49,7 +49,7 @@ def prepare(exchange: Exchange, item: Ask) -> dict[str, Question]:
                 if _needed(question.params or {}, conditions):
                     require_capability(exchange, capability)
         except ToolError:
-            if item.declared_only:
+            if step.declared_only:
                 continue
             raise
         questions[key] = fitted = _fit(revision, question)
@@ -59,7 +59,7 @@ def prepare(exchange: Exchange, item: Ask) -> dict[str, Question]:
 
 
 def send(exchange: Exchange, key: str, question: Question) -> list[Effect]:
-    """Return the request to the client, whose answer belongs to ``key``."""
+    """Return the request that asks the client ``question``. Its response answers ``key``."""
     connection = exchange.connection
     request_id, connection.next_id = connection.next_id, connection.next_id + 1
     connection.client_requests[request_id] = (exchange, key, question)
@@ -67,7 +67,7 @@ def send(exchange: Exchange, key: str, question: Question) -> list[Effect]:
 
 
 def receive(connection: Connection, response: Response) -> list[Effect]:
-    """Return the effect that delivers the client's response to the operation that waits for it."""
+    """Return the effect that delivers the client's response to the waiting operation."""
     assert response.id is not None
     exchange, key, question = connection.client_requests.pop(response.id)
     if "error" in response.value:
@@ -83,13 +83,13 @@ def receive(connection: Connection, response: Response) -> list[Effect]:
 
 
 def check_answer(exchange: Exchange, question: Question, answer: JsonValue) -> None:
-    """Raise ProtocolError if ``answer``, which came with a request, is no valid answer to ``question``."""
+    """Validate an answer that arrived in a request. Raises ProtocolError."""
     if invalid := _violations(exchange, question, answer):
         raise arguments.error_for(invalid, exchange.revision["errors"])
 
 
 def withdraw(exchange: Exchange) -> list[Effect]:
-    """Forget the open requests of ``exchange`` and return the notifications that cancel them."""
+    """Remove the open client requests of ``exchange`` and return the notifications that cancel them."""
     requests = exchange.connection.client_requests
     effects: list[Effect] = []
     for request_id in [id_ for id_, (owner, _, _) in requests.items() if owner is exchange]:
@@ -106,7 +106,7 @@ def _fit(revision: Revision, question: Question) -> Question:
 
 
 def _violations(exchange: Exchange, question: Question, result: Any) -> Violations:
-    """Check an answer by the schema of its method and, where the question has a schema, by that."""
+    """Validate an answer against the schema of its method, then against the question's own schema, if any."""
     method, params = exchange.revision["methods"][question.method], question.params or {}
     schema: Any = {"type": "object", **method.get("result", {})}
     invalid = arguments.violations(schema, result, exchange.spec, "result")
@@ -118,14 +118,14 @@ def _violations(exchange: Exchange, question: Question, result: Any) -> Violatio
 
 
 def _needed(params: JsonObject, conditions: Any) -> bool:
-    """Return whether these params need a capability; see `needs` in the meta-schema of revisions."""
+    """Return whether these params need the capability; see `needs` in the meta-schema of revisions."""
     return not conditions or any(
         (name in params) if values == "present" else (params.get(name) in values) for name, values in conditions.items()
     )
 
 
 def _declared(exchange: Exchange, capability: str) -> bool:
-    """Return whether the client declares ``capability``, or an empty parent that stands for it."""
+    """Return whether the client declares ``capability``, or an empty parent that implies it."""
     declared: Any = exchange.capabilities
     path = capability.split(".")
     for depth, part in enumerate(path):

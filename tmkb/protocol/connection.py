@@ -1,4 +1,4 @@
-"""The state of one peer. Reads and writes no message."""
+"""The state of one peer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """What is served at one moment. A reload makes a new one; what it caches is valid as long as it is served."""
+    """A spec with caches of encoded lists and results. A reload makes a new snapshot, so caches need no clearing."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -35,61 +35,40 @@ class Snapshot:
 class Connection:
     """One peer: its lifecycle state, its negotiated revision and capabilities, its requests and subscriptions."""
 
-    __slots__ = (
-        "budget",
-        "capabilities",
-        "client_requests",
-        "headers",
-        "in_flight",
-        "listening",
-        "log_level",
-        "negotiated",
-        "next_id",
-        "principal",
-        "promised",
-        "references",
-        "running",
-        "snapshot",
-        "state",
-        "subscribed",
-        "tasks",
-        "traced",
-    )
-
     def __init__(
         self, snapshot: Snapshot, tasks: Tasks | None = None, traced: bool = False, principal: str = ""
     ) -> None:
-        """Make the state of a new peer.
+        """Initialize the state of a new peer.
 
         Args:
-            snapshot: what it is served, until the next reload.
-            tasks: the tasks of the server; None where it serves none.
-            traced: whether effects for the debug log are wanted.
-            principal: who sends the requests, as an access token tells; empty without tokens.
+            snapshot: what is served until the next reload.
+            tasks: the tasks of the server; None if it does not support tasks.
+            traced: whether to return effects for the debug log.
+            principal: the owner of the requests, identified by an access token; empty without tokens.
         """
         self.snapshot = snapshot
         self.principal = principal
         self.budget = Budget(self.spec["server"]["limits"]["session_bytes"])
         self.tasks = tasks
-        self.headers: Mapping[str, str] | None = None  # of the HTTP request, by names in lower case
+        self.headers: Mapping[str, str] | None = None  # of the HTTP request, by lower-case name
         self.traced = traced
         self.negotiated: Revision | None = None
         self.state = self._start()
         self.capabilities: JsonObject = {}  # the client's
-        self.promised: JsonObject | None = None  # the server's, as the handshake declared them
+        self.server_capabilities: JsonObject | None = None  # as declared in the handshake
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
-        # By the id of each request without a response; None if only the rest of its batch is missing.
+        # Requests without a response, by id; None if only the rest of the batch is missing.
         self.in_flight: dict[Id, Exchange | None] = {}
-        self.running: set[Exchange] = set()  # that run step by step and are no tasks
-        self.client_requests: dict[Id, tuple[Exchange, str, Question]] = {}  # by the server's id: for whom, which key
-        self.listening: dict[Id, tuple[Revision, JsonObject]] = {}  # by the id of the request: what it subscribes to
+        self.running: set[Exchange] = set()  # operations that are generators, except tasks
+        self.client_requests: dict[Id, tuple[Exchange, str, Question]] = {}  # by the server's id; with the key
+        self.listening: dict[Id, tuple[Revision, JsonObject]] = {}  # subscriptions of each stream, by request id
         self.next_id = 1
         self.references: Iterator[str] = map(str, count(1))
 
     @property
     def spec(self) -> Spec:
-        """The current spec. A request that runs keeps the one it began with (`Exchange.spec`)."""
+        """The current spec. A running request keeps the spec that it began with (`Exchange.spec`)."""
         return self.snapshot.spec
 
     @property
@@ -98,12 +77,12 @@ class Connection:
         return self.negotiated or negotiation.preferred(self.spec)
 
     def end(self) -> None:
-        """Note that the peer has closed its side."""
+        """Enter the state after the end of input."""
         events = self.spec["lifecycles"][self.revision["lifecycle"]].get("events", {})
         self.state = events.get("end_of_input", self.state)
 
     def reload(self, snapshot: Snapshot, tasks: Tasks | None) -> None:
-        """Serve ``snapshot`` from the next message on. It must have the negotiated revision and the current state."""
+        """Serve ``snapshot`` from the next message on. It must have the negotiated revision and current state."""
         was_new = self.negotiated is None and self.state == self._start()
         self.snapshot, self.tasks = snapshot, tasks
         self.budget.limit = self.spec["server"]["limits"]["session_bytes"]
@@ -113,11 +92,11 @@ class Connection:
             self.state = self._start()
 
     def is_in_flight(self, request_id: Id) -> bool:
-        """Return whether a request of this id has no response yet."""
+        """Return whether a request with this id has no response yet."""
         return request_id in self.in_flight or request_id in self.listening
 
     def reference(self) -> str:
-        """Return a new reference, by which an error response and its log lines are matched."""
+        """Return a new reference, which an error response and its log lines share."""
         return next(self.references)
 
     def _start(self) -> str:

@@ -1,13 +1,12 @@
-"""Effects: what the protocol engine tells the runtime to do. Immutable values; none carries a function."""
+"""Effects: immutable values that the engine returns and the runtime carries out. No effect contains a function."""
 
 from __future__ import annotations
 
-from collections import namedtuple
+from tmkb.schema.values import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from dataclasses import dataclass
 
     from tmkb.errors import ToolError
     from tmkb.protocol.connection import Connection
@@ -16,19 +15,6 @@ if TYPE_CHECKING:
     from tmkb.providers.operation import Notify, Question
     from tmkb.schema.model import LogLine
     from tmkb.schema.values import JsonObject, JsonValue
-else:
-
-    def dataclass(*, frozen):
-        """Make a named tuple of the annotated fields: importing `dataclasses` would slow down each start."""
-
-        def decorate(body):
-            fields = body.__annotations__
-            defaults = [getattr(body, field) for field in fields if hasattr(body, field)]
-            made = namedtuple(body.__name__, fields, defaults=defaults)
-            made.__doc__, made.__module__ = body.__doc__, body.__module__
-            return made
-
-        return decorate
 
 
 @dataclass(frozen=True)
@@ -48,7 +34,7 @@ class Send:
 
 @dataclass(frozen=True)
 class ReleaseStream:
-    """Close the stream that will carry the response to ``about``; the client resumes it later."""
+    """Close the stream of the response to ``about``. The client resumes it later."""
 
     connection: Connection
     about: Id | None
@@ -56,7 +42,7 @@ class ReleaseStream:
 
 @dataclass(frozen=True)
 class Drop:
-    """Stop waiting for a response to ``about``: there will be none."""
+    """Stop waiting for the response to ``about``, which will not come."""
 
     connection: Connection
     about: Id | None
@@ -64,14 +50,14 @@ class Drop:
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Send a notification to every client that subscribes to it."""
+    """Send a notification to every subscribed client."""
 
     notification: Notify
 
 
 @dataclass(frozen=True)
 class Invoke:
-    """Run the operation of a request. `requests.complete` makes the response of its outcome."""
+    """Run the operation of a request. `requests.complete` builds the response from its outcome."""
 
     exchange: Exchange
 
@@ -85,7 +71,7 @@ class Cancel:
 
 @dataclass(frozen=True)
 class Resume:
-    """Deliver the answer to ``question``, which an operation asked under ``key``, or the reason why there is none."""
+    """Resume an operation with the answer to its ``question``, or with an error to raise in it."""
 
     exchange: Exchange
     key: str
@@ -113,7 +99,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class LogException:
-    """Log an unexpected exception. ``ref`` is the reference that the error response to the peer contains."""
+    """Log an unexpected exception. ``ref``: the reference in the error response."""
 
     error: BaseException
     request_id: Id | None
@@ -122,7 +108,7 @@ class LogException:
 
 @dataclass(frozen=True)
 class RecordUsage:
-    """Count a call that ran no operation: its arguments were refused, or its result was cached."""
+    """Count a call without an operation: its arguments were invalid, or its result was cached."""
 
     tool: str
     failed: bool

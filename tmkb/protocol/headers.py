@@ -1,4 +1,4 @@
-"""What an HTTP request says beside its body: the same as the body, or it is refused.
+"""Check the HTTP headers that repeat parts of a request's body. A request whose headers differ is refused.
 
 Specification: Basic / Transports / Streamable HTTP, Standard Request Headers and Custom Headers from Tool Parameters.
 """
@@ -26,66 +26,66 @@ _OPENING, _CLOSING = "=?base64?", "?="
 
 
 def check(spec: Spec, governing: Revision, headers: Mapping[str, str], request: Request) -> None:
-    """Raises ProtocolError where a header that ``request`` has to have is missing, malformed or differs from it."""
-    for name, value, encoded in _repeated(spec, governing, request):
+    """Raise ProtocolError if a required header is missing, malformed or differs from ``request``."""
+    for name, value, encoded in _required(spec, governing, request):
         expect(headers, name, value, encoded)
 
 
 def expect(headers: Mapping[str, str], name: str, value: JsonValue, decode: bool = False) -> None:
-    """Raises ProtocolError where the header ``name`` does not say ``value``, or (``decode``) an encoding of it."""
-    given = headers.get(name.lower())
+    """Raise ProtocolError if the header ``name`` is not ``value`` or, with ``decode``, an encoding of it."""
     try:
-        said = _decoded(given.strip(" \t")) if given is not None and decode else given and given.strip(" \t")
-    except ValueError:
-        said = None
-    if said is None or not _same(said, value):
+        text = headers[name.lower()].strip(" \t")
+        matches = _matches(_decode(text) if decode else text, value)
+    except (KeyError, ValueError):
+        matches = False
+    if not matches:
         raise ProtocolError("header_mismatch", header=name)
 
 
-def written(spec: Spec, governing: Revision, request: Request) -> dict[str, str]:
-    """The headers that a client sends with ``request``: the revision, and what they repeat of it."""
-    said = {governing["http"]["version"]: governing["revision"]}
-    for name, value, encoded in _repeated(spec, governing, request):
+def for_request(spec: Spec, governing: Revision, request: Request) -> dict[str, str]:
+    """Return the headers that a client sends with ``request``: the revision, and those that repeat its body."""
+    headers = {governing["http"]["version"]: governing["revision"]}
+    for name, value, encoded in _required(spec, governing, request):
         text = value if isinstance(value, str) else json.dumps(value)
-        said[name] = _encoded(text) if encoded else text
-    return said
+        headers[name] = _encode(text) if encoded else text
+    return headers
 
 
-def _repeated(spec: Spec, governing: Revision, request: Request) -> Iterator[tuple[str, JsonValue, bool]]:
-    """Each header that repeats a part of ``request``: its name, that part, and whether it may be encoded."""
+def _required(spec: Spec, governing: Revision, request: Request) -> Iterator[tuple[str, JsonValue, bool]]:
+    """Yield each header that repeats a part of ``request``: its name, the part, and whether it may be encoded."""
     rules = governing["http"]
     if "method" in rules:
         yield rules["method"], request.method, False
     method: Any = governing["methods"].get(request.method, {})
-    if "name" in rules and isinstance(named := request.params.get(method.get("named_by", "")), str):
-        yield rules["name"], named, True
+    if "name" in rules and isinstance(name := request.params.get(method.get("named_by", "")), str):
+        yield rules["name"], name, True
     if "params" in rules and "tools" in method.get("capability", ""):
         tool = spec["tools"].get(str(request.params.get("name")))
         schema = tool["input"] if tool is not None else {}
-        for name, value in _marked(schema, request.params.get("arguments"), rules["marked"]):
+        for name, value in _argument_headers(schema, request.params.get("arguments"), rules["marked"]):
             yield rules["params"] + name, value, True
 
 
-def _marked(schema: Any, arguments: Any, mark: str) -> Iterator[tuple[str, JsonValue]]:
-    """The name under which ``schema`` marks each of ``arguments`` that is also sent as a header, and its value."""
+def _argument_headers(schema: Any, arguments: Any, mark: str) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the header name and the value of each argument whose schema has the keyword ``mark``."""
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
     for key, inner in properties.items() if isinstance(arguments, dict) else ():
         value = arguments.get(key)
         if isinstance(inner, dict) and mark in inner and value is not None:
             yield inner[mark], value
-        yield from _marked(inner, value, mark)
+        yield from _argument_headers(inner, value, mark)
 
 
-def _same(said: str, value: JsonValue) -> bool:
+def _matches(text: str, value: JsonValue) -> bool:
     if isinstance(value, bool):
-        return said == ("true" if value else "false")
+        return text == ("true" if value else "false")
     if isinstance(value, int | float):
-        return _NUMBER.fullmatch(said) is not None and _same_number(said, json.dumps(value))
-    return said == value
+        return _NUMBER.fullmatch(text) is not None and _equal_numbers(text, json.dumps(value))
+    return text == value
 
 
-def _same_number(one: str, other: str) -> bool:
-    """Compare two numbers in JSON's spelling exactly: 42.0 is 42, but 2^53 + 1 is not 2^53, as it is for floats."""
+def _equal_numbers(one: str, other: str) -> bool:
+    """Compare two JSON numbers exactly: 42.0 equals 42, but 2^53 + 1 differs from 2^53, unlike as floats."""
     import decimal
 
     try:
@@ -94,14 +94,14 @@ def _same_number(one: str, other: str) -> bool:
         return False
 
 
-def _encoded(text: str) -> str:
-    """``text`` as a header can carry it."""
+def _encode(text: str) -> str:
+    """Return ``text`` if a header can contain it, else its base64 form."""
     plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith(_OPENING)
     return text if plain else f"{_OPENING}{base64.b64encode(text.encode()).decode()}{_CLOSING}"
 
 
-def _decoded(text: str) -> str:
-    """The text that a header stands for. Raises ValueError where it claims to be base64 and is not."""
+def _decode(text: str) -> str:
+    """Return the text of a header value. Raises ValueError if it is marked as base64 and is not."""
     if not (text.startswith(_OPENING) and text.endswith(_CLOSING) and len(text) >= len(_OPENING) + len(_CLOSING)):
         return text
     try:

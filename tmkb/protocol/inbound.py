@@ -1,8 +1,8 @@
-"""What comes in: one line of a peer, and the checks that a message passes before its handler begins.
+"""Receive a line: check its messages in a fixed order, and pass each to its handler.
 
-The order of the checks is behaviour. Before them: bytes → JSON → message (`messages.py`), and the revision that governs
-(`negotiation.py`). Each check raises the error that its docstring begins with. The new state of the connection is set
-only after the handler has begun, so a refused message changes nothing.
+Clients see the order of the checks. Before them, `messages` decodes the line and `negotiation` selects the governing
+revision. The docstring of a check begins with the id of the error that it raises. The connection's new state is set
+only after the handler's `begin`, so a refused message changes nothing.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def receive_value(connection: Connection, value: JsonValue) -> list[Effect]:
 
 
 def receive_too_large(connection: Connection) -> list[Effect]:
-    """Return the effects of a line that is longer than the server reads."""
+    """Return the effects of a line that exceeds the size limit."""
     limit = connection.spec["server"]["limits"]["message_bytes"]
     return outbound.send_error(connection, ProtocolError("message_too_large", limit=limit))
 
 
 def fail(connection: Connection, message: JsonValue | bytes, error: Exception) -> list[Effect]:
-    """Return the effects of a message that could not be handled because of ``error``, an unexpected exception.
+    """Return the effects of a message whose handling raised ``error``, an unexpected exception.
 
-    Each request is answered with an internal error; a notification or a response is not answered.
+    Each request gets an internal error as its response.
     """
     ref = connection.reference()
     try:
@@ -64,7 +64,7 @@ def fail(connection: Connection, message: JsonValue | bytes, error: Exception) -
 
 
 def next_state(lifecycle: Lifecycle, state: str, method: str) -> str:
-    """Return the state that ``method`` leads to in ``state``. Raises ProtocolError where it is refused."""
+    """Return the state after ``method``. Raises ProtocolError if ``state`` refuses the method."""
     row = lifecycle["states"][state]
     accepts, refuses = row.get("accepts", {}), row.get("refuses", {})
     if method in accepts:
@@ -110,7 +110,7 @@ def _check_batch(connection: Connection, message: Request, batch: Batch) -> None
 
 
 def _request(exchange: Exchange) -> list[Effect]:
-    """Pass ``exchange`` through the checks, and let its handler begin."""
+    """Check ``exchange`` and begin its handler."""
     connection, revision = exchange.connection, exchange.revision
     if "request_metadata" in revision:
         _check_meta(exchange)
@@ -135,7 +135,7 @@ def _request(exchange: Exchange) -> list[Effect]:
 
 
 def _notification(connection: Connection, message: Notification) -> list[Effect]:
-    """Return the effects of a notification. JSON-RPC 2.0: it is never answered, not even with an error."""
+    """Return the effects of a notification, which gets no response, not even an error (JSON-RPC 2.0)."""
     try:
         revision = negotiation.governing(connection.spec, connection.negotiated, message)
         exchange = Exchange(connection, revision, message)
@@ -157,7 +157,7 @@ def _response(connection: Connection, response: Response) -> list[Effect]:
 
 
 def _check_method(exchange: Exchange, kind: str) -> Method:
-    """method_not_found: the revision has no such method, or the server does not declare what it needs."""
+    """method_not_found: the revision lacks the method, or the server does not declare its capability."""
     method = exchange.revision["methods"].get(exchange.method)
     declared = exchange.spec["server"]["capabilities"]
     if (
@@ -172,14 +172,14 @@ def _check_method(exchange: Exchange, kind: str) -> Method:
 
 
 def _check_state(exchange: Exchange) -> str:
-    """server_not_initialized, already_initialized, …: the lifecycle refuses the method. Return the state after it."""
+    """server_not_initialized, already_initialized, …: the state refuses the method. Return the state after it."""
     table = exchange.spec["lifecycles"][exchange.revision["lifecycle"]]
     state = table["start"] if "request_metadata" in exchange.revision else exchange.connection.state
     return next_state(table, state, exchange.method)
 
 
 def _check_params(exchange: Exchange, method: Method) -> None:
-    """invalid_params, or the error that the method names: the params break its schema."""
+    """invalid_params, or the error in the method's key ``invalid``: the params break its schema."""
     if invalid := arguments.violations(method.get("params", {}), exchange.params, exchange.spec):
         error = method.get("invalid", "invalid_params")
         raise arguments.error_for(invalid, exchange.revision["errors"], error, method.get("violations"))
@@ -198,7 +198,7 @@ def _check_meta(exchange: Exchange) -> None:
 
 
 def _check_headers(exchange: Exchange) -> None:
-    """header_mismatch: HTTP headers differ from the body that they repeat."""
+    """header_mismatch: an HTTP header differs from the body."""
     from tmkb.protocol import headers
 
     assert exchange.connection.headers is not None
@@ -207,7 +207,7 @@ def _check_headers(exchange: Exchange) -> None:
 
 
 def _commit(exchange: Exchange, state: str) -> None:
-    """Set the new state of the connection. A request that describes itself changes none."""
+    """Set the connection's new state, unless the request carries its own metadata."""
     if "request_metadata" not in exchange.revision:
         exchange.connection.state = state
 

@@ -1,4 +1,4 @@
-"""Messages of JSON-RPC 2.0, from bytes and to bytes. Knows the envelope, no method and no revision.
+"""Decode and encode JSON-RPC 2.0 messages. This module knows the envelope, but no method and no revision.
 
 Specification: https://www.jsonrpc.org/specification and MCP, Basic / Messages.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError
+from tmkb.schema.values import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,39 +17,33 @@ if TYPE_CHECKING:
 Id = str | int
 
 
+@dataclass(frozen=True)
 class Request:
-    """A message with an id and a method; it gets exactly one response."""
+    """A message with an id and a method. It gets exactly one response."""
 
-    __slots__ = ("id", "method", "params")
-
-    def __init__(self, id: Id, method: str, params: JsonObject) -> None:
-        self.id = id
-        self.method = method
-        self.params = params
+    id: Id
+    method: str
+    params: JsonObject
 
 
+@dataclass(frozen=True)
 class Notification:
-    """A message with a method and no id; it gets no response, not even an error."""
+    """A message with a method and no id. It gets no response, not even an error."""
 
-    __slots__ = ("method", "params")
-
-    def __init__(self, method: str, params: JsonObject) -> None:
-        self.method = method
-        self.params = params
+    method: str
+    params: JsonObject
 
 
+@dataclass(frozen=True)
 class Response:
-    """A message with a result or an error: the answer to a request of ours."""
+    """The client's response to a request of the server: ``value`` has a result or an error."""
 
-    __slots__ = ("id", "value")
-
-    def __init__(self, id: Id | None, value: JsonObject) -> None:
-        self.id = id
-        self.value = value
+    id: Id | None
+    value: JsonObject
 
 
 def decode(line: bytes) -> JsonValue:
-    """The JSON value of one line. Raises ProtocolError for what is not UTF-8, no JSON, or beyond the parser."""
+    """Decode one line. Raises ProtocolError if it is not UTF-8, not JSON, or exceeds the parser's limits."""
     try:
         value: JsonValue = _DECODER.decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -57,48 +52,47 @@ def decode(line: bytes) -> JsonValue:
 
 
 def encode(value: JsonValue) -> bytes:
-    """Compact JSON in ASCII, so that lone surrogates and U+2028 travel as escapes and a newline never stands inside."""
+    """Encode as compact ASCII JSON: lone surrogates and U+2028 are escaped, and there is no newline."""
     return _ENCODE(value).encode("ascii")
 
 
 def response(request_id: Id, result: bytes) -> bytes:
-    """The message that a request has succeeded, around a result that is encoded already."""
+    """Build the response with an encoded result."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode_id(request_id), result)
 
 
 def error_response(request_id: Id | None, error: JsonObject, omit_id: bool) -> bytes:
-    """The message that a request is refused. An id that could not be read is null, or is left out."""
+    """Build the error response. An id of None becomes null, or is omitted."""
     if request_id is None and omit_id:
         return b'{"jsonrpc":"2.0","error":%b}' % encode(error)
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode_id(request_id), encode(error))
 
 
 def request(request_id: Id, method: str, params: JsonObject | None) -> bytes:
-    """A request of ours."""
-    return encode(
-        {"jsonrpc": "2.0", "id": request_id, "method": method} | ({} if params is None else {"params": params})
-    )
+    """Encode a request to the client."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "method": method, **_params(params)})
 
 
 def notification(method: str, params: JsonObject | None) -> bytes:
-    """A notification of ours."""
-    return encode({"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params}))
+    """Encode a notification to the client."""
+    return encode({"jsonrpc": "2.0", "method": method, **_params(params)})
 
 
 def batch(responses: list[bytes]) -> bytes:
-    """The message that answers a batch."""
+    """Build the response to a batch."""
     return b"[" + b",".join(responses) + b"]"
 
 
 def compact(value: JsonValue) -> str:
-    """``value`` as compact JSON for a reader: not escaped beyond what JSON demands."""
+    """Encode as compact JSON for people: only the characters that JSON requires are escaped."""
     return _READABLE.encode(value)
 
 
 def read(value: JsonValue) -> Request | Notification | Response:
-    """The message that a JSON value is. Raises ProtocolError where it is none; see `readable_id` for the answer's id.
+    """Convert a JSON value to a message; the contract (§2) fixes the order of the checks.
 
-    The order of the checks is the contract's (§2).
+    Raises:
+        ProtocolError: if the value is not a message. `readable_id` returns the id for the error response.
     """
     if not isinstance(value, dict):
         raise ProtocolError("invalid_request")
@@ -120,19 +114,23 @@ def read(value: JsonValue) -> Request | Notification | Response:
 
 
 def is_response(value: JsonValue) -> bool:
-    """Return whether a message answers a request, even if the rest of it is not valid."""
+    """Return whether a value is a response, even if the rest of it is invalid."""
     return isinstance(value, dict) and "method" not in value and ("result" in value or "error" in value)
 
 
 def readable_id(value: JsonValue) -> Id | None:
-    """The id of a message, where it has one that a response can carry: a string or an integer."""
+    """Return the id of a message if it is a string or an integer, else None."""
     id_ = value.get("id") if isinstance(value, dict) else None
     return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
 
 
 def request_id(value: JsonValue) -> Id | None:
-    """Return the id of a message that calls a method and wants a response, even if the rest of it is not valid."""
+    """Return the id of a request, even if the rest of it is invalid; None for other messages."""
     return readable_id(value) if isinstance(value, dict) and "method" in value else None
+
+
+def _params(params: JsonObject | None) -> JsonObject:
+    return {} if params is None else {"params": params}
 
 
 def _encode_id(id_: Id | None) -> bytes:
@@ -140,12 +138,12 @@ def _encode_id(id_: Id | None) -> bytes:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(name)  # NaN, Infinity: no JSON
+    raise ValueError(name)  # NaN and Infinity are not JSON
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    if number - number != 0:  # an infinity is no JSON, so that it could not be sent back
+    if number - number != 0:  # infinite, which could not be sent back as JSON
         raise ValueError(digits)
     return number
 

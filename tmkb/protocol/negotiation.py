@@ -1,7 +1,7 @@
-"""Which revision governs a message, and which capabilities and extensions both sides declare.
+"""Select the revision that governs a message, and look up declared capabilities and extensions.
 
-Specification: Basic / Lifecycle, Version Negotiation; Basic / Versioning. A revision with ``request_metadata`` is named
-by each request, all others are negotiated in a handshake; one connection may use both kinds.
+Requests name a revision with ``request_metadata`` themselves. All other revisions are negotiated in a handshake. One
+connection may use both kinds. Specification: Basic / Lifecycle, Version Negotiation; Basic / Versioning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def preferred(spec: Spec) -> Revision:
-    """Return the first revision with a handshake that the server offers; if it offers none, the first of all."""
+    """Return the first revision with a handshake in the server's list, else the first of the list."""
     return spec["revisions"][spec["negotiation"]["preferred"]]
 
 
@@ -29,17 +29,17 @@ def governing(
     message: Request | Notification,
     headers: Mapping[str, str] | None = None,
 ) -> Revision:
-    """Return the revision that the message names, if it is served; else the negotiated or the preferred one.
+    """Return the revision that the message names, else the negotiated one, else the preferred one.
 
     Args:
         spec: what the server serves.
         negotiated: the revision of the handshake, if there was one.
         message: the message.
-        headers: those of the HTTP request, which may name a revision too.
+        headers: HTTP headers, which may also name a revision.
 
     Raises:
-        ProtocolError: if headers and message disagree; if the message names a revision that is not served in this way,
-            or names none and the server has no revision with a handshake.
+        ProtocolError: if headers and message disagree, if the named revision is not served in this way, or if no
+            revision is named and the server has none with a handshake.
     """
     meta = message.params.get("_meta")
     if headers is not None:
@@ -47,7 +47,7 @@ def governing(
     if (stateless := describing(spec, meta)) is not None:
         return _named(spec, stateless, meta)
     if headers is not None and (by_header := _in_headers(spec, headers)) is not None:
-        return by_header  # whose rules will refuse what does not name it
+        return by_header  # its rules refuse a message without metadata
     revision = negotiated or preferred(spec)
     if (param := version_param(spec, message)) is not None:
         requested = message.params.get(param)
@@ -59,12 +59,12 @@ def governing(
 
 
 def version_param(spec: Spec, message: Request | Notification) -> str | None:
-    """Return the param by which ``message`` asks for a revision; None for messages that do not negotiate."""
+    """Return the param in which ``message`` requests a revision; None if it does not negotiate."""
     return spec["negotiation"]["version_params"].get(message.method)
 
 
 def describes_itself(spec: Spec, value: JsonValue, headers: Mapping[str, str]) -> bool:
-    """Return whether ``value``, which came with these HTTP headers, is a message that needs no handshake."""
+    """Return whether the message ``value``, sent with these HTTP headers, needs no handshake."""
     params: Any = value.get("params") if isinstance(value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return _in_headers(spec, headers) is not None or describing(spec, meta) is not None
@@ -79,25 +79,25 @@ def describing(spec: Spec, meta: Any) -> Revision | None:
 
 
 def unsupported(spec: Spec, requested: Any) -> ProtocolError:
-    """Build the error for a revision that is not served, or not in this way."""
+    """Build the error for an unsupported revision."""
     supported: Any = versions(spec)
     return ProtocolError("unsupported_revision", requested=requested, supported=supported)
 
 
 def versions(spec: Spec) -> list[str]:
-    """Return the revisions that are served, newest first."""
+    """Return the served revisions, newest first."""
     return sorted(spec["server"]["revisions"], reverse=True)
 
 
 def declares(declared: JsonValue, capability: str) -> bool:
-    """Return whether ``declared`` has ``capability``, or the flag inside one: ``resources.subscribe``."""
+    """Return whether ``declared`` has ``capability``, which may be a flag such as ``resources.subscribe``."""
     for part in capability.split("."):
         declared = declared.get(part, False) if isinstance(declared, dict) else False
     return declared is not False
 
 
 def declares_extension(declared: JsonObject, extension: str) -> bool:
-    """Return whether ``declared``, capabilities of either side, has ``extension``."""
+    """Return whether the capabilities ``declared`` have ``extension``."""
     extensions = declared.get("extensions", {})
     return isinstance(extensions, dict) and extension in extensions
 
@@ -110,7 +110,7 @@ def require_extension(declared: JsonObject, extension: str) -> None:
 
 
 def client_capabilities(negotiated: JsonObject, revision: Revision, params: JsonObject) -> JsonObject:
-    """Return what the client declares: in its handshake or, where the revision has none, in the request."""
+    """Return the client's capabilities, from the handshake or, in revisions without one, from the request."""
     if "request_metadata" not in revision:
         return negotiated
     meta: Any = params["_meta"]
@@ -124,7 +124,7 @@ def _stateless(spec: Spec) -> Iterator[Revision]:
 
 
 def _named(spec: Spec, stateless: Revision, meta: Any) -> Revision:
-    """Return the revision that ``meta`` names; if it names none, ``stateless``, whose rules will refuse the request."""
+    """Return the revision that ``meta`` names, else ``stateless``, whose rules then refuse the request."""
     name = meta.get(stateless["request_metadata"]["revision"])
     if not isinstance(name, str):
         return stateless

@@ -1,7 +1,7 @@
-"""What is sent to a peer: results, errors and notifications, in the shape of the revision that it speaks.
+"""Build results, errors and notifications in the shape of the client's revision.
 
-What an object may have is listed in the revision's ``objects``; other fields are not sent. Content of a type that the
-revision does not know is replaced by a text. The sentences of errors are those of the spec.
+The revision's ``objects`` list the fields of each object; other fields are omitted. Content of an unknown type is
+replaced by a text. The messages of errors are in ``schemas/errors.yaml``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Success = Callable[[Any, Result | JsonValue], JsonObject]  # tool, outcome
     Failed = Callable[[list["Failure"]], JsonObject]
 
-_ENVELOPE_ERRORS = 10  # failures that an envelope contains in full
+_ENVELOPE_ERRORS = 10  # listed in one envelope
 
 
 # --- Responses
@@ -41,7 +41,7 @@ def send_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> lis
 
 
 def send_encoded(exchange: Exchange, result: bytes) -> list[Effect]:
-    """Return the response with a result that is encoded already."""
+    """Return the response with an encoded result."""
     return [Send(exchange.connection, messages.response(exchange.id, result), exchange.id, answers=True)]
 
 
@@ -57,9 +57,14 @@ def send_error(
     revision: Revision | None = None,
     accepted: bool = True,
 ) -> list[Effect]:
-    """Return the error response to a request; without an id if none could be read.
+    """Return the error response to a request.
 
-    ``accepted``: False if another request may be using the id, so that this response must not end that one.
+    Args:
+        connection: the peer.
+        error: the error.
+        request_id: the id, or None if the message has no readable id.
+        revision: the revision that governs the request, or None for the connection's.
+        accepted: False if another request may use the same id, so this response must not end that request.
     """
     errors = (revision or connection.revision)["errors"]
     failed = failure(error, errors)
@@ -89,7 +94,7 @@ def send_tool_failures(exchange: Exchange, failures: list[Failure]) -> list[Effe
 
 
 def send_tool_error(exchange: Exchange, error: ToolError) -> list[Effect]:
-    """Return the response for ``error``: a result or, where the table of errors says so, an error of the protocol."""
+    """Return the response for ``error``: a result or, if its ``surface`` is the protocol, an error response."""
     errors = exchange.revision["errors"]
     if errors[error.error]["surface"] == "protocol":
         refused = ProtocolError(error.error, **error.fields)
@@ -101,7 +106,7 @@ def send_tool_error(exchange: Exchange, error: ToolError) -> list[Effect]:
 
 
 def send_progress(exchange: Exchange, item: operation.Progress) -> list[Effect]:
-    """Return the notification, for a client that sent a token. Progress that does not grow is not sent."""
+    """Return the notification if the client sent a progress token and the progress has grown."""
     meta: Any = exchange.params.get("_meta", {})
     token = meta.get("progressToken")
     if token is None or item.progress <= exchange.progress:
@@ -113,7 +118,7 @@ def send_progress(exchange: Exchange, item: operation.Progress) -> list[Effect]:
 
 
 def send_log(exchange: Exchange, item: operation.Log) -> list[Effect]:
-    """Return the notification, for a client that wants messages of this level."""
+    """Return the notification if the client's log level includes it."""
     levels = exchange.revision["logging"]["levels"]
     if exchange.log_level is None or levels.index(item.level) < levels.index(exchange.log_level):
         return []
@@ -122,13 +127,13 @@ def send_log(exchange: Exchange, item: operation.Log) -> list[Effect]:
 
 
 def notify_client(exchange: Exchange, role: str, params: JsonObject) -> list[Effect]:
-    """Return the notification that has this role in the revision, as a part of ``exchange``."""
+    """Return the notification with this role in the revision, related to ``exchange``."""
     name = method_of(exchange.revision, role)
     return _notification(exchange.connection, exchange.spec, exchange.revision, name, params, exchange.id)
 
 
 def broadcast(connection: Connection, item: operation.Notify) -> list[Effect]:
-    """Return the notification for a client that has shaken hands, and for each of its streams that subscribes to it."""
+    """Return the notification for a client after a handshake, and for each subscribed stream."""
     effects: list[Effect] = []
     if connection.negotiated is not None:
         effects += _notification(connection, connection.spec, connection.negotiated, item.method, item.params)
@@ -157,7 +162,9 @@ def _notification(
     about: Id | None = None,
 ) -> list[Effect]:
     method = revision["methods"].get(name)
-    declared = spec["server"]["capabilities"] if connection.promised is None else connection.promised
+    declared = (
+        spec["server"]["capabilities"] if connection.server_capabilities is None else connection.server_capabilities
+    )
     if method is None or ("capability" in method and not negotiation.declares(declared, method["capability"])):
         return []
     if "subscribed" in method and (params is None or params.get(method["subscribed"]) not in connection.subscribed):
@@ -171,12 +178,12 @@ def _notification(
 
 
 def log_line(spec: Spec, line: str, request_id: Id | None, **fields: object) -> Log:
-    """Return the effect that writes the line ``line`` of the server's log."""
+    """Return the effect that writes the log line with the id ``line``."""
     return Log(spec["server"]["log"][line], request_id, fields)
 
 
 def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonValue) -> list[Effect]:
-    """Return the effect that writes a line of the debug log, if there is one."""
+    """Return the effect that writes a line of the debug log, if that is enabled."""
     return [Trace(kind, request_id, value)] if connection.traced else []
 
 
@@ -184,12 +191,10 @@ def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonV
 
 
 class Failure:
-    """One error as a peer sees it: a sentence, a code, and data, if any."""
-
-    __slots__ = ("code", "data", "sentence")
+    """A rendered error: its sentence, its code and, if any, its data."""
 
     def __init__(self, entry: ErrorTemplate, shown: Mapping[str, JsonValue], fields: Mapping[str, JsonValue]) -> None:
-        """``shown``: the fields as the sentence shows them; ``fields``: as they are."""
+        """``shown``: the fields as the sentence shows them. ``fields``: the original fields."""
         self.sentence = template.fill(entry["message"], shown)
         self.code: int | str | None = entry.get("code")
         self.data: JsonValue = None
@@ -200,28 +205,28 @@ class Failure:
 
 
 def failure(error: ProtocolError | ToolError, errors: Mapping[str, ErrorTemplate]) -> Failure:
-    """Render ``error``. Strings, which may come from the peer, are cut in the sentence."""
+    """Render ``error``. Its sentence shows strings cut, because they may come from the peer."""
     return Failure(errors[error.error], template.cut_values(error.fields), error.fields)
 
 
 def wire_error(failed: Failure) -> JsonObject:
-    """Return the ``error`` member of a response: code, message, and data where there is any."""
+    """Return the ``error`` member of a response: code, message and, if any, data."""
     return {"code": failed.code, "message": failed.sentence} | ({} if failed.data is None else {"data": failed.data})
 
 
-# --- Results of tools/call, in the style that the server names
+# --- Results of tools/call, in the style of the server's key `results`
 #
-# plain: as the protocol has it. envelope: also `success`, and `data` or `error` with its code, message and details; the
-# same as a text in `content`, and in `structuredContent`. The revision lists which of these fields are sent.
+# plain: the fields of the protocol. envelope: also `success`, and `data` or `error` with its code, message and details.
+# `content` (as a text) and `structuredContent` repeat the envelope. The revision lists which of these fields are sent.
 
 
 def tool_result(server: Server, tool: Any, outcome: Result | JsonValue) -> JsonObject:
-    """Return the result of a call from what the operation of ``tool`` returned."""
+    """Convert the outcome of ``tool`` to the fields of a result."""
     return STYLES[server.get("results", "plain")][0](tool, outcome)
 
 
 def _plain(tool: Any, outcome: Result | JsonValue) -> JsonObject:
-    """Return the fields of a result. A value becomes a text; with an output schema, structured content too."""
+    """A JSON value becomes a text and, if the tool has an output schema, structured content."""
     if not isinstance(outcome, Result):
         text = outcome if isinstance(outcome, str) else messages.compact(outcome)
         structured = outcome if "output" in tool and isinstance(outcome, dict) else None
@@ -237,7 +242,7 @@ def _plain_failure(failures: list[Failure]) -> JsonObject:
 
 
 def _enveloped(tool: Any, outcome: Result | JsonValue) -> JsonObject:
-    """Put a value, or the structured content of a result, else its content, into `data`."""
+    """`data` contains the JSON value, the structured content, or else the content."""
     if not isinstance(outcome, Result):
         return _envelope({"success": True, "data": outcome})
     data: Any = outcome.content if outcome.structured is None else outcome.structured
@@ -246,7 +251,7 @@ def _enveloped(tool: Any, outcome: Result | JsonValue) -> JsonObject:
 
 
 def _enveloped_failure(failures: list[Failure]) -> JsonObject:
-    """Return the first failure as the error; where there are more, all of them in its details."""
+    """The error is the first failure. If there are more, its details list all of them."""
     errors = [_error(failure) for failure in failures[:_ENVELOPE_ERRORS]]
     if len(errors) > 1:
         details = errors[0].get("details")
@@ -272,7 +277,7 @@ def _text(text: str) -> JsonValue:
 
 
 def fit(revision: Revision, kind: str, values: Mapping[str, Any]) -> JsonObject:
-    """Return the object ``kind``: those of ``values`` that the revision knows, in its order."""
+    """Return the object ``kind`` with the fields of ``values`` that the revision has, in its order."""
     fitted: JsonObject = _object(revision["objects"], revision["objects"][kind], values)
     return fitted
 
@@ -305,7 +310,7 @@ def _inside(objects: Mapping[str, Shape], shape: Shape, value: Any) -> Any:
 
 
 def _single(shape: Shape, value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield ``value``, or a copy for each entry of the field that may hold only one."""
+    """Yield ``value``, or a copy for each entry of a field that allows only one entry."""
     several = value.get(shape["each"]) if "each" in shape else None
     if isinstance(several, list):
         yield from ({**value, shape["each"]: one} for one in several)
@@ -323,7 +328,7 @@ def _block(objects: Mapping[str, Shape], shape: Shape, block: Mapping[str, Any])
 
 
 def _form(shape: Shape, schema: Mapping[str, Any]) -> Any:
-    """Return the schema of a form without the fields that the revision's forms cannot have."""
+    """Return the schema of a form without the fields that the revision does not support."""
     fields: Mapping[str, Any] = schema.get("properties", {})
     known = {name: _field(shape, field) for name, field in fields.items() if field.get("type") in shape["primitives"]}
     required = [name for name in schema.get("required", []) if name in known]

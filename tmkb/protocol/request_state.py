@@ -1,6 +1,6 @@
-"""Text that a client keeps for us and cannot change: signed, bound to what it is about, and of limited age.
+"""Sign and verify request states: texts that a client stores for the server, bound to a subject, with an expiry time.
 
-HMAC-SHA256 (RFC 2104) over the text as it travels, so that not even another spelling of the same bytes passes.
+The signature is HMAC-SHA256 (RFC 2104) over the encoded text, so another encoding of the same bytes is invalid.
 """
 
 from __future__ import annotations
@@ -17,28 +17,35 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject, JsonValue
 
 
-def seal(key: bytes, value: JsonObject, about: JsonValue, until: float) -> str:
-    """``value`` as a text that `unseal` reads with the same key for the same ``about``, until that time (Unix)."""
-    payload = json.dumps({"value": value, "about": _digest(about), "until": until}, separators=(",", ":"))
+def sign(key: bytes, value: JsonObject, subject: JsonValue, expires: float) -> str:
+    """Return ``value`` as a signed text for `verify`.
+
+    Args:
+        key: the key.
+        value: what the text contains.
+        subject: what the text is valid for.
+        expires: the time of expiry, in seconds of Unix time.
+    """
+    payload = json.dumps({"value": value, "about": _digest(subject), "until": expires}, separators=(",", ":"))
     text = base64.urlsafe_b64encode(payload.encode()).decode()
-    return f"{text}.{_sign(key, text)}"
+    return f"{text}.{_signature(key, text)}"
 
 
-def unseal(key: bytes, sealed: str, about: JsonValue, now: float) -> JsonObject:
-    """What was sealed. Raises ProtocolError for a text that was changed, is about something else, or is too old."""
-    text, _, signature = sealed.rpartition(".")
-    if not hmac.compare_digest(_sign(key, text).encode(), signature.encode("utf-8", "surrogatepass")):
+def verify(key: bytes, state: str, subject: JsonValue, now: float) -> JsonObject:
+    """Return the value in ``state``. Raises ProtocolError if it was changed, has another subject, or has expired."""
+    text, _, signature = state.rpartition(".")
+    if not hmac.compare_digest(_signature(key, text).encode(), signature.encode("utf-8", "surrogatepass")):
         raise ProtocolError("request_state_invalid")
     payload = json.loads(base64.urlsafe_b64decode(text))
-    if payload["about"] != _digest(about) or payload["until"] < now:
+    if payload["about"] != _digest(subject) or payload["until"] < now:
         raise ProtocolError("request_state_invalid")
     value: JsonObject = payload["value"]
     return value
 
 
-def _sign(key: bytes, text: str) -> str:
+def _signature(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def _digest(about: JsonValue) -> str:
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+def _digest(subject: JsonValue) -> str:
+    return hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""The life of a request whose operation runs: from its receipt to its response, its task, or its cancellation.
+"""The life of a request with an operation: from its receipt to its response, its task, or its cancellation.
 
-The states and events are a table, `schemas/lifecycle/request.yaml`. An event that the state does not accept is an error
-of ours and changes nothing.
+`schemas/lifecycle/request.yaml` is the table of states and events. An event that the state does not accept raises
+`IllegalTransitionError` and changes nothing.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
         """Serves a method by running an operation."""
 
         def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
-            """Return the response made of what the operation returned."""
+            """Return the response with the outcome of the operation."""
 
         def refuse(self, exchange: Exchange, failures: list[Failure]) -> list[Effect]:
-            """Return the response to an operation that failed."""
+            """Return the response for an operation that failed."""
 
 
-# The name of a handler in a revision file → the module in handlers/ that defines it, imported when first used.
+# Name of a handler in revision files → its module in handlers/, imported on first use
 HANDLERS = {
     "call_tool": "tools",
     "cancel": "cancellation",
@@ -72,16 +72,14 @@ class IllegalTransitionError(Exception):
 
 
 class Lifecycle:
-    """The state of one request, by the table of `schemas/lifecycle/request.yaml`."""
-
-    __slots__ = ("state", "table")
+    """The state of one request in the table `schemas/lifecycle/request.yaml`."""
 
     def __init__(self, table: model.Lifecycle) -> None:
         self.table = table
         self.state = table["start"]
 
     def move(self, event: str) -> None:
-        """Enter the state that ``event`` leads to. Raises IllegalTransitionError, and changes nothing then."""
+        """Enter the state after ``event``. Raises IllegalTransitionError if the current state does not accept it."""
         accepted = self.table["states"][self.state].get("accepts", {})
         if event not in accepted:
             raise IllegalTransitionError(f"{event} in the state {self.state}")
@@ -93,27 +91,7 @@ class Lifecycle:
 
 
 class Exchange:
-    """One request or notification, with the connection, the snapshot and the revision that it is handled under."""
-
-    __slots__ = (
-        "arguments",
-        "batch",
-        "cache_key",
-        "connection",
-        "definition",
-        "detaches",
-        "id",
-        "lifecycle",
-        "log_level",
-        "memory",
-        "method",
-        "params",
-        "place",
-        "progress",
-        "revision",
-        "snapshot",
-        "task",
-    )
+    """One request or notification, with its connection, snapshot and governing revision."""
 
     def __init__(
         self, connection: Connection, revision: model.Revision, message: Request | Notification, id: Id | None = None
@@ -121,24 +99,24 @@ class Exchange:
         self.connection = connection
         self.snapshot: Any = connection.snapshot
         self.revision = revision
-        self.id: Any = id  # of a request
+        self.id: Any = id  # None for a notification
         self.method = message.method
         self.params = message.params
         self.lifecycle = Lifecycle(self.spec["lifecycles"]["request"])
-        self.definition: Any = None  # of the tool, prompt or resource whose operation runs
+        self.definition: Any = None  # of the tool, prompt or resource
         self.arguments: JsonObject = {}  # of the operation
-        self.log_level: str | None = None  # from which the client wants log messages
-        self.memory = 0  # bytes that it holds of its connection's budget
-        self.progress = float("-inf")  # that the client was last notified of
-        self.cache_key: tuple[object, ...] | None = None  # of its result
-        self.detaches: str | None = None  # when it becomes a task, if it can
+        self.log_level: str | None = None  # the least level that the client receives
+        self.memory = 0  # bytes reserved in the connection's budget
+        self.progress = float("-inf")  # the last that the client was notified of
+        self.cache_key: tuple[object, ...] | None = None  # of the result
+        self.detaches: str | None = None  # when it becomes a task, if that is possible
         self.task: tasks.Task | None = None
         self.batch: Batch | None = None
-        self.place = 0  # of its response in the batch
+        self.batch_index = 0  # of the response
 
     @property
     def spec(self) -> model.Spec:
-        """The spec that the request began with."""
+        """The spec when the request began."""
         spec: model.Spec = self.snapshot.spec
         return spec
 
@@ -149,7 +127,7 @@ class Exchange:
 
     @property
     def capabilities(self) -> JsonObject:
-        """The capabilities of the client."""
+        """The client's capabilities."""
         return negotiation.client_capabilities(self.connection.capabilities, self.revision, self.params)
 
     def invoke(self, definition: model.Definition, arguments: JsonObject) -> list[Effect]:
@@ -164,28 +142,26 @@ class Exchange:
 
 
 class Batch:
-    """The responses to a JSON-RPC batch, in the order of its requests. Sent when the last one is there.
+    """The responses to a JSON-RPC batch, in the order of its requests. They are sent when all are complete.
 
     ``limit``: bytes of responses after which the batch is `full`.
     """
 
-    __slots__ = ("ids", "limit", "pending", "responses", "size")
-
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
-        self.ids: list[Id] = []  # of its requests, in use until the batch is answered
+        self.ids: list[Id] = []  # of the requests, in use until the response is sent
         self.responses: list[bytes | None] = []
-        self.pending: set[int] = set()  # places without a response
+        self.pending: set[int] = set()  # indices without a response
 
     @property
     def full(self) -> bool:
-        """Whether no more requests of the batch are to be handled."""
+        """Whether further requests of the batch are refused."""
         return self.size >= self.limit
 
     @property
     def about(self) -> Id | None:
-        """The id of one of its requests; None if it has none."""
+        """The id of the first request, if any."""
         return self.ids[0] if self.ids else None
 
     def add(self, response: bytes) -> None:
@@ -194,31 +170,25 @@ class Batch:
         self.size += len(response)
 
     def reserve(self, exchange: Exchange) -> None:
-        """Reserve the next place for the response to ``exchange``."""
-        exchange.batch, exchange.place = self, len(self.responses)
-        self.pending.add(exchange.place)
+        """Reserve the next index for the response to ``exchange``."""
+        exchange.batch, exchange.batch_index = self, len(self.responses)
+        self.pending.add(exchange.batch_index)
         self.responses.append(None)
 
     def fill(self, exchange: Exchange, response: bytes | None) -> None:
-        """Set the response to ``exchange``, or replace one that could not be sent. None: it has no response."""
-        self.size += len(response or b"") - len(self.responses[exchange.place] or b"")
-        self.responses[exchange.place] = response
-        self.pending.discard(exchange.place)
-
-    def complete(self) -> list[bytes]:
-        """Return all responses, or nothing while one is missing."""
-        return [] if self.pending else [response for response in self.responses if response is not None]
+        """Set or replace the response to ``exchange``; None for no response."""
+        self.size += len(response or b"") - len(self.responses[exchange.batch_index] or b"")
+        self.responses[exchange.batch_index] = response
+        self.pending.discard(exchange.batch_index)
 
 
 class InputRequired:
-    """The outcome of an operation that asks the client in its result: the open questions, and the answers so far."""
-
-    __slots__ = ("answers", "questions", "state")
+    """The outcome of an operation that ended with questions: the open ones, and the answers of earlier rounds."""
 
     def __init__(self, questions: Mapping[str, Question], answers: JsonObject) -> None:
         self.questions = questions
         self.answers = answers
-        self.state = ""  # the answers, signed by the runtime, for the client to keep
+        self.state = ""  # the signed answers, set by the runtime
 
 
 if TYPE_CHECKING:
@@ -226,7 +196,7 @@ if TYPE_CHECKING:
 
 
 def handler(name: str) -> Any:
-    """Return the handler that revision files name ``name``."""
+    """Return the handler that revision files call ``name``."""
     if name not in _handlers:
         module = f"{__package__}.handlers.{HANDLERS[name]}"
         __import__(module)
@@ -235,10 +205,10 @@ def handler(name: str) -> Any:
 
 
 def admit(connection: Connection, request_id: Id, batch: Batch | None = None) -> None:
-    """Check that no other request uses ``request_id``; ``batch``: the batch that the request is part of.
+    """Check that no other request uses ``request_id``, and add it to ``batch``, if any.
 
     Raises:
-        ProtocolError: A request of this id has no response yet. Specification: Basic / Messages / Requests.
+        ProtocolError: if a request with this id has no response yet. Specification: Basic / Messages / Requests.
     """
     if request_id in connection.in_flight or request_id in connection.listening:
         raise ProtocolError("id_in_use")
@@ -246,24 +216,24 @@ def admit(connection: Connection, request_id: Id, batch: Batch | None = None) ->
         batch.ids.append(request_id)
 
 
-def hold(exchange: Exchange) -> None:
-    """Count ``exchange`` among the requests of its connection that run step by step.
+def start_running(exchange: Exchange) -> None:
+    """Count ``exchange`` as running, and reserve memory for its params.
 
     Raises:
-        ProtocolError: if too many run already, or their params take too much memory.
+        ProtocolError: if the connection has too many running requests, or their params need too much memory.
     """
     connection = exchange.connection
     limit = exchange.spec["server"]["limits"]["running"]
     if len(connection.running) >= limit:
         raise ProtocolError("too_many_running", limit=limit)
     size = budget.footprint([exchange.id, exchange.params])
-    connection.budget.hold(size)
+    connection.budget.reserve(size)
     exchange.memory = size
     connection.running.add(exchange)
 
 
 def release(exchange: Exchange) -> None:
-    """Free the id of a request that is answered or cancelled; ids of a batch stay in use until it is sent."""
+    """Release the memory and the id of a request. Ids of a batch stay in use until its response is sent."""
     connection = exchange.connection
     connection.running.discard(exchange)
     if exchange.memory:
@@ -278,7 +248,7 @@ def release(exchange: Exchange) -> None:
 
 
 def complete(exchange: Exchange, outcome: Outcome) -> list[Effect]:
-    """Return the response to a request whose operation has ended with ``outcome``, a value or an error."""
+    """Return the response to a request whose operation has ended with ``outcome``."""
     effects = _response(exchange, outcome)
     exchange.lifecycle.move("finish")
     release(exchange)
@@ -286,8 +256,8 @@ def complete(exchange: Exchange, outcome: Outcome) -> list[Effect]:
 
 
 def fail(exchange: Exchange, error: Exception) -> list[Effect]:
-    """Return the response to a request that ends because of ``error``, an unexpected exception."""
-    if exchange.lifecycle.allows("finish"):  # else the response could not be delivered
+    """Return the response to a request that ended with ``error``, an unexpected exception."""
+    if exchange.lifecycle.allows("finish"):  # else the outcome could not be sent
         exchange.lifecycle.move("finish")
     release(exchange)
     ref = exchange.connection.reference()
@@ -298,7 +268,7 @@ def fail(exchange: Exchange, error: Exception) -> list[Effect]:
 
 
 def cancel(exchange: Exchange) -> list[Effect]:
-    """Return the effects of a request whose operation was stopped: no response, and its batch waits for none."""
+    """Return the effects of a cancelled request. It has no response, and its batch does not wait for one."""
     exchange.lifecycle.move("cancel")
     release(exchange)
     if exchange.task is not None:
@@ -312,33 +282,26 @@ def cancel(exchange: Exchange) -> list[Effect]:
 
 
 def detach(exchange: Exchange) -> list[Effect]:
-    """Make a task of the request and return the response that says so. Raises ProtocolError if there are too many."""
-    known = exchange.connection.tasks
-    assert known is not None  # a server that declares the extension has them
-    exchange.task = known.begin(exchange)
+    """Convert the request to a task and return its response. Raises ProtocolError if there are too many tasks."""
+    assert exchange.connection.tasks is not None  # set if the server declares the extension
+    exchange.task = exchange.connection.tasks.begin(exchange)
     exchange.lifecycle.move("detach")
     release(exchange)
-    sent = _place(exchange, outbound.send_result(exchange, "task_begun", exchange.task.view()))
+    sent = _add_to_batch(exchange, outbound.send_result(exchange, "task_begun", exchange.task.view()))
     exchange.batch = None
     return sent
 
 
-def refuse_for_full_batch(exchange: Exchange) -> list[Effect]:
-    """Refuse a request whose operation was not started because the answer to its batch is full."""
-    assert exchange.batch is not None
-    return complete(exchange, batch_full(exchange.batch))
-
-
 def batch_full(batch: Batch) -> ProtocolError:
-    """Build the error for a request that is not handled because ``batch`` is full."""
+    """Build the error for a request that is refused because ``batch`` is full."""
     return ProtocolError("batch_answer_too_large", limit=batch.limit)
 
 
 def flush(connection: Connection, batch: Batch) -> list[Effect]:
-    """Send the batch when no response is missing, which frees the ids of its requests."""
+    """Return the response to the batch and free its ids; nothing while one response is pending."""
     if batch.pending:
         return []
-    about, responses = batch.about, batch.complete()
+    about, responses = batch.about, [response for response in batch.responses if response is not None]
     for id_ in batch.ids:
         connection.in_flight.pop(id_, None)
     batch.ids = []
@@ -369,19 +332,19 @@ def _input_required(exchange: Exchange, outcome: InputRequired) -> list[Effect]:
 
 
 def _deliver(exchange: Exchange, effects: list[Effect]) -> list[Effect]:
-    """Put the response where it belongs: on the wire, into its batch, or into its task."""
-    known = exchange.connection.tasks
-    if exchange.task is None or known is None:
-        return _place(exchange, effects)
+    """Send the response, or put it into its batch or its task."""
+    tasks = exchange.connection.tasks
+    if exchange.task is None or tasks is None:
+        return _add_to_batch(exchange, effects)
     for effect in effects:
         if isinstance(effect, Send):
             response: Any = messages.decode(effect.message)
-            known.settle(exchange.task, response)
+            tasks.settle(exchange.task, response)
     return [effect for effect in effects if not isinstance(effect, Send)]
 
 
-def _place(exchange: Exchange, effects: list[Effect]) -> list[Effect]:
-    """Put the response into its batch, which is sent when it is complete."""
+def _add_to_batch(exchange: Exchange, effects: list[Effect]) -> list[Effect]:
+    """Add the response to its batch, if any, which is sent when it is complete."""
     if (batch := exchange.batch) is None:
         return effects
     for effect in effects:

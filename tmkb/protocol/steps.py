@@ -1,7 +1,7 @@
-"""An operation that runs step by step: the effects of what it yields, and what it waits for.
+"""Turn the steps that an operation yields into effects, and track what the operation waits for.
 
-Where a revision asks in results, an operation that asks has ended with its questions. When the client comes back, the
-operation runs again from its start: effects from before the last answered question were sent in an earlier round, and
+In revisions with ``client_requests: in_result``, questions end the operation. When the client sends its answers, the
+operation runs again from its start. Effects from before the last answered question were sent in an earlier round, and
 are not sent again. The runtime passes the time, in seconds of a monotonic clock.
 """
 
@@ -11,7 +11,7 @@ from tmkb.errors import ToolError
 from tmkb.protocol import client_requests, outbound, requests
 from tmkb.protocol.effects import Broadcast, ReleaseStream
 from tmkb.protocol.requests import InputRequired
-from tmkb.providers.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress
+from tmkb.providers import operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """When an operation is due, which answers it waits for, and what it is resumed with."""
-
-    __slots__ = (
-        "answers", "due", "error", "exchange", "input_required", "pending", "questions", "replayed", "timeout",
-        "unused",
-    )  # fmt: skip
+    """The time at which an operation continues, the answers that it waits for, and the value that resumes it."""
 
     def __init__(self, exchange: Exchange, earlier: JsonObject) -> None:
-        """Count the operation among those that run. Raises ProtocolError if there are too many.
+        """Count the operation as running.
 
-        ``earlier``: the client's answers of earlier rounds.
+        Args:
+            exchange: the request.
+            earlier: the client's answers of earlier rounds.
+
+        Raises:
+            ProtocolError: if too many operations are running.
         """
         if exchange.task is None:
-            requests.hold(exchange)
+            requests.start_running(exchange)
         current: Any = (
             exchange.params.get("inputResponses", {}) if exchange.revision["client_requests"] == "in_result" else {}
         )
         self.exchange = exchange
         self.due = 0.0  # seconds
-        self.questions: dict[str, Question] = {}  # without an answer, by their keys
-        self.timeout: float = 0  # seconds that the client has to answer them
+        self.questions: dict[str, Question] = {}  # open questions by key
+        self.timeout: float = 0  # seconds to answer them
         self.answers: Any = None  # to the last questions
         self.error: ToolError | None = None  # to raise in the operation
         self.replayed: JsonObject = {**earlier, **current}  # answers for the questions of this round
         self.unused = set(self.replayed)
-        self.pending: list[Effect] = []  # that may have been sent in an earlier round
-        self.input_required: InputRequired | None = None  # the outcome of an operation that asks in its result
+        self.pending: list[Effect] = []  # possibly sent in an earlier round
+        self.input_required: InputRequired | None = None  # the outcome, if questions end the operation
 
     def deliver(self, key: str, question: Question, answer: JsonObject | ToolError) -> bool:
-        """Take the answer to ``question``, or the reason why there is none; return whether the operation can go on.
+        """Store the answer to ``question``, or the error that replaces it; return whether the operation can continue.
 
-        An answer that comes when the operation no longer waits for it is ignored.
+        An answer that the operation no longer waits for is ignored.
         """
         if self.questions.get(key) is not question:
             return False
@@ -69,7 +69,7 @@ class Steps:
         return not self.questions
 
     def on_timeout(self) -> list[Effect]:
-        """Return the effects of questions that were not answered in time; none if no question is open."""
+        """Abort the open questions, if any, and return the notifications that cancel them."""
         if not self.questions:
             return []
         self._abort(ToolError("client_silent", seconds=self.timeout))
@@ -78,35 +78,35 @@ class Steps:
         return client_requests.withdraw(self.exchange)
 
     def take_input(self) -> tuple[Any, ToolError | None]:
-        """Return what the operation is resumed with: answers, or an error to raise in it."""
+        """Return the answers that the yield returns, or the error that it raises."""
         answers, error = self.answers, self.error
         self.answers = self.error = None
         if error is not None:
             self.pending += client_requests.withdraw(self.exchange)
         return answers, error
 
-    def on_yield(self, item: object, now: float) -> list[Effect] | None:
-        """Return the effects of ``item``, which the operation yielded; None where it goes on at once."""
+    def on_yield(self, step: object, now: float) -> list[Effect] | None:
+        """Return the effects of ``step``, which the operation yielded; None if it continues at once."""
         self.due = now
         try:
-            if isinstance(item, Ask):
-                return self._ask(item)
-            if isinstance(item, Detach):
+            if isinstance(step, operation.Ask):
+                return self._ask(step)
+            if isinstance(step, operation.Detach):
                 return self._detach()
-            if isinstance(item, Need):
-                client_requests.require_capability(self.exchange, item.capability)
+            if isinstance(step, operation.RequireCapability):
+                client_requests.require_capability(self.exchange, step.capability)
                 return None
-        except ToolError as error:  # the client cannot be asked: the operation handles it
+        except ToolError as error:  # raised in the operation, which may handle it
             self.error = error
             return None
-        effects = self._effects(item)
+        effects = self._effects(step)
         if self.unused:
             self.pending += effects
             return None
         return self.take_pending() + effects
 
     def take_pending(self) -> list[Effect]:
-        """Return the effects that were held back, once."""
+        """Return the pending effects and forget them."""
         pending, self.pending = self.pending, []
         return pending
 
@@ -115,31 +115,31 @@ class Steps:
         self.exchange.lifecycle.move("resume")
 
     def _detach(self) -> list[Effect] | None:
-        """Make a task of the call, if it can become one."""
+        """Convert the request to a task, if its tool allows that."""
         if self.exchange.detaches is None or self.exchange.task is not None:
             return None
         return self.take_pending() + requests.detach(self.exchange)
 
-    def _effects(self, item: object) -> list[Effect]:
-        if self.exchange.task is not None and isinstance(item, Progress | Log):
-            return []  # its request is answered
-        if isinstance(item, Progress):
-            return outbound.send_progress(self.exchange, item)
-        if isinstance(item, Log):
-            return outbound.send_log(self.exchange, item)
-        if isinstance(item, Notify):
-            method: Any = self.exchange.revision["methods"].get(item.method, {})
+    def _effects(self, step: object) -> list[Effect]:
+        if self.exchange.task is not None and isinstance(step, operation.Progress | operation.Log):
+            return []  # the request already has its response
+        if isinstance(step, operation.Progress):
+            return outbound.send_progress(self.exchange, step)
+        if isinstance(step, operation.Log):
+            return outbound.send_log(self.exchange, step)
+        if isinstance(step, operation.Notify):
+            method: Any = self.exchange.revision["methods"].get(step.method, {})
             shared = "lists" in method or "subscribed" in method
-            return [Broadcast(item)] if shared else outbound.broadcast(self.exchange.connection, item)
-        if isinstance(item, Hang):
+            return [Broadcast(step)] if shared else outbound.broadcast(self.exchange.connection, step)
+        if isinstance(step, operation.ReleaseStream):
             return [ReleaseStream(self.exchange.connection, self.exchange.id)]
-        assert isinstance(item, Pause)
-        self.due += 0 if self.unused else item.seconds
+        assert isinstance(step, operation.Pause)
+        self.due += 0 if self.unused else step.seconds
         return []
 
-    def _ask(self, item: Ask) -> list[Effect] | None:
-        questions = client_requests.prepare(self.exchange, item)
-        if not questions:  # pending effects stay so: no answer shows that they were sent in an earlier round
+    def _ask(self, step: operation.Ask) -> list[Effect] | None:
+        questions = client_requests.prepare(self.exchange, step)
+        if not questions:  # keep pending effects: no answer shows that an earlier round sent them
             self.answers = {}
             return None
         limits = self.exchange.spec["server"]["limits"]
@@ -161,7 +161,7 @@ class Steps:
         self.due += seconds
 
     def _ask_in_result(self, questions: dict[str, Question]) -> list[Effect] | None:
-        """Go on with the answers of the client or, where some are missing, end with the questions."""
+        """Continue with the client's answers; if some are missing, end the operation with the open questions."""
         self.unused -= set(questions)
         for key, question in questions.items():
             if key in self.replayed:

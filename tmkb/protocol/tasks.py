@@ -1,6 +1,6 @@
-"""Tasks: requests that were answered before their operation ended. Clients poll them.
+"""Tasks: requests whose operation continues after the response. Clients poll them. Old tasks are removed.
 
-Extension io.modelcontextprotocol/tasks (SEP-2663). Tasks are few and are forgotten when they are old.
+Extension io.modelcontextprotocol/tasks (SEP-2663).
 """
 
 from __future__ import annotations
@@ -23,44 +23,39 @@ if TYPE_CHECKING:
 
     Questions = dict[str, Question]
 
-# State of the request (`schemas/lifecycle/request.yaml`) → status of its task, while it has no result or error.
+# State of the request (`schemas/lifecycle/request.yaml`) → status of its task before it has a result or error
 _STATUSES = {"received": "working", "detached": "working", "detached_waiting": "input_required"}
 
 
 class Task:
-    """A request that was answered with a task: its open questions, and in the end its result or its error."""
-
-    __slots__ = (
-        "begun", "budget", "clock", "entry", "exchange", "id", "lifecycle", "limits", "memory", "outcome", "principal",
-        "questions", "updated",
-    )  # fmt: skip
+    """A request whose response is a task: its open questions and, after its end, its result or error."""
 
     def __init__(
         self, id_: str, exchange: Exchange, limits: Limits, budget: Budget, clock: Callable[[], float]
     ) -> None:
-        """Count the params against ``budget``, which is the principal's. Raises ProtocolError if they do not fit."""
+        """Reserve memory for the params in ``budget``, the principal's. Raises ProtocolError if they do not fit."""
         self.memory = footprint(exchange.params)
-        budget.hold(self.memory)
+        budget.reserve(self.memory)
         self.id = id_
         self.principal = exchange.connection.principal
         self.budget = budget
-        self.entry: Entry | None = None  # of the budget, for the outcome
-        self.exchange: Any = exchange  # None when it is over
+        self.entry: Entry | None = None  # of the outcome, in the budget
+        self.exchange: Any = exchange  # None after the end
         self.lifecycle = exchange.lifecycle
         self.limits = limits
         self.clock = clock
-        self.begun = self.updated = clock()
+        self.created_at = self.updated_at = clock()
         self.questions: Questions = {}
         self.outcome: JsonObject = {}
 
     @property
-    def over(self) -> bool:
-        """Whether the task has ended."""
+    def ended(self) -> bool:
+        """Whether the operation has ended."""
         return self.exchange is None
 
     @property
     def status(self) -> str:
-        """The status, as the extension names it."""
+        """The status as defined by the extension."""
         if self.outcome:
             return "completed" if "result" in self.outcome else "failed"
         return _STATUSES.get(self.lifecycle.state, "cancelled")
@@ -68,30 +63,30 @@ class Task:
     def ask(self, questions: Questions) -> None:
         """Wait for the client's answers to ``questions``."""
         self.questions = {**questions}
-        self.updated = self.clock()
+        self.updated_at = self.clock()
 
     def remove(self, key: str) -> None:
-        """Remove the question ``key``, which is answered."""
+        """Remove the answered question ``key``."""
         del self.questions[key]
         if not self.questions:
-            self.updated = self.clock()
+            self.updated_at = self.clock()
 
     def withdraw(self) -> None:
-        """Drop the questions, because they were not answered in time: the operation goes on without answers."""
+        """Remove all questions, because their time is over."""
         self.questions = {}
-        self.updated = self.clock()
+        self.updated_at = self.clock()
 
     def settle(self, response: Any) -> None:
-        """End with ``response``, the response that its request would have had."""
+        """End with ``response``, which the request would have had without a task."""
         kind = "result" if "result" in response else "error"
         self.outcome = {kind: response[kind]}
         self.end()
 
     def end(self) -> None:
-        """Release what the task needs to run."""
+        """End the task and release its memory."""
         self.questions = {}
         self.exchange = None
-        self.updated = self.clock()
+        self.updated_at = self.clock()
         self.budget.release(self.memory)
         self.memory = 0
 
@@ -104,8 +99,8 @@ class Task:
         return {
             "taskId": self.id,
             "status": self.status,
-            "createdAt": _timestamp(self.begun),
-            "lastUpdatedAt": _timestamp(self.updated),
+            "createdAt": _timestamp(self.created_at),
+            "lastUpdatedAt": _timestamp(self.updated_at),
             "ttlMs": int(self.limits["task_seconds"] * 1000),
             "pollIntervalMs": self.limits["poll_milliseconds"],
             **({"inputRequests": requests} if requests else {}),
@@ -114,72 +109,72 @@ class Task:
 
 
 class Tasks:
-    """The tasks of a server, by their ids. ``clock`` returns Unix time; ``new_id`` an id that nobody can guess."""
+    """The tasks of a server. ``clock`` returns Unix time in seconds, ``new_id`` a random id."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float], new_id: Callable[[], str]) -> None:
         self.limits = limits
         self.clock = clock
         self.new_id = new_id
-        self.known: dict[str, Task] = {}
+        self.by_id: dict[str, Task] = {}
 
     def begin(self, exchange: Exchange) -> Task:
-        """Make a task of the request for its principal, whose oldest task that is over makes room.
+        """Create a task for the request. At the limit, it replaces the oldest ended task of the same principal.
 
         Raises:
-            ProtocolError: if there are too many tasks, or their params take too much memory.
+            ProtocolError: if there are too many tasks, or their params need too much memory.
         """
-        self._forget_old()
+        self._remove_old()
         connection = exchange.connection
-        own = [task for task in self.known.values() if task.principal == connection.principal]
-        limit = self._reached(len(own))
+        own = [task for task in self.by_id.values() if task.principal == connection.principal]
+        limit = self._reached_limit(len(own))
         if limit is not None:
-            done = next((task for task in own if task.over), None)
-            if done is None:
+            oldest = next((task for task in own if task.ended), None)
+            if oldest is None:
                 raise ProtocolError("too_many_tasks", limit=limit)
-            self._forget(done)
+            self._remove(oldest)
         budget = connection.budget.parent
-        assert budget is not None  # a request is only ever handled for a principal
+        assert budget is not None  # every request has a principal
         task = Task(self.new_id(), exchange, self.limits, budget, self.clock)
-        self.known[task.id] = task
+        self.by_id[task.id] = task
         return task
 
     def get(self, connection: Connection, id_: str) -> Task:
-        """Return the task of that id.
+        """Return the task with that id.
 
         Raises:
-            ProtocolError: if the connection's principal has none, whether or not another principal has.
+            ProtocolError: if the connection's principal has no such task.
         """
-        self._forget_old()
-        task = self.known.get(id_)
+        self._remove_old()
+        task = self.by_id.get(id_)
         if task is None or task.principal != connection.principal:
             raise ProtocolError("unknown_task", task=id_)
         return task
 
     def settle(self, task: Task, response: JsonObject) -> None:
-        """End ``task`` with the response that its request would have had; forget it when memory is needed."""
+        """End ``task`` with ``response``, which may be evicted when memory is needed."""
         task.settle(response)
-        task.entry = Entry(footprint(response), lambda: self._drop(task))
-        task.budget.keep(task.entry)
+        task.entry = Entry(footprint(response), lambda: self._delete(task))
+        task.budget.add(task.entry)
 
-    def _reached(self, own: int) -> int | None:
-        """Return the limit that a principal with ``own`` tasks has reached; None if there is room."""
+    def _reached_limit(self, own: int) -> int | None:
+        """Return the limit that a principal with ``own`` tasks has reached, if any."""
         if own >= self.limits["principal_tasks"]:
             return self.limits["principal_tasks"]
-        return self.limits["tasks"] if len(self.known) >= self.limits["tasks"] else None
+        return self.limits["tasks"] if len(self.by_id) >= self.limits["tasks"] else None
 
-    def _forget(self, task: Task) -> None:
+    def _remove(self, task: Task) -> None:
         if task.entry is not None:
-            task.budget.discard(task.entry)
-        self._drop(task)
+            task.budget.remove(task.entry)
+        self._delete(task)
 
-    def _drop(self, task: Task) -> None:
+    def _delete(self, task: Task) -> None:
         task.entry = None
-        del self.known[task.id]
+        del self.by_id[task.id]
 
-    def _forget_old(self) -> None:
+    def _remove_old(self) -> None:
         oldest = self.clock() - self.limits["task_seconds"]
-        for task in [task for task in self.known.values() if task.begun < oldest and task.over]:
-            self._forget(task)
+        for task in [task for task in self.by_id.values() if task.created_at < oldest and task.ended]:
+            self._remove(task)
 
 
 def _timestamp(seconds: float) -> str:

@@ -1,1 +1,1 @@
-"""Operations of tools, prompts and resources. Providers know nothing of the protocol; their arguments are validated."""
+"""Operations of tools, prompts and resources. Providers do not depend on the protocol; their arguments are valid."""

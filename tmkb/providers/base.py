@@ -1,6 +1,6 @@
 """The base class of providers. A provider implements the operations that tools, prompts and resources name.
 
-An example, which is all that a tool with ``provider: inventory.count`` needs::
+A complete provider for a tool with ``provider: inventory.count``::
 
     class Inventory(tmkb.Provider):
         operations = {"count": ()}
@@ -8,7 +8,7 @@ An example, which is all that a tool with ``provider: inventory.count`` needs::
         def count(self, item):
             return str(STOCK.get(item, 0))
 
-docs/examples/provider is a whole package with settings and a server.
+docs/examples/provider is a package with settings and a server.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
     class Prepared(TypedDict, total=False):
-        """What a provider has made of its sources. Every key is optional.
+        """The result of `Provider.prepare`. Every key is optional.
 
-        ``parts``: JSON by name, which the opened provider reads with `Provider.part`.
-        ``facts``: values for the fields of the server's log line ``starting``.
-        ``warnings``, ``notes``: pairs of a log line's id and its fields. A reload with a new warning is refused.
+        ``parts``: JSON by name, which the open provider reads with `Provider.part`.
+        ``facts``: fields of the server's log line ``starting``.
+        ``warnings``, ``notes``: pairs of a log line's id and its fields. A reload with a new warning is rejected.
         """
 
         parts: dict[str, JsonObject]
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 class Provider:
     """Implements operations by name. Subclasses are registered in the entry-point group ``tmkb.providers``.
 
-    Thread-safety: a server calls its providers from one thread at a time. A provider needs no locks of its own, unless
-    it starts threads.
+    Thread-safety: a server calls its providers from one thread at a time, so a provider that starts no threads needs
+    no locks.
 
     Class attributes:
-        operations: operation → the facts that its `Result` carries for the tool's log line.
+        operations: operation → names of the facts in its `Result`, for the tool's log line.
         facts: names of the facts that `prepare` returns.
-        settings_schema: a YAML or JSON file beside the provider's module, the JSON Schema of its settings. None: the
-            provider has no settings.
-        takes_folders: whether the folders of ``--patterns`` become the setting ``folders``.
+        settings_schema: the JSON Schema of the settings, a YAML or JSON file next to the provider's module. None for
+            a provider without settings.
+        takes_folders: whether ``--patterns`` sets ``folders`` in the settings.
     """
 
     operations: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -55,30 +55,34 @@ class Provider:
     takes_folders: ClassVar[bool] = False
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Open the provider, which is quick: slow work belongs to `prepare`.
+        """Open the provider. Slow work belongs in `prepare`.
 
         Args:
-            settings: the checked settings of the server's YAML.
-            part: reads a part that `prepare` returned, in this process or in an earlier one.
+            settings: the checked settings from the server's YAML.
+            part: reads a part that `prepare` returned, in this process or an earlier one.
         """
         self.settings = settings
         self.part = part
 
     @classmethod
     def sources(cls, settings: Mapping[str, Any]) -> list[str]:
-        """Return the files and folders that `prepare` reads. A change of one of them makes it run again."""
+        """Return the files and folders that `prepare` reads. It runs again when one of them changes."""
         return []
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
-        """Read the sources. The result is cached, so this may take its time."""
+        """Read the sources. The result is cached, so this may be slow."""
         return {}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
-        """Return the operation ``name`` for the tool, prompt or resource ``definition``: the method of that name.
+        """Return the operation ``name``, by default the method of that name.
 
         An operation takes the checked arguments as keywords. It returns a `Result` or a JSON value, or is a generator
-        (`tmkb.providers.operation`). Raise `ToolError` for an error that the client sees.
+        (`tmkb.providers.operation`). It raises `ToolError` for an error that the client sees.
+
+        Args:
+            name: a key of `operations`.
+            definition: the tool, prompt or resource.
         """
         operation: Operation = getattr(self, name)
         return operation

@@ -1,7 +1,7 @@
-"""Finds providers by name: entry points of the group ``tmkb.providers``, and what their classes offer to schemas.
+"""Find providers: entry points ``module:Class`` of the group ``tmkb.providers``, and the names that schemas may use.
 
-An entry point is ``module:Class``. The name of a provider is the name of its entry point. Looking up entry points is
-slow (`importlib.metadata`), so a cached server keeps ``module:Class`` of each provider that it uses.
+The name of a provider is the name of its entry point. Looking up entry points is slow (`importlib.metadata`), so the
+cache contains ``module:Class`` of each provider of a server.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 GROUP = "tmkb.providers"
-USAGE = "usage"  # the provider that records each call, if the server names it
-OURS = "tmkb."  # what the modules of our own providers begin with
-_known: dict[str, str] = {}
+USAGE = "usage"  # the provider that records each call, if the server uses it
+OURS = "tmkb."  # prefix of the modules of TMKB's own providers
+_installed: dict[str, str] = {}
 
 
 def installed() -> Mapping[str, str]:
-    """Return the registered providers: name → ``module:Class``. Of two with one name the first on ``sys.path`` wins.
+    """Return the registered providers: name → ``module:Class``. For equal names, the first on ``sys.path`` wins.
 
-    In a checkout our own are read from pyproject.toml: the metadata of an editable install may be outdated.
+    In a checkout, TMKB's own are read from pyproject.toml, because the metadata of an editable install may be outdated.
     """
-    if not _known:
+    if not _installed:
         from importlib import metadata
 
-        ours = _declared() if paths.ROOT != paths.DATA else {}
+        ours = _from_pyproject() if paths.ROOT != paths.DATA else {}
         registered: dict[str, str] = {}
         for point in metadata.entry_points(group=GROUP):
             if not (ours and point.value.startswith(OURS)):
                 registered.setdefault(point.name, point.value)
-        _known.update(sorted((registered | ours).items()))
-    return _known
+        _installed.update(sorted((registered | ours).items()))
+    return _installed
 
 
-def _declared() -> dict[str, str]:
+def _from_pyproject() -> dict[str, str]:
     import tomllib
 
     with open(os.path.join(paths.ROOT, "pyproject.toml"), "rb") as file:
@@ -54,7 +54,8 @@ def load(target: str) -> type[Provider]:
     """Import the class ``module:Class``.
 
     Raises:
-        TypeError: if it is no subclass of `Provider`. Whatever the import of the module raises also passes.
+        TypeError: if it is not a subclass of `Provider`.
+        Exception: any exception of the module's import.
     """
     module, _, name = target.partition(":")
     __import__(module)
@@ -65,20 +66,20 @@ def load(target: str) -> type[Provider]:
 
 
 def open_provider(target: str, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> Provider:
-    """Open the provider ``module:Class``. ``part`` reads what `Provider.prepare` returned."""
+    """Open the provider ``module:Class``. ``part`` reads a part of `Provider.prepare`."""
     return load(target)(settings, part)
 
 
 def names() -> dict[str, list[str]]:
-    """Return what the registered providers offer to schemas, by the kind that ``refersTo`` names.
+    """Return the names of the registered providers for schemas, by the kind in ``refersTo``.
 
-    A provider whose import fails offers nothing but the reason.
+    For a provider whose import fails, the only entry is the error.
     """
     offered: dict[str, list[str]] = {"provider": [*installed()], "operation": []}
     for name, target in installed().items():
         try:
             provider = load(target)
-        except Exception as error:  # of a third party: servers that do not use it are not affected
+        except Exception as error:  # must not affect servers without this provider
             offered[f"failure of {name}"] = [f"{type(error).__name__}: {error}"]
         else:
             _add(offered, name, provider)
@@ -86,11 +87,7 @@ def names() -> dict[str, list[str]]:
 
 
 def offer(names: Mapping[str, Collection[str]], name: str, target: str) -> Mapping[str, Collection[str]]:
-    """Return ``names`` with what the class ``module:Class`` offers as the provider ``name``.
-
-    Raises:
-        TypeError: if it is no subclass of `Provider`. Whatever the import of the module raises also passes.
-    """
+    """Return ``names`` with those of the class ``module:Class`` as the provider ``name``. Raises as `load`."""
     offered = {kind: [*each] for kind, each in names.items()}
     _add(offered, name, load(target))
     return offered
@@ -99,7 +96,7 @@ def offer(names: Mapping[str, Collection[str]], name: str, target: str) -> Mappi
 def _add(offered: dict[str, list[str]], name: str, provider: type[Provider]) -> None:
     others = [each for each in offered["operation"] if not each.startswith(f"{name}.")]
     own = [f"{name}.{operation}" for operation in provider.operations]
-    # Those that need no Python come first: they are what the author of a new file is most likely to want.
+    # Scripted operations first: suggestions for a new file list them first.
     offered["operation"] = sorted([*others, *own], key=lambda each: (not each.startswith("script."), each))
     offered["provider"] = [*dict.fromkeys([*offered["provider"], name])]
     offered[f"facts of {name}"] = [*provider.facts]
@@ -109,7 +106,7 @@ def _add(offered: dict[str, list[str]], name: str, provider: type[Provider]) -> 
 
 
 def _settings_schema(name: str, provider: type[Provider]) -> Iterable[str]:
-    """The file with the schema of the settings; ours are packaged, so that editors and documents show them."""
+    """Yield the file with the schema of the settings. TMKB's own are packaged for editors and documents."""
     if provider.settings_schema is not None:
         folder = os.path.dirname(os.path.abspath(str(sys.modules[provider.__module__].__file__)))
         yield os.path.join(folder, provider.settings_schema)

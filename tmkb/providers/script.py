@@ -1,8 +1,7 @@
-"""Answers that are written in the YAML itself. Data, not a language: values are put in, nothing is computed.
+"""Run answers and steps that are written in YAML: fill in values, compute nothing.
 
-In texts ``{name}`` is the argument or variable of that name, ``{answers.KEY.path}`` part of what the client answered
-and ``{constants.NAME}`` a constant of the settings; every other brace stays. ``{$value: name}`` is the value, not its
-text.
+In texts, ``{name}`` is an argument or a variable, ``{answers.KEY.path}`` a part of the client's answers, and
+``{constants.NAME}`` a constant of the settings. All other braces are literal. ``{$value: name}`` is the value itself.
 """
 
 from __future__ import annotations
@@ -10,20 +9,21 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError, ToolError
+from tmkb.providers import operation
 from tmkb.providers.base import Provider
-from tmkb.providers.operation import Ask, Detach, Hang, Log, Need, Notify, Pause, Progress, Question, Result
+from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, ClassVar
 
-    from tmkb.providers.operation import Operation, Running, Said
+    from tmkb.providers.operation import Operation, Step, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
 
 
 class Script(Provider):
-    """Answers with what a tool, a prompt or a resource says."""
+    """Runs the key ``answer`` or ``steps`` of a tool, a prompt or a resource."""
 
     operations: ClassVar = {"answer": (), "steps": ()}
 
@@ -32,70 +32,67 @@ class Script(Provider):
         return self._answer(definition) if name == "answer" else self._steps(definition)
 
     def _answer(self, definition: Mapping[str, Any]) -> Operation:
-        def operation(**arguments: JsonValue) -> Result | JsonValue:
-            return _result(substitute(definition["answer"], self._known(definition, arguments)))
+        def answer(**arguments: JsonValue) -> operation.Result | JsonValue:
+            return _result(substitute(definition["answer"], self._values(definition, arguments)))
 
-        return operation
+        return answer
 
     def _steps(self, definition: Mapping[str, Any]) -> Operation:
-        def operation(**arguments: JsonValue) -> Running:
+        def run(**arguments: JsonValue) -> StepGenerator:
             answers: JsonObject = {}
-            known = {**self._known(definition, arguments), "answers": answers}
+            values = {**self._values(definition, arguments), "answers": answers}
             for step in definition["steps"]:
-                ((verb, given),) = step.items()
+                ((verb, tree),) = step.items()
+                value = substitute(tree, values)
                 if verb == "return":
-                    return _result(substitute(given, known))
+                    return _result(value)
                 if verb == "fail":
-                    raise _failure(substitute(given, known))
-                answered = yield _SAID[verb](substitute(given, known))
-                answers.update(answered or {})
+                    raise _error(value)
+                answers.update((yield _STEPS[verb](value)) or {})
             return ""
 
-        return operation
+        return run
 
-    def _known(self, definition: Mapping[str, Any], arguments: JsonObject) -> dict[str, JsonValue]:
-        """What texts can name: the constants, and every argument there is, also if it was not given."""
+    def _values(self, definition: Mapping[str, Any], arguments: JsonObject) -> dict[str, JsonValue]:
+        """Return the constants and all declared arguments; an absent argument is None."""
         declared = definition.get("arguments", definition.get("input", {}).get("properties", {}))
         return {**dict.fromkeys(declared), **arguments, "constants": self.settings.get("constants", {})}
 
 
-_SAID: dict[str, Callable[[Any], Said]] = {
-    "ask": lambda given: Ask(_questions(given)),
-    "ask_declared": lambda given: Ask(_questions(given), declared_only=True),
-    "need": Need,
-    "detach": lambda given: Detach(),
-    "hang": lambda given: Hang(),
-    "log": lambda given: Log(**given),
-    "notify": lambda given: Notify(**given),
-    "pause": Pause,
-    "progress": lambda given: Progress(**given),
+_STEPS: dict[str, Callable[[Any], Step]] = {
+    "ask": lambda value: operation.Ask(_questions(value)),
+    "ask_declared": lambda value: operation.Ask(_questions(value), declared_only=True),
+    "need": operation.RequireCapability,
+    "detach": lambda _: operation.Detach(),
+    "hang": lambda _: operation.ReleaseStream(),
+    "log": lambda value: operation.Log(**value),
+    "notify": lambda value: operation.Notify(**value),
+    "pause": operation.Pause,
+    "progress": lambda value: operation.Progress(**value),
 }
 
 
-def substitute(value: JsonValue, known: Mapping[str, JsonValue]) -> JsonValue:
-    """``value`` with what stands for a name of ``known``, or for a part of one, replaced; other braces stay.
+def substitute(tree: JsonValue, values: Mapping[str, JsonValue]) -> JsonValue:
+    """Return ``tree`` with its placeholders replaced.
 
-    What is not there is an empty text, and as a value the key that would have it is left out.
+    A missing value is an empty text. As ``{$value: name}``, it removes the key whose value it would be.
     """
-    if isinstance(value, dict):
-        if list(value) == ["$value"]:
-            return _found(str(value["$value"]), known)
-        filled = {key: substitute(inner, known) for key, inner in value.items()}
-        return {key: inner for key, inner in filled.items() if inner is not None or value[key] is None}
-    if isinstance(value, list):
-        return [substitute(inner, known) for inner in value]
-    return _filled(value, known) if isinstance(value, str) else value
+    if isinstance(tree, dict):
+        if (path := template.value_path(tree)) is not None:
+            return _lookup(path, values)
+        filled = {key: substitute(inner, values) for key, inner in tree.items()}
+        return {key: inner for key, inner in filled.items() if inner is not None or tree[key] is None}
+    if isinstance(tree, list):
+        return [substitute(inner, values) for inner in tree]
+    return _fill(tree, values) if isinstance(tree, str) else tree
 
 
-def _filled(text: str, known: Mapping[str, JsonValue]) -> str:
-    head, *rest = text.split("{")
-    filled = head
-    for piece in rest:
-        name, brace, after = piece.partition("}")
-        if brace and name.split(".")[0] in known:
-            filled += _text(_found(name, known)) + after
-        else:
-            filled += "{" + piece
+def _fill(text: str, values: Mapping[str, JsonValue]) -> str:
+    filled = ""
+    for literal, path in template.parse_paths(text):
+        filled += literal
+        if path is not None:
+            filled += _text(_lookup(path, values)) if path.split(".")[0] in values else f"{{{path}}}"
     return filled
 
 
@@ -105,9 +102,9 @@ def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _found(path: str, known: Mapping[str, JsonValue]) -> JsonValue:
-    """What ``path`` leads to; None where an argument was not given, or the client answered otherwise than hoped."""
-    value: Any = known
+def _lookup(path: str, values: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the value at the dotted ``path``; None if there is none."""
+    value: Any = values
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
             return None
@@ -115,24 +112,23 @@ def _found(path: str, known: Mapping[str, JsonValue]) -> JsonValue:
     return value  # type: ignore[no-any-return] # JSON inside of JSON
 
 
-def _questions(given: Any) -> dict[str, Question]:
-    """One question, or several, by the keys of their answers."""
-    asked = given if isinstance(given, list) else [given]
-    return {each["as"]: Question(each["method"], each.get("params")) for each in asked}
+def _questions(value: Any) -> dict[str, operation.Question]:
+    """Return one question, or several, by the keys of their answers."""
+    questions = value if isinstance(value, list) else [value]
+    return {each["as"]: operation.Question(each["method"], each.get("params")) for each in questions}
 
 
-def _result(value: JsonValue) -> Result | JsonValue:
-    """The result of a call, where ``value`` is one; what prompts and resources say stays as it is."""
+def _result(value: Any) -> operation.Result | JsonValue:
+    """Return a `Result` if ``value`` has the fields of one; values of prompts and resources stay unchanged."""
     if not isinstance(value, dict) or not ("content" in value or "structuredContent" in value):
         return value
-    given: Any = value
-    structured = given.get("structuredContent")
-    content = given.get("content", [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}])
-    return Result(content, bool(given.get("isError", False)), structured=structured, meta=given.get("_meta"))
+    structured = value.get("structuredContent")
+    content = value.get("content", [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}])
+    return operation.Result(content, bool(value.get("isError", False)), structured=structured, meta=value.get("_meta"))
 
 
-def _failure(given: Any) -> Exception:
-    """What a text, or an error with its fields, makes an operation end with."""
-    if isinstance(given, str):
-        return ToolError("said", sentence=given)
-    return ProtocolError(given["error"], **given.get("fields", {}))
+def _error(value: Any) -> Exception:
+    """Return the exception for the step ``fail``: a text, or an error id with fields."""
+    if isinstance(value, str):
+        return ToolError("said", sentence=value)
+    return ProtocolError(value["error"], **value.get("fields", {}))

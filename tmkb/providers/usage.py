@@ -1,6 +1,6 @@
-"""Counts calls, errors and latencies of each tool. The runtime records each call.
+"""Count calls, errors and latencies of each tool. The runtime records each call.
 
-Each principal has its own figures and sees no others.
+A principal sees only its own figures.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
     from tmkb.schema.values import JsonObject
 
-_LAST = 1000  # calls of a tool that the percentile is taken of
-_MOST = 0.95  # of these calls took no longer
+_SAMPLES = 1000  # latest latencies of a tool, for the percentile
+_PERCENTILE = 0.95
 
 
 class Usage(Provider):
-    """Figures of one process since its start, for each tool."""
+    """Figures of each tool since the start of the process."""
 
     operations: ClassVar = {"report": ()}
 
     def __init__(self, settings: Mapping[str, Any], part: Callable[[str], JsonObject]) -> None:
-        """Start with no figures."""
+        """Start without figures."""
         super().__init__(settings, part)
         self.figures: dict[str, dict[str, _Figures]] = {}  # by principal and tool
-        self.principal = ""  # whose operations run now; set by the runtime
+        self.principal = ""  # of the current operation; set by the runtime
 
     def record(self, tool: str, failed: bool, seconds: float | None, principal: str = "") -> None:
-        """Record a call of ``principal``. ``seconds``: how long it ran; None if its arguments were refused."""
+        """Record a call of ``principal``. ``seconds``: its duration; None if its arguments were invalid."""
         self.figures.setdefault(principal, {}).setdefault(tool, _Figures()).record(failed, seconds)
 
     def report(self) -> str:
-        """Return the figures of each tool that the current principal has called, as JSON."""
+        """Return the current principal's figures of each tool, as JSON."""
         tools = self.figures.get(self.principal, {})
         return json.dumps({"tools": {tool: tools[tool].value() for tool in sorted(tools)}})
 
 
 class _Figures:
-    """Those of one tool."""
+    """The figures of one tool."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -52,7 +52,7 @@ class _Figures:
         self.ran = 0
         self.total = 0.0
         self.longest = 0.0
-        self.last: deque[float] = deque(maxlen=_LAST)
+        self.last: deque[float] = deque(maxlen=_SAMPLES)
 
     def record(self, failed: bool, seconds: float | None) -> None:
         self.calls += 1
@@ -64,10 +64,10 @@ class _Figures:
             self.last.append(seconds)
 
     def value(self) -> JsonObject:
-        """Latencies in milliseconds, where anything ran."""
+        """Return the figures. Latencies are in milliseconds, and present if an operation has run."""
         figures: JsonObject = {"calls": self.calls, "errors": self.errors}
         if self.ran:
-            percentile = sorted(self.last)[math.ceil(_MOST * len(self.last)) - 1]
+            percentile = sorted(self.last)[math.ceil(_PERCENTILE * len(self.last)) - 1]
             times = {"mean": self.total / self.ran, "p95": percentile, "max": self.longest}
             figures["milliseconds"] = {name: round(1000 * seconds, 3) for name, seconds in times.items()}
         return figures

@@ -1,7 +1,7 @@
 """Fill ``{name}`` placeholders in texts; ``{{`` and ``}}`` are literal braces. The only parser of placeholders.
 
-Attributes, indices and conversions are refused, so a text in a YAML file cannot reach into Python objects. Answers
-of scripts are the exception: `find_names` also accepts a dotted path and skips every other brace.
+Attributes, indices and conversions are refused, so a text in a YAML file cannot reach into Python objects. Answers of
+scripts are the exception: `parse_paths` also accepts dotted paths, and their values are JSON.
 """
 
 from __future__ import annotations
@@ -89,7 +89,23 @@ def value_path(tree: JsonValue) -> str | None:
     return str(tree["$value"]) if isinstance(tree, dict) and list(tree) == ["$value"] else None
 
 
+def parse_paths(text: str) -> Iterator[tuple[str, str | None]]:
+    """Yield pairs of literal text and the text in the single braces after it; the last of these is None.
+
+    The caller decides which of the texts in braces are names or dotted paths. All other braces are literal.
+    """
+    literal, *parts = text.split("{")
+    for part in parts:
+        path, brace, after = part.partition("}")
+        if brace:
+            yield literal, path
+            literal = after
+        else:
+            literal += "{" + part
+    yield literal, None
+
+
 def find_names(text: str) -> list[str]:
-    """Return the names and dotted paths in single braces, in order. Every other brace is literal text."""
-    inner = [part.partition("}") for part in text.split("{")[1:]]
-    return [name for name, brace, _ in inner if brace and name[:1] != "." and name.replace(".", "_").isidentifier()]
+    """Return the names and dotted paths in single braces, in order."""
+    paths = [path for _, path in parse_paths(text) if path]
+    return [path for path in paths if path[0] != "." and path.replace(".", "_").isidentifier()]

@@ -1,1 +1,1 @@
-"""The composition root: loads schemas and patterns, runs the engine and its operations, reloads."""
+"""The composition root: load schemas and patterns, run the engine and its operations, reload."""

@@ -1,4 +1,4 @@
-"""Builds the cache entry of a server: reads and checks its files, and lets its providers prepare."""
+"""Build the cache entry of a server: read and check its files, and prepare its providers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def build(request: JsonObject, caching: bool = True) -> cache.Entry:
     """Build the entry for ``request``, and write it to the cache if ``caching``.
 
     Raises:
-        SpecError: with every problem of the files. Nothing is written then.
+        SpecError: with every problem of the files. The cache is not written then.
     """
     try:
-        return _built(request, caching)
+        return _build(request, caching)
     except DocumentError as error:
         raise SpecError(error.problems) from error
 
 
-def _built(request: Any, caching: bool) -> cache.Entry:
-    # A checkout is edited without a new version; then our own code is a source too.
+def _build(request: Any, caching: bool) -> cache.Entry:
+    # In a checkout, code changes without a new version, so TMKB's own code is a source too.
     code = [] if paths.ROOT == paths.DATA else [f"{paths.ROOT}/tmkb", f"{paths.ROOT}/pyproject.toml"]
     config = configuration.read(request["config"], request["server"]) if request["config"] else None
     read: list[Any] = [*request["schemas"], paths.SCHEMAS]
@@ -41,7 +41,7 @@ def _built(request: Any, caching: bool) -> cache.Entry:
     offer = registry.offer if request["allow_python"] else None
     spec = load.load(request["server"], request["schemas"], sources.names(), config, offer)
     targets = _targets(spec)
-    made = _Prepared([["left_out", {"problem": problems.line(p)}] for p in (config.left_out if config else ())])
+    prepared = _Prepared([["left_out", {"problem": problems.line(p)}] for p in (config.left_out if config else ())])
     for name, settings in spec["server"].get("providers", {}).items():
         provider = registry.load(targets[name])
         if request["patterns"] and provider.takes_folders:
@@ -49,30 +49,30 @@ def _built(request: Any, caching: bool) -> cache.Entry:
         provider_sources = provider.sources(settings)
         read += provider_sources
         stamps += cache.stamps(provider_sources)
-        made.add(name, provider.prepare(settings))
-    _list_entries(spec, targets, made.sections)
+        prepared.add(name, provider.prepare(settings))
+    _list_entries(spec, targets, prepared.sections)
     modules = {target.partition(":")[0] for target in targets.values() if not target.startswith(registry.OURS)}
     stamps += cache.stamps(sorted({_package(module) for module in modules}))
     revisions: Any = spec["revisions"]
     head: Any = {
         "spec": {**spec, "revisions": {}},
-        "facts": made.facts,
-        "warnings": made.warnings,
-        "notes": made.notes,
+        "facts": prepared.facts,
+        "warnings": prepared.warnings,
+        "notes": prepared.notes,
         "sources": read,
         "providers": targets,
         "modules": {name: _file(name) for name in sorted({module.partition(".")[0] for module in modules})},
     }
-    entry = cache.entry(head, made.sections | {f"revisions/{name}": revisions[name] for name in revisions})
+    entry = cache.entry(head, prepared.sections | {f"revisions/{name}": revisions[name] for name in revisions})
     if caching:
         # Warnings and notes name files relative to the current folder. An entry without any is valid in every folder.
-        folder = (paths.current() or "") if made.warnings or made.notes else None
+        folder = (paths.current() or "") if prepared.warnings or prepared.notes else None
         cache.write({**request, "from": folder}, stamps, entry)
     return entry
 
 
 class _Prepared:
-    """What all providers of a server have prepared."""
+    """The merged results of `Provider.prepare`."""
 
     def __init__(self, notes: list[Any]) -> None:
         self.facts: JsonObject = {}
@@ -88,7 +88,7 @@ class _Prepared:
 
 
 def _targets(spec: Spec) -> dict[str, str]:
-    """``module:Class`` of each provider that the server uses, by name. The settings no longer name classes."""
+    """Return name → ``module:Class`` of each provider in use, and remove class names from the settings."""
     targets = {**registry.installed()}
     for name, settings in spec["server"].setdefault("providers", {}).items():
         if classes.KEY in settings:
@@ -99,7 +99,7 @@ def _targets(spec: Spec) -> dict[str, str]:
 
 
 def _list_entries(spec: Spec, targets: Mapping[str, str], sections: Mapping[str, JsonObject]) -> None:
-    """Set the entries that templates of resources list."""
+    """Set the list entries of resource templates."""
     for resource in spec["resources"].values():
         if "entries" in resource:
             name, _, operation = str(resource["entries"]).partition(".")
@@ -118,6 +118,6 @@ def _file(module: str) -> str | None:
 
 
 def _package(module: str) -> str:
-    """The folder of the top-level package of ``module``, or its file where it is in none."""
+    """Return the folder of the top-level package of ``module``, or the file of a top-level module."""
     file = os.path.abspath(_file(module.partition(".")[0]) or str(_file(module)))
     return os.path.dirname(file) if os.path.basename(file).startswith("__init__.") else file

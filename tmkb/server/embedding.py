@@ -1,4 +1,4 @@
-"""Connections and queries of a program that embeds a server: bytes in, bytes out, no threads and no sockets."""
+"""Connections and queries for a program that embeds a server: bytes in, bytes out, no threads and no sockets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Embedding:
         return connection
 
     def run(self, caller: Connection, act: Callable[[], list[Sent]]) -> list[bytes]:
-        """Run ``act``, and return the messages for ``caller``. Those for other connections wait for their `work`."""
+        """Run ``act`` and return the messages for ``caller``. Other connections return theirs from `work`."""
         with self.lock:
             woken = []
             for sent in act():
@@ -75,8 +75,8 @@ class Embedding:
 class Connection:
     """One client of an embedded server.
 
-    Give each message of the client to `receive`, and send what it returns. While `due` is not None, operations are
-    under way: call `work` after that many seconds, and send what it returns.
+    Pass each message of the client to `receive`, and send the messages that it returns. While `due` is not None,
+    operations are running: call `work` after that many seconds, and send the messages that it returns.
 
     Thread-safety: all methods may be called from any thread; a lock of the server serializes them.
     """
@@ -88,12 +88,12 @@ class Connection:
         self._embedding = embedding
         self._state = state
         self.on_output = on_output
-        self.waiting: list[bytes] = []  # messages that a call of another connection left
+        self.waiting: list[bytes] = []  # messages from calls of other connections
 
     def receive(self, message: bytes) -> list[bytes]:
         """Handle one JSON-RPC message and return the messages to send, in order, without newlines.
 
-        A message that is not valid is answered with an error; nothing is raised.
+        An invalid message gets an error response; nothing is raised.
         """
         runtime = self._embedding.runtime
         if len(message) > runtime.spec["server"]["limits"]["message_bytes"]:
@@ -101,16 +101,16 @@ class Connection:
         return self._embedding.run(self, lambda: runtime.handle(self._state, message))
 
     def due(self) -> float | None:
-        """Return the seconds until `work` has something to do; None if no operation is under way."""
+        """Return the seconds until the next call of `work`; None if no operation is running."""
         with self._embedding.lock:
             return 0.0 if self.waiting else self._embedding.runtime.due()
 
     def work(self) -> list[bytes]:
-        """Advance every operation of the server that is due by one step; return the messages to send."""
+        """Run one step of every operation of the server that is due; return the messages to send."""
         return self._embedding.run(self, self._embedding.runtime.work)
 
     def close(self) -> list[bytes]:
-        """End the connection and return the last messages to send. Operations that are under way are stopped."""
+        """Stop the connection's operations, end it, and return the last messages to send."""
         runtime = self._embedding.runtime
 
         def end() -> list[Sent]:

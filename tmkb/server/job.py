@@ -1,4 +1,4 @@
-"""Runs an operation that is a generator, one step at a time. What it yields is for `tmkb.protocol.steps`."""
+"""Run an operation that is a generator, one step at a time. `tmkb.protocol.steps` handles what it yields."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ if TYPE_CHECKING:
 
     from tmkb.protocol.effects import Effect
     from tmkb.protocol.requests import Exchange, Outcome
-    from tmkb.providers.operation import Running
+    from tmkb.providers.operation import StepGenerator
     from tmkb.schema.values import JsonObject
 
 
 class Job:
-    """A generator with the state of its steps and, once it has ended, its outcome or the exception it raised."""
+    """A running generator, the state of its steps and, after its end, its outcome or exception."""
 
-    __slots__ = ("clock", "ended", "error", "exchange", "generator", "outcome", "steps")
-
-    def __init__(self, exchange: Exchange, generator: Running, earlier: JsonObject, clock: Callable[[], float]) -> None:
-        """Make the job. Raises ProtocolError if too many run already.
+    def __init__(
+        self, exchange: Exchange, generator: StepGenerator, earlier: JsonObject, clock: Callable[[], float]
+    ) -> None:
+        """Count the job as running.
 
         Args:
-            exchange: the request that it runs for.
+            exchange: the request.
             generator: what the operation returned.
             earlier: the client's answers of earlier rounds.
             clock: returns monotonic seconds.
+
+        Raises:
+            ProtocolError: if too many jobs are running.
         """
         self.steps = Steps(exchange, earlier)
         self.exchange = exchange
@@ -38,7 +41,7 @@ class Job:
         self.error: Exception | None = None
 
     def step(self) -> list[Effect]:
-        """Run the operation to its next yield with effects, or to its end, which sets `outcome` or `error`."""
+        """Run the operation to its next yield with effects, or to its end. The end sets `outcome` or `error`."""
         effects = self.steps.on_timeout()
         try:
             while True:
@@ -56,7 +59,7 @@ class Job:
         return [*effects, *self.steps.take_pending()]
 
     def stop(self) -> list[Effect]:
-        """Close the operation; an exception that it raises then is in `error`."""
+        """Close the generator and store its exception, if any, in `error`."""
         try:
             self.generator.close()
         except Exception as error:

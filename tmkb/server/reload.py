@@ -1,7 +1,7 @@
-"""``tmkb serve --watch``: a child process watches the server's files, checks changes, and sends the result.
+"""``tmkb serve --watch``: a child process watches the server's files, builds a new entry, and sends it.
 
-The server only reads the result, between two messages: it never waits for a check, and imports nothing for it.
-Where the system cannot fork, a thread does the same. On macOS the watcher checks in its own process (`_can_fork`).
+The server reads the entry between two messages. It never waits for a build, and imports nothing for it. On systems
+without ``fork``, a thread watches. On macOS, the watcher builds entries in its own process (`_can_fork`).
 """
 
 from __future__ import annotations
@@ -26,39 +26,48 @@ from tmkb.server.server import Server
 if TYPE_CHECKING:
     from watchfiles import Change
 
-_HEAD = struct.Struct(">?Q")  # whether it is good, and how many bytes follow
-_LOOK = 500  # milliseconds after which to see whether the server, and the folders, are still there
-_PAUSE = 200  # the longest, in milliseconds, that changes are gathered for
-_RACE = 0.1  # seconds by which a file's time may lag behind the clock
+_HEADER = struct.Struct(">?Q")  # of an update: whether it is valid, and the number of bytes that follow
+_CHECK_INTERVAL = 500  # milliseconds between checks whether the server and the folders still exist
+_DEBOUNCE = 200  # milliseconds in which changes are collected, at most
+_CLOCK_LAG = 0.1  # seconds by which a file's time may be behind the clock
 
 
-class News:
-    """The updates that a watcher sends: bytes readable on `fd` are for `feed`."""
+class Reloader:
+    """Applies the updates of a watcher to a runtime. Pass bytes that are readable on `fd` to `feed`."""
 
-    def __init__(self, runtime: Runtime, current: Server, began: float, caching: bool) -> None:
-        """``began``: the time before ``current`` was loaded. Raises SpecError if the extra is not installed."""
+    def __init__(self, runtime: Runtime, current: Server, started: float, caching: bool) -> None:
+        """Start the watcher.
+
+        Args:
+            runtime: the runtime to update.
+            current: what it serves.
+            started: Unix time in seconds, before ``current`` was loaded.
+            caching: whether to write the cache.
+
+        Raises:
+            SpecError: if ``watchfiles`` is not installed.
+        """
         if not _installed("watchfiles"):
             raise SpecError([Problem.of_argument("extra_missing", "--watch", extra="watch", module="watchfiles")])
         self.runtime = runtime
         self.notes = current.notes
-        self.waiting = bytearray()
+        self.buffer = bytearray()
         self.fd, inlet = os.pipe()
         self.child: int | None = None
         watcher = Watcher(current, caching, inlet)
         if hasattr(os, "fork"):
-            self.child = _forked(lambda: watcher.run(began), inlet)
+            self.child = _fork(lambda: watcher.run(started), inlet)
             os.close(inlet)
         else:
-            threading.Thread(target=watcher.run, args=(began,), daemon=True).start()
+            threading.Thread(target=watcher.run, args=(started,), daemon=True).start()
 
     def feed(self, chunk: bytes) -> list[Sent]:
-        """Apply the updates that ``chunk`` completes; return what to send. An empty chunk: the watcher has ended."""
+        """Apply the updates that ``chunk`` completes; return the messages to send. Empty: the watcher has ended."""
         if not chunk:
             self.runtime.log.write("watch_ended")
-        self.waiting += chunk
-        return [
-            sent for good, update in self._frames() for sent in (self._renew(update) if good else self._refuse(update))
-        ]
+        self.buffer += chunk
+        updates = [*self._updates()]
+        return [sent for valid, update in updates for sent in (self._apply(update) if valid else self._reject(update))]
 
     def close(self) -> None:
         """Stop the watcher."""
@@ -67,17 +76,17 @@ class News:
             os.waitpid(self.child, 0)
             self.child = None
 
-    def _frames(self) -> Iterator[tuple[bool, bytes]]:
-        while len(self.waiting) >= _HEAD.size:
-            good, size = _HEAD.unpack_from(self.waiting)
-            end = _HEAD.size + size
-            if len(self.waiting) < end:
+    def _updates(self) -> Iterator[tuple[bool, bytes]]:
+        while len(self.buffer) >= _HEADER.size:
+            valid, size = _HEADER.unpack_from(self.buffer)
+            end = _HEADER.size + size
+            if len(self.buffer) < end:
                 return
-            update = bytes(self.waiting[_HEAD.size : end])
-            del self.waiting[:end]
-            yield good, update
+            update = bytes(self.buffer[_HEADER.size : end])
+            del self.buffer[:end]
+            yield valid, update
 
-    def _renew(self, packed: bytes) -> list[Sent]:
+    def _apply(self, packed: bytes) -> list[Sent]:
         reloaded = Server(cache.unpack(packed), {})
         sent = self.runtime.replace(reloaded.spec, reloaded.provider)
         self.runtime.log.write("renewed")
@@ -87,7 +96,7 @@ class News:
         self.notes = reloaded.notes
         return sent
 
-    def _refuse(self, lines: bytes) -> list[Sent]:
+    def _reject(self, lines: bytes) -> list[Sent]:
         self.runtime.log.write("not_renewed")
         for line, fields in json.loads(lines):
             self.runtime.log.write(line, **fields)
@@ -103,42 +112,46 @@ class Watcher:
         self.inlet = inlet
         self.server = os.getpid()
         self.sources = [*current.sources]
-        self.known: list[Any] = [[line, {**fields}] for line, fields in current.warnings]
-        self.sent: tuple[bool, bytes] | None = None
-        self.present = self._present()
-        self.began = float("inf")  # from when on changes have not been seen
+        self.warnings: list[Any] = [[line, {**fields}] for line, fields in current.warnings]
+        self.last_update: tuple[bool, bytes] | None = None
+        self.watched = self._existing()
+        self.unseen_since = float("inf")  # Unix time of the first change that may have been missed
 
-    def run(self, began: float) -> None:
-        """Run until the server has ended. ``began``: the time before it was loaded."""
-        due, self.began = self._present() != self.present, began
-        while not self._gone():
-            self.present = self._present()
+    def run(self, started: float) -> None:
+        """Run until the server has ended. ``started``: the time before it was loaded."""
+        due, self.unseen_since = self._existing() != self.watched, started
+        while not self._server_ended():
+            self.watched = self._existing()
             try:
-                self._look(due)
-            except FileNotFoundError:  # gone before it could be watched
-                time.sleep(_LOOK / 1000)
-            due = True  # other folders than before: what they hold has not been seen
+                self._watch(due)
+            except FileNotFoundError:  # deleted before it could be watched
+                time.sleep(_CHECK_INTERVAL / 1000)
+            due = True  # the new folders may contain changes
 
-    def _look(self, due: bool) -> None:
-        """Check what changes, for as long as the same folders are there; ``due``: and once before that."""
+    def _watch(self, due: bool) -> None:
+        """Build an entry after each change, until a watched folder is replaced. ``due``: also build one first."""
         import watchfiles
 
         for changes in watchfiles.watch(
-            *self.present, debounce=_PAUSE, rust_timeout=_LOOK, yield_on_timeout=True, raise_interrupt=False
+            *self.watched,
+            debounce=_DEBOUNCE,
+            rust_timeout=_CHECK_INTERVAL,
+            yield_on_timeout=True,
+            raise_interrupt=False,
         ):
-            if self._gone():
+            if self._server_ended():
                 return
-            if changes or due or self._newest() >= self.began:
-                self._check()
-            due, self.began = False, float("inf")
+            if changes or due or self._last_change() >= self.unseen_since:
+                self._update()
+            due, self.unseen_since = False, float("inf")
             if self._replaced(changes):
                 return
 
-    def _gone(self) -> bool:
+    def _server_ended(self) -> bool:
         return os.getpid() != self.server and os.getppid() != self.server
 
-    def _present(self) -> dict[str, int]:
-        """Existing sources, each with its inode number."""
+    def _existing(self) -> dict[str, int]:
+        """Return the existing sources with their inode numbers."""
         inodes = {}
         for source in dict.fromkeys([*self.sources, paths.SCHEMAS]):
             try:
@@ -148,46 +161,46 @@ class Watcher:
         return inodes
 
     def _replaced(self, changes: set[tuple[Change, str]]) -> bool:
-        """Whether other folders are there than are watched. One made again may have the number of the old one."""
-        if self._present() != self.present:
+        """Return whether a watched folder was replaced. A new folder may have the inode number of the old one."""
+        if self._existing() != self.watched:
             return True
         return any(change.name == "deleted" and os.path.isdir(path) for change, path in changes)
 
-    def _newest(self) -> float:
-        """The time of the last change, in seconds."""
-        return max(int(stamp[-2]) for stamp in self._stamps() if len(stamp) > 1) / 1e9 + _RACE
+    def _last_change(self) -> float:
+        """Return the Unix time of the last change, in seconds."""
+        return max(int(stamp[-2]) for stamp in self._stamps() if len(stamp) > 1) / 1e9 + _CLOCK_LAG
 
     def _stamps(self) -> list[Any]:
         return cache.stamps(self.sources)
 
-    def _check(self) -> None:
-        """Build the server from files that do not change meanwhile; send the result if it is new."""
+    def _update(self) -> None:
+        """Build an entry, again if a file changes meanwhile, and send it if it is new."""
         while True:
             before = self._stamps()
-            good, update = _apart(self._made) if _can_fork() else self._made()
+            valid, update = _in_child(self._build) if _can_fork() else self._build()
             if self._stamps() == before:
                 break
-        if good:
+        if valid:
             head = json.loads(update.partition(b"\n")[0])["head"]
             self.sources = head["sources"]
-            more = [warning for warning in head["warnings"] if warning not in self.known]
-            if more:
-                good, update = False, json.dumps(more).encode()
+            new_warnings = [warning for warning in head["warnings"] if warning not in self.warnings]
+            if new_warnings:
+                valid, update = False, json.dumps(new_warnings).encode()
             else:
-                self.known = head["warnings"]
-        if (good, update) != self.sent:
-            self.sent = good, update
-            self._write(_HEAD.pack(good, len(update)) + update)
+                self.warnings = head["warnings"]
+        if (valid, update) != self.last_update:
+            self.last_update = valid, update
+            self._write(_HEADER.pack(valid, len(update)) + update)
 
-    def _made(self) -> tuple[bool, bytes]:
-        """The packed entry, or log lines with the problems."""
+    def _build(self) -> tuple[bool, bytes]:
+        """Return True and the packed entry, or False and log lines with the problems."""
         from tmkb.schema import problems
 
         try:
-            return True, server.build(self.request, self.caching).packed()
+            return True, server.build(self.request, self.caching).pack()
         except SpecError as error:
             lines: list[Any] = [["problem", {"problem": problems.line(each)}] for each in error.problems]
-        except Exception as error:  # ours, and no reason to stop serving
+        except Exception as error:  # a bug, which must not stop the server
             lines = [["failed", {"line": f"{type(error).__name__}: {error}", "ref": ""}]]
         return False, json.dumps(lines).encode()
 
@@ -197,16 +210,16 @@ class Watcher:
             rest = rest[os.write(self.inlet, rest) :]
 
 
-def _forked(work: Callable[[], None], inlet: int) -> int:
-    """The id of a child process that does ``work``, and holds nothing of this one but ``inlet``."""
+def _fork(work: Callable[[], None], inlet: int) -> int:
+    """Run ``work`` in a child process and return its id. The child inherits only the descriptor ``inlet``."""
     if child := os.fork():
         return child
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):  # which terminals and service managers send to both
+        for number in (signal.SIGINT, signal.SIGTERM):  # sent to both processes by terminals and service managers
             signal.signal(number, signal.SIG_IGN)
-        nothing = os.open(os.devnull, os.O_RDWR)
+        null = os.open(os.devnull, os.O_RDWR)
         for fd in range(3):
-            os.dup2(nothing, fd)
+            os.dup2(null, fd)
         os.closerange(3, inlet)
         os.closerange(inlet + 1, inlet + 256)
         work()
@@ -215,21 +228,21 @@ def _forked(work: Callable[[], None], inlet: int) -> int:
 
 
 def _can_fork() -> bool:
-    """Whether the watcher may fork, although `watchfiles` has started threads in it.
+    """Return whether the watcher may fork, although `watchfiles` has started threads in it.
 
-    macOS forbids its frameworks, which `watchfiles` uses there, in a child that was forked beside threads (fork(2)).
+    `watchfiles` uses macOS frameworks, which must not be used in a child that was forked next to threads (fork(2)).
     """
     return hasattr(os, "fork") and sys.platform != "darwin"
 
 
-def _apart(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
-    """What ``work`` gives in a process of its own; no lines of the log where that has ended before."""
-    packed = server.in_child(lambda: b"%d%b" % work())
-    return (False, b"[]") if packed is None else (packed[:1] == b"1", packed[1:])
+def _in_child(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
+    """Return the result of ``work`` from a child process; no log lines if the child failed."""
+    result = server.in_child(lambda: b"%d%b" % work())
+    return (False, b"[]") if result is None else (result[:1] == b"1", result[1:])
 
 
 def _installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ValueError:  # it has been made impossible to import
+    except ValueError:  # sys.modules has None for it
         return False

@@ -1,9 +1,9 @@
-"""Connects the protocol engine and the providers: carries out effects until there are only bytes left to send.
+"""Connect the engine with the providers: carry out effects until only messages to send remain.
 
-An operation that is a generator runs one step at a time, between messages: `handle` starts it, `work` goes on with what
-is due, and `due` says when that is.
+An operation that is a generator runs one step at a time, between messages. `handle` starts it, `work` continues all
+operations that are due, and `due` returns the time until then.
 
-`replace` serves another snapshot from one message to the next. A request that runs keeps the one it began with.
+`replace` switches to another snapshot between two messages. A running request keeps the snapshot that it began with.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ Sent = Send | ReleaseStream | Drop
 
 
 class Runtime:
-    """One server, ready for any number of connections. Providers are opened when they are first needed."""
+    """A server for any number of connections. Providers are opened on first use."""
 
     def __init__(
         self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, key: bytes | None = None
     ) -> None:
-        """Make the server.
+        """Initialize the server.
 
         Args:
             spec: what it serves.
-            provider: opens the provider of a name.
+            provider: opens a provider by name.
             output: the log.
-            key: signs the state of requests that clients keep; None to make one.
+            key: signs request states; None for a random key.
         """
         self.snapshot = Snapshot(spec, provider)
         self.log = output
@@ -76,23 +76,23 @@ class Runtime:
         self.connections: set[Connection] = set()
         self.budgets: dict[str, Budget] = {}  # by principal
         self.usage: Any = None
-        self.begun: dict[Exchange, float] = {}  # when requests began, where usage is counted
+        self.start_times: dict[Exchange, float] = {}  # of requests whose usage is recorded
         self._apply_settings()
 
     @property
     def spec(self) -> Spec:
-        """The spec that is served now."""
+        """The current spec."""
         return self.snapshot.spec
 
     @property
     def provider(self) -> Callable[[str], registry.Provider]:
-        """The function that opens the provider of a name."""
+        """The function that opens a provider by name."""
         return self.snapshot.provider
 
     def replace(self, spec: Spec, provider: Callable[[str], registry.Provider]) -> list[Sent]:
-        """Serve another spec from the next message on; return notifications about lists that have changed.
+        """Serve another spec from the next message on; return list-changed notifications.
 
-        A request that runs keeps the snapshot it began with; so does a connection whose revision or state is gone.
+        A running request keeps its snapshot. So does a connection whose revision or state the new spec lacks.
         """
         self.snapshot = Snapshot(spec, provider)
         self._apply_settings()
@@ -108,11 +108,11 @@ class Runtime:
         return sent
 
     def _apply_settings(self) -> None:
-        """Apply the settings of a snapshot to what outlives it: tasks, usage figures and memory budgets."""
+        """Apply the snapshot's settings to tasks, usage figures and memory budgets, which outlive snapshots."""
         server = self.spec["server"]
         if registry.USAGE in server.get("providers", {}):
             if self.usage is not None:
-                self.snapshot.opened[registry.USAGE] = self.usage
+                self.snapshot.providers[registry.USAGE] = self.usage
             self.usage = self.snapshot.open(registry.USAGE)
         for budget in self.budgets.values():
             budget.limit = server["limits"]["principal_bytes"]
@@ -124,11 +124,11 @@ class Runtime:
             self.tasks = Tasks(server["limits"], _unix_time, _random_id)
 
     def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Connection:
-        """Make a connection for a new peer.
+        """Return a connection for a new peer.
 
         Args:
-            headers: those of the one HTTP request that the connection is for, by names in lower case.
-            principal: who sends the requests; empty for anonymous ones and for stdio.
+            headers: of the HTTP request, by lower-case name, if the connection is for a single request.
+            principal: the owner of the requests; empty for anonymous requests and for stdio.
         """
         connection = Connection(self.snapshot, self.tasks, self.log.level == "debug", principal)
         connection.budget.parent = self.budget(principal)
@@ -144,32 +144,32 @@ class Runtime:
         return self.budgets[principal]
 
     def prepare(self) -> None:
-        """Open what the first call will need, while no client waits."""
+        """Open the operations of all tools, while no client waits."""
         for tool in self.spec["tools"].values():
             try:
                 self._operation(self.snapshot, tool)
-            except Exception as error:  # the call will fail as well, and log the traceback
+            except Exception as error:  # a call fails too, and logs the traceback
                 named = f"{type(error).__name__}: {error}"
                 self.log.write("not_prepared", tool=tool["name"], error=template.cut(named))
 
     def handle(self, connection: Connection, line: bytes) -> list[Sent]:
-        """Handle one line without its newline; return what is sent, in order."""
+        """Handle one line without its newline; return the messages to send, in order."""
         return self._receive(connection, inbound.receive, line)
 
     def handle_value(self, connection: Connection, value: JsonValue) -> list[Sent]:
-        """Handle a decoded message, or a batch of them; return what is sent, in order."""
+        """Handle a decoded message or batch; return the messages to send, in order."""
         return self._receive(connection, inbound.receive_value, value)
 
     def handle_too_large(self, connection: Connection) -> list[Sent]:
-        """Handle a line that is longer than the server reads; return what is sent."""
+        """Handle a line that exceeds the size limit; return the messages to send."""
         return self._perform(inbound.receive_too_large(connection))
 
     def due(self) -> float | None:
-        """Return in how many seconds an operation goes on; None if none runs."""
+        """Return the seconds until an operation continues; None if none is running."""
         return max(0.0, min(job.steps.due for job in self.jobs) - time.monotonic()) if self.jobs else None
 
     def work(self) -> list[Sent]:
-        """Run one step of every operation that is due; return what is sent, to any connection."""
+        """Run one step of every operation that is due; return the messages to send, for any connection."""
         now = time.monotonic()
         sent: list[Sent] = []
         for job in [job for job in self.jobs if job.steps.due <= now]:
@@ -182,7 +182,7 @@ class Runtime:
         return sent
 
     def end(self, connection: Connection) -> list[Sent]:
-        """End a connection whose peer has closed its side; return what is sent last.
+        """End a connection whose peer has closed its input; return the last messages to send.
 
         Operations that wait for the peer's answers are stopped.
         """
@@ -195,13 +195,13 @@ class Runtime:
         return sent
 
     def abandon(self, connection: Connection) -> None:
-        """Forget a connection whose peer is gone: stop whatever still runs for it and is no task."""
+        """Remove a connection whose peer has disconnected, and stop its operations except tasks."""
         self._stop_all([job for job in self._jobs_of(connection) if job.exchange.task is None])
         self.connections.discard(connection)
         connection.budget.close()
 
     def stop(self) -> list[Sent]:
-        """Stop all operations; return what is sent because of that, such as the rest of a batch."""
+        """Stop all operations; return the messages to send, such as the response to a batch."""
         return self._stop_all([*self.jobs])
 
     def _jobs_of(self, connection: Connection) -> list[Job]:
@@ -213,7 +213,7 @@ class Runtime:
     def _receive(
         self, connection: Connection, receive: Callable[[Connection, Any], list[Effect]], message: bytes | JsonValue
     ) -> list[Sent]:
-        """Return what is sent because of a message. No exception passes here: see `_perform`."""
+        """Handle a message and return the messages to send. Exceptions are handled, also by `_perform`."""
         try:
             effects = receive(connection, message)
         except Exception as error:
@@ -221,10 +221,9 @@ class Runtime:
         return self._perform(effects)
 
     def _perform(self, effects: Iterable[Effect]) -> list[Sent]:
-        """Carry out ``effects`` and return what is sent.
+        """Carry out ``effects`` and return the messages to send.
 
-        An exception ends one effect, neither the others nor the process: it is logged, and the request whose operation
-        the effect concerns is answered with an internal error.
+        An exception ends only its effect. It is logged, and the request of the effect gets an internal error.
         """
         sent: list[Sent] = []
         for effect in effects:
@@ -247,17 +246,17 @@ class Runtime:
         return sent
 
     def _fail(self, exchange: Exchange | None, error: Exception) -> list[Sent]:
-        """Log an unexpected exception, and end the operation of ``exchange``, if any, with an internal error."""
+        """Log an unexpected exception, and end ``exchange``, if any, with an internal error."""
         if exchange is None:
             self._log_exception(LogException(error, None, next(self.references)))
             return []
         self.jobs = [job for job in self.jobs if job.exchange is not exchange]
-        self.begun.pop(exchange, None)
+        self.start_times.pop(exchange, None)
         return self._perform(requests.fail(exchange, error))
 
     def _control(self, effect: ReleaseStream | Drop | Broadcast | Cancel | Resume | RecordUsage) -> list[Sent]:
-        """Carry out an effect that concerns a response, other clients, or an operation that runs."""
-        if isinstance(effect, RecordUsage):  # the commonest: a result was cached
+        """Carry out an effect on usage figures, a response stream, other clients, or a running operation."""
+        if isinstance(effect, RecordUsage):  # first, because cached results are the most frequent
             if self.usage is not None:
                 self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0, effect.principal)
             return []
@@ -267,27 +266,27 @@ class Runtime:
             item = effect.notification
             return [s for each in [*self.connections] for s in self._perform(outbound.broadcast(each, item))]
         job = next((job for job in self.jobs if job.exchange is effect.exchange), None)
-        if job is None:  # it has ended meanwhile
+        if job is None:  # it has already ended
             return []
         if isinstance(effect, Cancel):
             return self._perform(self._stop(job))
         return self._perform(self._step(job) if job.steps.deliver(effect.key, effect.question, effect.answer) else [])
 
     def _begin(self, exchange: Exchange) -> list[Effect]:
-        """Run an operation to its end or, if it is a generator, to its first yield with effects."""
+        """Start an operation: run it to its end or, if it is a generator, to its first yield with effects."""
         if exchange.batch is not None and exchange.batch.full:
-            return requests.refuse_for_full_batch(exchange)
-        if registry.USAGE in exchange.snapshot.opened:
-            self.begun[exchange] = time.perf_counter()
-        begun: list[Effect] = []
+            return requests.complete(exchange, requests.batch_full(exchange.batch))
+        if registry.USAGE in exchange.snapshot.providers:
+            self.start_times[exchange] = time.perf_counter()
+        effects: list[Effect] = []
         if exchange.detaches == "at_start":
             try:
-                begun = requests.detach(exchange)
+                effects = requests.detach(exchange)
             except ProtocolError as error:
                 return self._complete(exchange, error)
         else:
             exchange.lifecycle.move("begin")
-        return begun + self._run(exchange)
+        return effects + self._run(exchange)
 
     def _run(self, exchange: Exchange) -> list[Effect]:
         outcome: Any = self._outcome(exchange)
@@ -311,36 +310,36 @@ class Runtime:
         self.jobs.remove(job)
         outcome = job.outcome if job.error is None else self._outcome_of(job.exchange, job.error)
         if isinstance(outcome, InputRequired):
-            outcome.state = self._seal(job.exchange, outcome.answers)
+            outcome.state = self._sign(job.exchange, outcome.answers)
         return [*effects, *self._complete(job.exchange, outcome)]
 
     def _earlier_answers(self, exchange: Exchange) -> JsonObject:
-        """Return the answers of earlier rounds that the client kept. Raises ProtocolError if it changed them."""
-        sealed = exchange.params.get("requestState") if exchange.revision["client_requests"] == "in_result" else None
-        if sealed is None:
+        """Return the answers of earlier rounds in the request state. Raises ProtocolError if it is invalid."""
+        state = exchange.params.get("requestState") if exchange.revision["client_requests"] == "in_result" else None
+        if state is None:
             return {}
         from tmkb.protocol import request_state
 
-        return request_state.unseal(self.key, str(sealed), _subject(exchange), time.time())
+        return request_state.verify(self.key, str(state), _subject(exchange), time.time())
 
-    def _seal(self, exchange: Exchange, answers: JsonObject) -> str:
+    def _sign(self, exchange: Exchange, answers: JsonObject) -> str:
         from tmkb.protocol import request_state
 
-        until = time.time() + exchange.spec["server"]["limits"]["answer_seconds"]
-        return request_state.seal(self.key, answers, _subject(exchange), until)
+        expires = time.time() + exchange.spec["server"]["limits"]["answer_seconds"]
+        return request_state.sign(self.key, answers, _subject(exchange), expires)
 
     @property
     def key(self) -> bytes:
-        """The key that signs request states: the configured one, or one made when it is first needed."""
+        """The key that signs request states: the configured one, or a random one."""
         if self.configured_key is None:
             self.configured_key = os.urandom(32)
         return self.configured_key
 
     def _stop(self, job: Job) -> list[Effect]:
         self.jobs.remove(job)
-        self.begun.pop(job.exchange, None)
+        self.start_times.pop(job.exchange, None)
         effects = job.stop()
-        if job.error is not None:  # a generator that goes on when it is closed
+        if job.error is not None:  # the generator ignored or failed on close
             effects.append(LogException(job.error, job.exchange.id, next(self.references)))
         return [*effects, *requests.cancel(job.exchange)]
 
@@ -349,13 +348,13 @@ class Runtime:
             effects = requests.complete(exchange, outcome)
         except Exception as error:  # the outcome cannot be sent
             effects = requests.fail(exchange, error)
-        if exchange in self.begun:
+        if exchange in self.start_times:
             self._count(exchange, outcome, effects)
         return effects
 
     def _count(self, exchange: Exchange, outcome: Outcome, effects: list[Effect]) -> None:
-        """Pass a call that has ended to the usage provider."""
-        seconds = time.perf_counter() - self.begun.pop(exchange)
+        """Record a completed call with the usage provider."""
+        seconds = time.perf_counter() - self.start_times.pop(exchange)
         refused = exchange.spec["server"]["log"]["refused"]
         failed = any(isinstance(effect, Log) and effect.line is refused for effect in effects)
         if exchange.definition["kind"] == "tool":
@@ -368,7 +367,7 @@ class Runtime:
         return snapshot.operation(definition) if operation is None else operation
 
     def _outcome(self, exchange: Exchange) -> Any:
-        """Call the operation and return its outcome; an exception becomes an error, and is logged."""
+        """Call the operation and return its outcome. An exception becomes an error."""
         started = time.perf_counter()
         if self.usage is not None:
             self.usage.principal = exchange.connection.principal
@@ -382,7 +381,7 @@ class Runtime:
         return outcome
 
     def _outcome_of(self, exchange: Exchange, error: Exception) -> ToolError | ProtocolError:
-        """Return the outcome of an operation that raised ``error``, which is logged if it is unexpected."""
+        """Convert an exception of an operation to its outcome, and log an unexpected one."""
         if isinstance(error, ToolError | ProtocolError):
             return error
         ref = next(self.references)
@@ -403,7 +402,7 @@ class Runtime:
                 self._trace("message_out", messages.readable_id(response), traced)
 
     def _log_exception(self, effect: LogException) -> None:
-        import traceback  # only an exception pays for it
+        import traceback
 
         for line in "".join(traceback.format_exception(effect.error)).splitlines():
             self.log.write("failed", effect.request_id, line=line, ref=effect.ref)
@@ -423,9 +422,9 @@ def _random_id() -> str:
 
 
 def _subject(exchange: Exchange) -> JsonObject:
-    """Return what a request state is bound to: the principal, and the request without what a retry adds to it."""
-    carried = ("_meta", "inputResponses", "requestState")
-    params: JsonObject = {name: value for name, value in exchange.params.items() if name not in carried}
+    """Return the subject of a request state: the principal, and the request without the params of a retry."""
+    retry = ("_meta", "inputResponses", "requestState")
+    params: JsonObject = {name: value for name, value in exchange.params.items() if name not in retry}
     return {"principal": exchange.connection.principal, "kind": exchange.definition["kind"], "params": params}
 
 

@@ -1,7 +1,7 @@
-"""The composition root: `Server` puts schemas, providers, runtime and transports together.
+"""The composition root: `Server` combines schemas, providers, runtime and transports.
 
-Used by ``tmkb serve``, ``tmkb replay``, tests and programs that embed a server. Imports nothing that a start from the
-cache does not use.
+Used by ``tmkb serve``, ``tmkb replay``, tests and programs that embed a server. It imports only what a start from the
+cache needs.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     Folder = str | os.PathLike[str]
 
 DEFAULT_SERVER = "tmkb"
-_PACKAGED = "packaged"  # names the packaged patterns where a folder can stand
+_PACKAGED = "packaged"  # instead of a folder: the packaged patterns
 
 
 class Server:
-    """A checked server definition with its providers, ready to talk to clients.
+    """A checked server definition with its providers, ready for clients.
 
     Thread-safety: `connect`, `query` and all methods of connections may be called from any thread. A lock of the
     server serializes them, so one slow operation delays the others. An application of `asgi` belongs to the thread of
-    its event loop and shares nothing with them that changes. Attributes are read-only.
+    its event loop, and shares no mutable state with them. Attributes are read-only.
     """
 
     def __init__(self, entry: cache.Entry, request: JsonObject) -> None:
-        """Use `load` instead. ``request``: all that ``entry`` depends on besides its files."""
+        """Use `load` instead. ``request``: what ``entry`` depends on besides its sources."""
         head: Any = entry.head
         self.entry = entry
         self.request = request
@@ -68,18 +68,18 @@ class Server:
         caching: bool = True,
         forking: bool = False,
     ) -> Server:
-        """Read, check and prepare the server ``name``, or take it from the cache.
+        """Load the server ``name`` from the cache, or read, check and prepare it.
 
         Args:
             name: a folder of ``schemas/servers/``.
             schemas: folders searched before the packaged schemas; by default those in ``TMKB_SCHEMAS``.
-            patterns: folders of patterns; by default those in ``TMKB_PATTERNS``, else the packaged ones.
-                ``packaged`` names the latter.
+            patterns: folders of patterns, or ``packaged``; by default those in ``TMKB_PATTERNS``, else the packaged
+                ones.
             config: a configuration file (``tmkb schema formats config``).
-            allow_python: whether the YAML may name Python classes as providers, which are imported then.
-            caching: whether the cache is read and written. The cache never changes an answer.
-            forking: whether a child process does the reading, where the system can fork. The process then needs a
-                sixth of the memory, but may not have other threads.
+            allow_python: whether to import Python classes that the YAML names as providers.
+            caching: whether to read and write the cache, which never changes a response.
+            forking: whether to read the files in a child process, if the system can fork. The process then needs a
+                sixth of the memory, but must not have other threads.
 
         Raises:
             SpecError: with every problem of the files.
@@ -91,9 +91,9 @@ class Server:
             None if config is None else os.fspath(config),
         )
         request["allow_python"] = allow_python
-        entry = _cached(request) if caching else None
+        entry = _read_cache(request) if caching else None
         if entry is None and forking:
-            entry = _built_in_child(request, caching)
+            entry = _build_in_child(request, caching)
         return cls(entry or build(request, caching), request)
 
     def provider(self, name: str) -> Provider:
@@ -104,25 +104,25 @@ class Server:
         )
 
     def announce(self, log: Log, transport: str) -> None:
-        """Log the start: facts, warnings, notes, and the ``transport`` that is ready."""
+        """Log the start: facts, warnings and notes, and that ``transport`` is ready."""
         log.write("starting", **self.facts)
         for line, fields in [*self.warnings, *self.notes]:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 
     def runtime(self, log: Log, key: bytes | None = None, *, stateless: bool = False) -> Runtime:
-        """Return a new runtime, which transports drive.
+        """Return a new runtime for a transport.
 
         Args:
-            log: gets the lines of the server.
+            log: receives the log lines.
             key: see `asgi`.
-            stateless: leave out sessions, tasks and subscriptions, so that several processes can share the clients.
+            stateless: omit sessions, tasks and subscriptions, so that several processes can share the clients.
         """
         from tmkb.server.runtime import Runtime
 
         spec = self.spec
         if stateless:
-            from tmkb.server.stateless import without_sessions
+            from tmkb.server.snapshot import without_sessions
 
             spec = without_sessions(spec)
         return Runtime(spec, self.provider, log, key)
@@ -131,9 +131,9 @@ class Server:
         """Return a connection for a new client. Log lines go to the standard logger ``tmkb``.
 
         Args:
-            principal: whose requests these are. Connections of one principal share its memory budget and its tasks.
-            on_output: called when another connection's call left messages for this one, from that call's thread;
-                fetch them with `Connection.work`, but not from within.
+            principal: the owner of the requests. Connections of one principal share a memory budget and tasks.
+            on_output: called from the thread of another connection's call that has produced messages for this one.
+                Fetch them with `Connection.work` after ``on_output`` has returned.
         """
         return self._embedded().connect(principal, on_output)
 
@@ -146,18 +146,18 @@ class Server:
         verbosity: str = "agent",
         limit: int | None = None,
     ) -> dict[str, Any]:
-        """Return the patterns that matter for ``context``, as the tool for it answers.
+        """Return the patterns that are relevant to ``context``, in the format of the query tool.
 
         Args:
-            context: what is being implemented.
-            language: leaves out patterns for other languages.
-            framework: leaves out patterns for other frameworks.
+            context: what the caller implements.
+            language: omit patterns for other languages.
+            framework: omit patterns for other frameworks.
             verbosity: ``agent`` for a short answer within a token limit, ``human`` for all details.
-            limit: the largest number of patterns, instead of the server's own.
+            limit: the maximum number of patterns; by default the server's.
 
         Raises:
             InvalidArguments: if the tool's schema does not allow the arguments.
-            LookupError: if no tool of the server answers queries.
+            LookupError: if the server has no query tool.
         """
         optional = {"language": language, "framework": framework}
         arguments = {"context": context, "verbosity": verbosity, **{k: v for k, v in optional.items() if v is not None}}
@@ -174,13 +174,12 @@ class Server:
         """Return an ASGI application: Streamable HTTP at ``/mcp`` below the path where it is mounted.
 
         Args:
-            hosts: names of this server without a port, which requests must have in ``Host``; by default only those of
-                this machine.
-            origins: pages that may call it, as ``https://HOST``, besides those of the hosts.
-            token_digests: SHA-256, in hexadecimal, of each bearer token that is accepted (``tmkb token``). None: no
-                token is needed.
-            key: seals what clients keep for the server. Processes that serve the same clients need the same one, of at
-                least 32 bytes. None: a random one.
+            hosts: accepted host names in ``Host``, without a port; by default only those of this machine.
+            origins: accepted origins such as ``https://HOST``, besides those of the hosts.
+            token_digests: SHA-256, in hexadecimal, of each accepted bearer token (``tmkb token``). Empty: no token is
+                required.
+            key: at least 32 bytes that sign request states; None for a random key. Processes that share clients need
+                the same key.
         """
         from tmkb.server.log import StandardLog
         from tmkb.transport import guard
@@ -199,7 +198,7 @@ class Server:
 
 
 class _Revisions(Mapping[str, "Revision"]):
-    """The revisions that a server offers. Each is parsed when a client first speaks it."""
+    """The served revisions by name. Each is parsed on first use."""
 
     def __init__(self, names: Sequence[str], entry: cache.Entry) -> None:
         self.names = names
@@ -222,7 +221,7 @@ class _Revisions(Mapping[str, "Revision"]):
 
 
 def _request(server: str, schemas: list[str], patterns: list[str], config: str | None) -> JsonObject:
-    """All that an entry depends on besides the files and, in warnings, the current folder."""
+    """Return what an entry depends on besides its sources and, for warnings, the current folder."""
     return {
         "server": server,
         "schemas": [paths.absolute(folder) for folder in schemas],
@@ -234,8 +233,8 @@ def _request(server: str, schemas: list[str], patterns: list[str], config: str |
     }
 
 
-def _cached(request: JsonObject) -> cache.Entry | None:
-    """The entry in the cache that is valid in every folder (``from`` is null), or else in the current one."""
+def _read_cache(request: JsonObject) -> cache.Entry | None:
+    """Return the cache entry that is valid in every folder (``from`` is null), else the one for the current folder."""
     parts: Any = request
     sources = [*parts["schemas"], paths.SCHEMAS, *filter(None, [parts["config"]])]
     entry = cache.read({**request, "from": None}, sources)
@@ -245,24 +244,24 @@ def _cached(request: JsonObject) -> cache.Entry | None:
 
 
 def _origin(module: str) -> str | None:
-    """The file that ``import module`` would run, for code of others: it differs with ``sys.path``."""
+    """Return the file that ``import module`` would run, which depends on ``sys.path``."""
     import importlib.util
 
     spec = importlib.util.find_spec(module)
     return None if spec is None else spec.origin
 
 
-def _built_in_child(request: JsonObject, caching: bool) -> cache.Entry | None:
-    """Build the entry in a child process, whose memory goes with it.
+def _build_in_child(request: JsonObject, caching: bool) -> cache.Entry | None:
+    """Build the entry in a child process, which frees its memory afterwards.
 
-    None where the system cannot fork, or where it failed; this process then finds out why.
+    Return None if the system cannot fork or the child failed. A build in this process then reports the problems.
     """
-    packed = in_child(lambda: build(request, caching).packed()) if hasattr(os, "fork") else None
+    packed = in_child(lambda: build(request, caching).pack()) if hasattr(os, "fork") else None
     return None if packed is None else cache.unpack(packed)
 
 
 def in_child(work: Callable[[], bytes]) -> bytes | None:
-    """Return the result of ``work`` from a child process; None if it failed. The child ends when this process does."""
+    """Return the result of ``work`` from a child process; None if it failed. The child ends with this process."""
     outlet, inlet = os.pipe()
     watched, alive = os.pipe()
     if (child := os.fork()) == 0:
@@ -270,7 +269,7 @@ def in_child(work: Callable[[], bytes]) -> bytes | None:
         try:
             os.close(alive)
             _exit_with_parent(watched)
-            os.close(outlet)  # else nobody would notice that the parent has gone
+            os.close(outlet)  # so that a write fails when the parent has ended
             with open(inlet, "wb") as pipe:
                 pipe.write(work())
             status = 0
@@ -286,7 +285,7 @@ def in_child(work: Callable[[], bytes]) -> bytes | None:
 
 
 def _exit_with_parent(watched: int) -> None:
-    """Exit as soon as the parent no longer holds the other end of the pipe ``watched``."""
+    """Exit when the parent closes the other end of the pipe ``watched``."""
     import threading
 
     def watch() -> None:

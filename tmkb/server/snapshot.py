@@ -1,4 +1,4 @@
-"""What is served at one moment, with its opened providers. A reload makes a new snapshot; none is changed."""
+"""Snapshots: everything that is served between two reloads, with the open providers."""
 
 from __future__ import annotations
 
@@ -21,31 +21,51 @@ if TYPE_CHECKING:
 
 
 class Snapshot(Served):
-    """A spec with its providers and operations, which are opened when they are first needed."""
+    """A spec with its providers and operations, which are opened on first use."""
 
     def __init__(self, spec: Spec, provider: Callable[[str], Provider]) -> None:
-        """``provider`` opens the provider of a name."""
+        """``provider``: opens a provider by name."""
         super().__init__(spec)
         self.provider = provider
-        self.opened: dict[str, Provider] = {}
+        self.providers: dict[str, Provider] = {}
         self.operations: dict[tuple[str, str], Operation] = {}  # by kind and name of the definition
 
     def operation(self, definition: Definition) -> Operation:
-        """Open the operation of ``definition``."""
+        """Open the operation of ``definition`` and cache it."""
         provider, _, name = definition["provider"].partition(".")
         operation = self.open(provider).operation(name, definition)
         self.operations[definition["kind"], definition["name"]] = operation
         return operation
 
     def open(self, provider: str) -> Provider:
-        """Return the opened provider of that name."""
-        if provider not in self.opened:
-            self.opened[provider] = self.provider(provider)
-        return self.opened[provider]
+        """Return the provider of that name, opened on first use."""
+        if provider not in self.providers:
+            self.providers[provider] = self.provider(provider)
+        return self.providers[provider]
+
+
+def without_sessions(spec: Spec) -> Spec:
+    """Return ``spec`` without sessions, tasks and subscriptions, which processes cannot share."""
+    import copy
+
+    from tmkb.schema import model
+
+    names = spec["negotiation"]["stateless"]
+    tasks = {spec["revisions"][name].get("tasks", "") for name in names}
+    server: Any = copy.deepcopy(spec["server"])
+    for capability in server["capabilities"].values():
+        for key in ("listChanged", "subscribe", *tasks):
+            capability.pop(key, None)
+    server["capabilities"] = {
+        name: each for name, each in server["capabilities"].items() if name != "extensions" or each
+    }
+    negotiation = model.negotiation(names, spec["revisions"])
+    stateless: Any = {**spec, "server": {**server, "revisions": names}, "negotiation": negotiation}
+    return stateless  # type: ignore[no-any-return] # a Spec with less in it
 
 
 def can_serve(snapshot: Snapshot, connection: Connection) -> bool:
-    """Return whether ``snapshot`` has the revision that ``connection`` negotiated, and the state that it is in."""
+    """Return whether ``snapshot`` has the negotiated revision and the current state of ``connection``."""
     if connection.negotiated is None:
         return True
     revision = snapshot.spec["revisions"].get(connection.negotiated["revision"])
@@ -53,7 +73,7 @@ def can_serve(snapshot: Snapshot, connection: Connection) -> bool:
 
 
 def changed_lists(connection: Connection, snapshot: Snapshot) -> list[Notify]:
-    """Return a notification for each list that the client would see changed under ``snapshot``."""
+    """Return a notification for each list that is different in ``snapshot``."""
     revisions = {revision["revision"] for revision, _ in connection.listening.values()}
     if connection.negotiated is not None:
         revisions.add(connection.negotiated["revision"])
@@ -66,7 +86,7 @@ def changed_lists(connection: Connection, snapshot: Snapshot) -> list[Notify]:
 
 
 def _changed(before: Spec, after: Spec, revision: str) -> Iterator[str]:
-    """Yield the notifications of ``revision`` one of whose lists has changed."""
+    """Yield the list-changed notifications of ``revision`` whose lists are different."""
     for name, method in after["revisions"][revision]["methods"].items():
         if any(
             [*_pages(before, revision, listed)] != [*_pages(after, revision, listed)]
@@ -76,7 +96,7 @@ def _changed(before: Spec, after: Spec, revision: str) -> Iterator[str]:
 
 
 def _pages(spec: Spec, revision: str, name: str) -> Iterator[Any]:
-    """Yield every page of a list as its handler returns it, without `_meta`."""
+    """Yield every page of a list, without `_meta`."""
     rules = spec["revisions"][revision]
     peer = Connection(Served(spec))
     params: JsonObject = {}

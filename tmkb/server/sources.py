@@ -1,4 +1,4 @@
-"""Options and defaults for folders of schemas and patterns: flags, else the environment, else what is packaged."""
+"""Options and defaults for folders of schemas and patterns: flags, else the environment, else the packaged ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def configure_schemas(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names folders of schemas."""
+    """Add the option ``--schemas``."""
     parser.add_argument(
         "--schemas",
         action="append",
@@ -32,14 +32,14 @@ def configure_schemas(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_python(parser: argparse.ArgumentParser) -> None:
-    """Add the option that lets schemas name Python classes."""
+    """Add the option ``--allow-python``."""
     parser.add_argument(
         "--allow-python", action="store_true", help="import the classes that a server's YAML names as providers"
     )
 
 
 def configure_patterns(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names folders of patterns."""
+    """Add the option ``--patterns``."""
     parser.add_argument(
         "--patterns",
         action="append",
@@ -60,7 +60,7 @@ def names() -> Names:
 
 
 def library(flags: Sequence[str] | None) -> Library:
-    """Load patterns as `read_library` does, and print to stderr what was left out."""
+    """Load patterns as `read_library` does, and print the problems of omitted ones to stderr."""
     patterns = read_library(flags)
     for problem in patterns.problems:
         sys.stderr.write(f"{problems.line(problem)}\n")
@@ -69,10 +69,10 @@ def library(flags: Sequence[str] | None) -> Library:
     return patterns
 
 
-def placed(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
-    """Load patterns by id, each with its folder. Also print problems of the records of proofs to stderr."""
+def patterns_by_id(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
+    """Load patterns by id, each with its folder. Also print problems of recorded proofs to stderr."""
     patterns = {
-        each.pattern["id"]: (each.folder, each.pattern) for each in library(flags).found if each.pattern is not None
+        each.pattern["id"]: (each.path, each.pattern) for each in library(flags).folders if each.pattern is not None
     }
     for problem in provenance.problems(folder for folder, _ in patterns.values()):
         sys.stderr.write(f"{problems.line(problem)}\n")

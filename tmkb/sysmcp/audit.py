@@ -19,7 +19,7 @@ from tmkb.sysmcp import times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tmkb.providers.operation import Operation, Running
+    from tmkb.providers.operation import Operation, StepGenerator
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -85,9 +85,9 @@ class AuditedProvider(Provider):
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """Return the generator method ``name``, recorded as the tool in ``definition``."""
-        run: Callable[..., Running] = getattr(self, name)
+        run: Callable[..., StepGenerator] = getattr(self, name)
 
-        def audited(**arguments: JsonValue) -> Running:
+        def audited(**arguments: JsonValue) -> StepGenerator:
             with self.audit.call(definition["name"], arguments):
                 return (yield from run(**arguments))
 

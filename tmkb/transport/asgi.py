@@ -204,7 +204,7 @@ class Application:
                     piece = event.get("body", b"")
                     if not budget.fits(len(piece)):
                         raise ProtocolError("too_much_in_transit", limit=budget.limit)
-                    budget.hold(len(piece))
+                    budget.reserve(len(piece))
                     body += piece
                     if len(body) > limit:
                         return None
@@ -249,7 +249,7 @@ class Application:
         ended, body, budget = answer.ended, answer.take(), answer.budget
         size = len(body) if budget is not None and budget.fits(len(body)) else 0
         if budget is not None:
-            budget.hold(size)
+            budget.reserve(size)
         try:
             await self._send(send, {"type": "http.response.body", "body": body, "more_body": not ended})
         finally:

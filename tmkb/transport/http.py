@@ -390,7 +390,7 @@ class Endpoint:
             oldest = min(own, key=lambda session: (not session.idle, session.seen), default=None)
             if full and oldest is None:
                 raise ProtocolError("too_many_sessions", limit=self.limits["sessions"])
-            held = sum(session.connection.budget.held for session in own if session.idle)
+            held = sum(session.connection.budget.reserved for session in own if session.idle)
             if oldest is None or not (full or held * 2 > most):
                 return
             self._drop(oldest)

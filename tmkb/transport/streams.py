@@ -80,7 +80,7 @@ class Answer:
             return
         if self.budget is not None:
             with contextlib.suppress(ProtocolError):  # no room, even for a refusal, which is small
-                self.budget.hold(len(piece))
+                self.budget.reserve(len(piece))
                 self.counted += len(piece)
         self.pieces.append(piece)
         self.waiting += len(piece)
@@ -151,7 +151,7 @@ class Stream:
         self.last += 1
         event = self._event(message)
         if self.resumes or self.answer is None:
-            too_large = len(event) > self.most or len(event) + _OVERHEAD > self.budget.most
+            too_large = len(event) > self.most or len(event) + _OVERHEAD > self.budget.capacity
             if too_large and instead is not None:
                 error = ProtocolError("response_not_kept", size=len(message), limit=self.most)
                 self._keep(self._event(instead(error)))
@@ -202,12 +202,12 @@ class Stream:
         entry = Entry(len(event) + _OVERHEAD, self._forget_oldest)
         self.kept.append((self.last, event, entry))
         self.size += len(event)
-        self.budget.keep(entry)
+        self.budget.add(entry)
         while self.size > self.most:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        self.budget.discard(self.kept[0][2])
+        self.budget.remove(self.kept[0][2])
         self._forget_oldest()
 
     def _forget_oldest(self) -> None:

@@ -1,4 +1,4 @@
-"""A worker for all proofs of a test session, and a way to spoil a pattern."""
+"""A worker for all proofs of a test session, and fixtures that prove modified patterns."""
 
 import pytest
 
@@ -8,26 +8,26 @@ from tmkb.knowledge import pattern
 
 @pytest.fixture(scope="session")
 def worker():
-    made = runner.Worker(timeout=5)
-    yield made
-    made.close()
+    worker = runner.Worker(timeout=5)
+    yield worker
+    worker.close()
 
 
 @pytest.fixture
 def prove(worker):
-    """The report on the pattern in a folder."""
+    """Prove the pattern in a folder, and return the report."""
 
     def run(folder, mutate=True):
-        found = pattern.read(str(folder))
-        assert found.pattern is not None, found.problems
-        return runner.prove(str(folder), found.pattern, worker, mutate=mutate)
+        read = pattern.read(str(folder))
+        assert read.pattern is not None, read.problems
+        return runner.prove(str(folder), read.pattern, worker, mutate=mutate)
 
     return run
 
 
 @pytest.fixture
-def spoilt(patterns, prove):
-    """The report on a packaged pattern in whose file ``old`` has become ``new``."""
+def prove_with(patterns, prove):
+    """Replace ``old`` by ``new`` in a file of a pattern, prove it, and return the report."""
 
     def run(name, file, old, new, mutate=True):
         path = patterns(name) / name / file

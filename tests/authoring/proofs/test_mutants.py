@@ -1,4 +1,4 @@
-"""Weakened copies of a secure example."""
+"""Mutants of a secure example."""
 
 from tmkb.authoring.proofs import mutants
 
@@ -17,8 +17,8 @@ def view(id):
 '''
 
 
-def test_every_part_of_the_fix_is_dropped_once():
-    """What a reverted hunk has dropped already (the decorator) is not dropped again."""
+def test_every_guard_is_dropped_once():
+    """A guard that a reverted hunk dropped, here the decorator, is not dropped again."""
     found = mutants.mutants(VULNERABLE, SECURE)
 
     assert [(m.kind, m.text) for m in found if m.kind != "reverted hunk"] == [
@@ -31,7 +31,7 @@ def test_every_part_of_the_fix_is_dropped_once():
     ]
 
 
-def test_each_hunk_is_put_back_once_and_docstrings_do_not_count():
+def test_each_hunk_is_reverted_once_and_docstrings_are_ignored():
     found = mutants.mutants(VULNERABLE, SECURE)
 
     assert [m.text for m in found if m.kind == "reverted hunk"] == [
@@ -41,17 +41,17 @@ def test_each_hunk_is_put_back_once_and_docstrings_do_not_count():
     assert all("abort" not in m.source for m in found if m.text.startswith("if user") and m.kind == "reverted hunk")
 
 
-def test_a_removed_line_is_named_with_a_plus():
+def test_a_missing_line_is_shown_with_a_plus():
     found = mutants.mutants("def f():\n    a()\n    b()\n", "def f():\n    b()\n")
 
     assert [(m.kind, m.text) for m in found] == [("reverted hunk", "+ a()")]
 
 
-def test_nothing_to_weaken_in_equal_code():
+def test_equal_code_has_no_mutants():
     assert mutants.mutants(SECURE, SECURE) == []
 
 
-def test_hollow_functions_all_refuse():
+def test_hollow_functions_refuse():
     hollow = mutants.hollow("x = 1\ndef f():\n    return 1\nasync def g():\n    return 2\n")
 
     assert hollow.count("raise PermissionError('hollow')") == 2

@@ -1,4 +1,4 @@
-"""Every packaged pattern is proven, and the proof refuses its mutants; one test for each, so that a failure names it."""
+"""Every packaged pattern is proven, and its proof detects all mutants. Each pattern is a test of its own."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The prover is given bad proofs and bad examples on purpose, and has to say what is wrong with each."""
+"""Reports on proofs and examples with deliberate faults."""
 
 import shutil
 import sys
@@ -49,22 +49,22 @@ def test_vulnerable_replaced_by_secure(folder, prove):
     assert statuses(report) == {"refused"}
 
 
-def test_a_crash_is_no_refusal(spoilt):
-    report = spoilt(NAME, "secure.py", "abort(403)", "abrot(403)")
+def test_a_crash_is_not_a_refusal(prove_with):
+    report = prove_with(NAME, "secure.py", "abort(403)", "abrot(403)")
 
     assert failing(report) == {2, 3}
     assert "neither" in statuses(report)
     assert any("NameError" in cell.detail and "secure.py:" in cell.detail for cell in report.cells if not cell.ok)
 
 
-def test_refusing_everybody_is_no_fix(spoilt):
-    report = spoilt(NAME, "secure.py", "    # region template\n", "    abort(403)\n    # region template\n")
+def test_refusing_all_users_is_not_a_fix(prove_with):
+    report = prove_with(NAME, "secure.py", "    # region template\n", "    abort(403)\n    # region template\n")
 
     assert failing(report) == {3}
     assert "proof.py:" in next(cell.detail for cell in report.cells if not cell.ok)
 
 
-def test_a_use_that_exercises_nothing(folder, prove):
+def test_a_legitimate_use_without_requests(folder, prove):
     path = folder / "proof.py"
     text = path.read_text()
     path.write_text(text[: text.index("def legitimate")] + 'def legitimate_nothing(example):\n    """Nothing."""\n')
@@ -74,14 +74,14 @@ def test_a_use_that_exercises_nothing(folder, prove):
     assert any("even when every function in it refuses" in fault for fault in report.faults)
 
 
-def test_a_proof_without_a_use(folder, prove):
+def test_a_proof_without_a_legitimate_use(folder, prove):
     path = folder / "proof.py"
     path.write_text(path.read_text()[: path.read_text().index("def legitimate")])
 
     assert prove(folder).faults[0] == "proof.py has no function legitimate_…"
 
 
-def test_a_proof_that_peeks_at_the_name_of_the_file(folder, prove):
+def test_a_proof_that_inspects_the_file_name(folder, prove):
     (folder / "proof.py").write_text(
         "from tmkb.authoring.proofs import outcome\n"
         "def exploit_fake(example):\n"
@@ -96,14 +96,14 @@ def test_a_proof_that_peeks_at_the_name_of_the_file(folder, prove):
     assert statuses(report) == {"gained"}
 
 
-def test_a_guard_without_an_exploit(spoilt):
+def test_a_guard_without_an_exploit(prove_with):
     guard = "    if request.args.get('colour') == 'red':\n        abort(403)\n    # region template\n"
-    report = spoilt(NAME, "secure.py", "    # region template\n", guard)
+    report = prove_with(NAME, "secure.py", "    # region template\n", guard)
 
     assert any("dropped guard" in fault and "colour" in fault for fault in report.faults)
 
 
-def test_a_difference_that_no_exploit_needs_can_be_listed(spoilt, folder, prove):
+def test_an_unproven_difference_can_be_listed(prove_with, folder, prove):
     path = folder / "secure.py"
     path.write_text(path.read_text().replace("    user.role = role\n", "    user.role = str(role)\n"))
     report = prove(folder)
@@ -120,7 +120,7 @@ def test_a_difference_that_no_exploit_needs_can_be_listed(spoilt, folder, prove)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "detail"),
     [
         ("import socket; socket.create_connection(('127.0.0.1', 9))", "may not use socket."),
         ("import subprocess; subprocess.run(['true'])", "may not use subprocess.Popen"),
@@ -187,16 +187,16 @@ def test_a_difference_that_no_exploit_needs_can_be_listed(spoilt, folder, prove)
         ("open('inside', 'w').write('x'); open('/dev/null', 'w'); raise KeyError('done')", "KeyError: 'done'"),
     ],
 )
-def test_accidents(spoilt, line, said):
-    report = spoilt(NAME, "proof.py", USE, f"{USE}    {line}\n", mutate=False)
+def test_accidents(prove_with, line, detail):
+    report = prove_with(NAME, "proof.py", USE, f"{USE}    {line}\n", mutate=False)
     cells = [cell for cell in report.cells if cell.leg == 3]
 
-    assert cells and all(said in cell.detail for cell in cells), cells
+    assert cells and all(detail in cell.detail for cell in cells), cells
 
 
 @pytest.mark.parametrize("spawn", [False, True])
 def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypatch, spawn):
-    """Neither by a worker nor by what it starts, even where this process would."""
+    """Neither a worker nor its children import from it, even if this process would."""
     planted = tmp_path / "planted"
     planted.mkdir()
     for name in ("tempfile", "flask", "json"):
@@ -204,8 +204,8 @@ def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypat
     monkeypatch.chdir(planted)
     for path in (["", *sys.path], [str(planted), *sys.path]):
         monkeypatch.setattr(sys, "path", path)
-        found = pattern.read(str(folder))
-        (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=spawn)
+        read = pattern.read(str(folder))
+        (report,) = runner.prove_all([(str(folder), read.pattern)], jobs=1, mutate=False, spawn=spawn)
 
         assert not (planted / "ran").exists()
         assert report.proven
@@ -213,14 +213,14 @@ def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypat
             break
 
 
-def test_an_exploit_that_is_both_and_one_that_is_neither(spoilt):
-    both = spoilt(NAME, "proof.py", "refused=answer.status_code == 403", "refused=True", mutate=False)
+def test_an_exploit_that_is_both_gained_and_refused(prove_with):
+    both = prove_with(NAME, "proof.py", "refused=answer.status_code == 403", "refused=True", mutate=False)
 
     assert "both" in statuses(both)
 
 
-def test_a_wrong_claim_about_what_is_left(spoilt):
-    report = spoilt(
+def test_a_wrong_claim_about_remaining_exploits(prove_with):
+    report = prove_with(
         "acme_auth_001",
         "pattern.yaml",
         "leaves: [removed_member, deleted_account]",
@@ -250,26 +250,26 @@ def test_a_pattern_without_code_is_unproven(folder, prove):
     assert (report.has_code, report.proven, report.runs) == (False, False, 0)
 
 
-def test_a_fresh_interpreter_each_gives_the_same(folder):
-    found = pattern.read(str(folder))
-    (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, spawn=True)
+def test_a_new_interpreter_for_each_function(folder):
+    read = pattern.read(str(folder))
+    (report,) = runner.prove_all([(str(folder), read.pattern)], jobs=1, mutate=False, spawn=True)
 
     assert report.proven
     assert report.seconds > sum(cell.seconds for cell in report.cells) * 0.9
 
 
-def test_a_fresh_interpreter_is_held_to_the_time_limit(folder):
+def test_the_timeout_of_a_new_interpreter(folder):
     path = folder / "proof.py"
     path.write_text(path.read_text().replace(USE, USE + "    while True: pass\n"))
-    found = pattern.read(str(folder))
-    (report,) = runner.prove_all([(str(folder), found.pattern)], jobs=1, mutate=False, timeout=4, spawn=True)
+    read = pattern.read(str(folder))
+    (report,) = runner.prove_all([(str(folder), read.pattern)], jobs=1, mutate=False, timeout=4, spawn=True)
 
     assert any("no answer within 4" in cell.detail for cell in report.cells)
 
 
-def test_reports_come_in_order_whatever_the_number_of_jobs(patterns):
+def test_reports_are_in_order_with_several_jobs(patterns):
     names = [NAME, "acme_auth_024", "acme_auth_001"]
     folder = patterns(*names)
-    found = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
+    proofs = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
 
-    assert [r.id[-3:] for r in runner.prove_all(found, jobs=2, mutate=False)] == ["026", "024", "001"]
+    assert [r.id[-3:] for r in runner.prove_all(proofs, jobs=2, mutate=False)] == ["026", "024", "001"]

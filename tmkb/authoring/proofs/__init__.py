@@ -1,16 +1,16 @@
-"""What a proof file imports: `outcome`, and the types it names. `runner` runs proofs; serving imports none of it."""
+"""What a proof imports: `outcome`, and types for annotations. `runner` runs proofs; serving imports none of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
 
-Example = ModuleType  # an example file, executed; a proof is not told which version it was handed
+Example = ModuleType  # an executed example file; a proof cannot tell which version it is
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attack came to, as far as it could be observed."""
+    """The observed outcome of an attack."""
 
     gained: bool
     refused: bool
@@ -18,5 +18,5 @@ class Outcome:
 
 
 def outcome(*, gained: bool, refused: bool, evidence: object = "") -> Outcome:
-    """The outcome of an attack. ``gained`` and ``refused`` are observed apart: a crash or an empty page is neither."""
+    """Return the outcome of an attack. Observe both separately: a crash or an empty page is neither."""
     return Outcome(bool(gained), bool(refused), " ".join(str(evidence).split())[:200])

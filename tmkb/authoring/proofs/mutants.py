@@ -1,19 +1,20 @@
-"""Weakened copies of a secure example. A proof that does not notice one of them proves too little.
+"""Weaken a secure example in one place at a time. A proof that does not detect each of these mutants proves too little.
 
-A hunk of the difference is put back, or a guard that the vulnerable version does not have is dropped.
+A mutant reverts one hunk of the difference to the vulnerable version, or drops one guard that only the secure one has.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One weakened copy: what was done to which line, and the copy."""
+    """A weakened copy: the kind of the change, its line, the text there, and the source."""
 
     kind: str
     line: int
@@ -25,7 +26,7 @@ class Mutant:
 
 
 def mutants(vulnerable: str, secure: str) -> list[Mutant]:
-    """Every distinct weakened copy of ``secure``; those that mean the same as ``secure``, or nothing, are left out."""
+    """Return the distinct mutants of ``secure``, without invalid ones and those that do not change its meaning."""
     seen = {_meaning(secure)}
     found = []
     for mutant in (*_reverted(vulnerable, secure), *_dropped(vulnerable, secure)):
@@ -40,7 +41,7 @@ def mutants(vulnerable: str, secure: str) -> list[Mutant]:
 
 
 def hollow(secure: str) -> str:
-    """``secure`` with every function refusing everybody. Each legitimate use has to miss something in it."""
+    """Return ``secure`` with functions that all raise PermissionError. Each legitimate use must fail on it."""
     tree = ast.parse(secure)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -49,7 +50,7 @@ def hollow(secure: str) -> str:
 
 
 def _meaning(source: str) -> str:
-    """The syntax tree without docstrings; comments are not in it anyway."""
+    """Return the syntax tree without docstrings and comments."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
@@ -66,54 +67,33 @@ def _reverted(vulnerable: str, secure: str) -> Iterator[Mutant]:
 
 
 def _dropped(vulnerable: str, secure: str) -> Iterator[Mutant]:
-    """``secure`` without one of its guards, tree by tree: the n-th guard is dropped in the n-th copy."""
+    """Yield ``secure`` without its first guard, without its second, and so on."""
     known = {ast.dump(node) for node in ast.walk(ast.parse(vulnerable))}
     for number in range(len(list(_guards(ast.parse(secure))))):
         tree = ast.parse(secure)
-        kind, gone, drop = list(_guards(tree))[number]
-        if ast.dump(gone) in known:
+        kind, guard, drop = list(_guards(tree))[number]
+        if ast.dump(guard) in known:
             continue
-        line, text = getattr(gone, "lineno", 0), ast.unparse(gone).splitlines()[0]
+        line, text = getattr(guard, "lineno", 0), ast.unparse(guard).splitlines()[0]
         drop()
         yield Mutant(kind, line, text, ast.unparse(ast.fix_missing_locations(tree)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """An item of a list in the tree, which can be taken out."""
-
-    items: list[ast.AST]
-    index: int
-
-    def __call__(self) -> None:
-        del self.items[self.index]
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """An ``if`` that can be made never to happen."""
-
-    node: ast.If
-
-    def __call__(self) -> None:
-        self.node.test = ast.Constant(False)
-
-
-def _guards(tree: ast.AST) -> Iterator[tuple[str, ast.AST, _Item | _Branch]]:
-    """(what it is, the node, how to drop it) for everything in ``tree`` that may refuse or narrow."""
+def _guards(tree: ast.AST) -> Iterator[tuple[str, ast.AST, Callable[[], object]]]:
+    """Yield (kind, node, function that drops it) for each part of ``tree`` that may refuse or filter."""
     for node in ast.walk(tree):
         for kind, items, least in _removable(node):
             if len(items) > least:
-                yield from ((kind, item, _Item(items, index)) for index, item in enumerate(items))
+                yield from ((kind, item, partial(items.pop, index)) for index, item in enumerate(items))
         if isinstance(node, ast.If) and not node.orelse and all(isinstance(s, _REFUSALS) for s in node.body):
-            yield "dropped guard", node, _Branch(node)
+            yield "dropped guard", node, partial(setattr, node, "test", ast.Constant(False))
 
 
 _REFUSALS = (ast.Raise, ast.Return, ast.Continue, ast.Expr)  # `abort(403)` is an expression
 
 
 def _removable(node: ast.AST) -> Iterator[tuple[str, list[ast.AST], int]]:
-    """(what it is, the list it stands in, how many have to stay)."""
+    """Yield (kind, list of guards, number that must stay)."""
     if isinstance(node, ast.BoolOp):
         yield "dropped condition", node.values, 1  # type: ignore[misc]  # a list of expressions is a list of nodes
     elif isinstance(node, ast.FunctionDef):

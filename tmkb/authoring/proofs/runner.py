@@ -1,8 +1,8 @@
-"""Judges proofs. Imports no example and no proof itself: worker processes do, and are told what to run.
+"""Run proofs in worker processes, and report what they show. This process imports no example and no proof.
 
-Three legs: 1, each exploit succeeds on the vulnerable version; 2, each is refused by every mitigation's example, unless
-that says it leaves it; 3, legitimate use works on all of them. Then the code is weakened, and the proof has to notice.
-A version is told to nobody: what is run is called the same whichever it is, so only its code can make the difference.
+A proof has three legs. 1: each exploit succeeds on the vulnerable version. 2: each mitigation's example refuses it,
+unless the mitigation lists it in `leaves`. 3: legitimate use works on all versions. Then the secure code is weakened,
+and the proof must detect it. Every version runs under the same file name, so a proof can only react to its code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEGS = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One function of a proof on one version of the code: what was expected and what was observed."""
+    """The expected and the observed status of one function of a proof on one version of the code."""
 
     leg: int
     function: str
@@ -42,17 +42,17 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Whether it came as expected."""
+        """Whether the status is the expected one."""
         return self.status == self.expected
 
     def __str__(self) -> str:
-        said = f"expected {self.expected}, was {self.status} ({self.detail})"
-        return f"leg {self.leg} {self.function} on {self.variant}: {said}"
+        status = f"expected {self.expected}, was {self.status} ({self.detail})"
+        return f"leg {self.leg} {self.function} on {self.variant}: {status}"
 
 
 @dataclass(slots=True)
 class Report:
-    """What became of one pattern's proof; `faults` are what is wrong beyond single cells."""
+    """The result of one pattern's proof; `faults` are problems that belong to no single cell."""
 
     id: str
     cells: list[Cell] = field(default_factory=list)
@@ -64,19 +64,19 @@ class Report:
 
     @property
     def proven(self) -> bool:
-        """Whether every claim was shown."""
+        """Whether the proof shows every claim."""
         return self.has_code and not self.faults and all(cell.ok for cell in self.cells)
 
     def legs(self) -> dict[int, bool]:
-        """Leg → whether all of it came as expected."""
+        """Return for each leg whether all its cells are as expected."""
         return {leg: all(cell.ok for cell in self.cells if cell.leg == leg) for leg in LEGS}
 
 
 class Worker:
-    """A process that executes; it is asked one thing at a time."""
+    """A process that executes one function of a proof at a time."""
 
     def __init__(self, timeout: float = 20.0, spawn: bool = False) -> None:
-        """``timeout``: seconds that one function may take. ``spawn``: a fresh interpreter each, instead of a fork."""
+        """``timeout``: seconds for one function. ``spawn``: run each in a new interpreter instead of a fork."""
         self.timeout = timeout
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
         command = [sys.executable, "-P", "-m", "tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else [])]
@@ -85,7 +85,7 @@ class Worker:
         )
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The worker's answer to ``request``, to which the time limit is added."""
+        """Send ``request`` with the timeout, and return the answer."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps({**request, "timeout": self.timeout}) + "\n")
         self.process.stdin.flush()
@@ -101,9 +101,9 @@ class Worker:
 
 
 def _import_path() -> list[str]:
-    """Return the folders that a worker imports from: those of this process, absolute, but not the current folder.
+    """Return the absolute import path of this process without the current folder, for a worker.
 
-    The current folder may hold a module of the name of a library's. It stays where tmkb itself is imported from it.
+    The current folder may contain a module with the name of a library. It stays if tmkb itself is imported from there.
     """
     here, ours = paths.current(), os.path.dirname(os.path.dirname(paths.PROOF))
     folders = [paths.absolute(folder) for folder in sys.path if folder]
@@ -111,7 +111,7 @@ def _import_path() -> list[str]:
 
 
 class Proof:
-    """A pattern with its files: the versions of its code, what each of them leaves open, and the functions to run."""
+    """The files of a pattern: all versions of its code with their remaining exploits, and the functions to run."""
 
     def __init__(self, folder: str, pattern: Pattern) -> None:
         code = pattern["code"]
@@ -134,10 +134,11 @@ class Proof:
         self.functions = [*self.exploits, *self.uses]
 
     def run(self, worker: Worker, variant: str, source: str, functions: Iterable[str]) -> Iterator[Cell]:
-        """Each of ``functions`` on ``source``, which stands for ``variant``, one after the other."""
+        """Run each of ``functions`` on ``source``, a version of ``variant``."""
+        request = {"proof_source": self.source, "proof_file": os.path.join(self.folder, self.file)}
         for function in functions:
             leg, expected = self._expected(function, variant)
-            answer = worker.ask(self._request(source, function))
+            answer = worker.ask({**request, "source": source, "function": function})
             detail = answer["detail"].replace(EXAMPLE, self.files[variant])
             yield Cell(leg, function, variant, expected, answer["status"], detail, answer["seconds"])
 
@@ -148,31 +149,23 @@ class Proof:
             return 1, "gained"
         return 2, "gained" if function.removeprefix("exploit_") in self.leaves[variant] else "refused"
 
-    def _request(self, source: str, function: str) -> dict[str, Any]:
-        return {
-            "source": source,
-            "proof_source": self.source,
-            "proof_file": os.path.join(self.folder, self.file),
-            "function": function,
-        }
-
     def _text(self, name: str) -> str:
-        found = examples.source(self.folder, name, paths.shown(os.path.join(self.folder, name)))
-        assert found is not None  # the pattern would not have been read
-        return found.text
+        source = examples.read(self.folder, name, paths.shown(os.path.join(self.folder, name)))
+        assert source is not None  # else the pattern could not be served
+        return source.text
 
 
-class Weakening:
-    """Makes the secure versions of one proof worse, and tells what of that it does not notice."""
+class _Mutation:
+    """Runs a proof on mutants of its secure versions, and reports those that it does not detect."""
 
     def __init__(self, proof: Proof, worker: Worker, report: Report) -> None:
         self.proof = proof
         self.worker = worker
         self.report = report
-        self.noticed: dict[str, str] = {}  # what was weakened → the function that noticed it in another version
+        self.detected: dict[str, str] = {}  # text of a mutant → the function that detected it in another version
 
-    def unnoticed(self, variant: str) -> Iterator[str]:
-        """The faults of ``variant``: uses that survive hollow functions, weakened code that nothing notices."""
+    def faults(self, variant: str) -> Iterator[str]:
+        """Yield the faults of ``variant``: uses that hollow functions serve, and mutants that nothing detects."""
         proof, secure = self.proof, self.proof.sources[variant]
         self.report.mutants += 1
         for cell in self._run(variant, mutants.hollow(secure), proof.uses):
@@ -181,20 +174,20 @@ class Weakening:
         stale = set(proof.unproven[variant])
         for mutant in mutants.mutants(proof.sources["vulnerable"], secure):
             self.report.mutants += 1
-            if not self._notices(variant, mutant):
+            if not self._detects(variant, mutant):
                 if mutant.text not in stale:
                     yield f"{proof.files[variant]}: not proven: {mutant}"
                 stale.discard(mutant.text)
         for text in sorted(stale):
             yield f"{proof.files[variant]}: listed as unproven, but it is proven or gone: {text}"
 
-    def _notices(self, variant: str, mutant: mutants.Mutant) -> bool:
-        """Whether a function does; the first is enough, so the likeliest is asked first."""
-        likely = self.noticed.get(mutant.text)
+    def _detects(self, variant: str, mutant: mutants.Mutant) -> bool:
+        """Return whether a function detects ``mutant``; the one that did in another version runs first."""
+        likely = self.detected.get(mutant.text)
         functions = sorted(self.proof.functions, key=lambda function: function != likely)
         for cell in self._run(variant, mutant.source, functions):
             if not cell.ok:
-                self.noticed[mutant.text] = cell.function
+                self.detected[mutant.text] = cell.function
                 return True
         return False
 
@@ -205,7 +198,7 @@ class Weakening:
 
 
 def prove(folder: str, pattern: Pattern, worker: Worker, mutate: bool = True) -> Report:
-    """Run the proof of the pattern in ``folder``; with ``mutate``, also make sure that it would notice worse code."""
+    """Run the proof of the pattern in ``folder``; with ``mutate``, also on mutants of the secure code."""
     report = Report(pattern["id"], has_code="code" in pattern)
     if not report.has_code:
         return report
@@ -217,19 +210,19 @@ def prove(folder: str, pattern: Pattern, worker: Worker, mutate: bool = True) ->
         report.cells += proof.run(worker, variant, source, proof.functions)
     report.runs = len(report.cells)
     if mutate and report.proven:
-        weakening = Weakening(proof, worker, report)
+        mutation = _Mutation(proof, worker, report)
         for variant in proof.leaves:
-            report.faults += weakening.unnoticed(variant)
+            report.faults += mutation.faults(variant)
     report.seconds = time.perf_counter() - began
     return report
 
 
 def prove_all(
-    found: Sequence[tuple[str, Pattern]], jobs: int, mutate: bool = True, timeout: float = 20.0, spawn: bool = False
+    patterns: Sequence[tuple[str, Pattern]], jobs: int, mutate: bool = True, timeout: float = 20.0, spawn: bool = False
 ) -> Iterator[Report]:
-    """Reports for (folder, pattern) in their order, each as soon as it and those before it are finished."""
+    """Yield the reports of ``patterns``, which are (folder, pattern), in order, each as soon as it is finished."""
     idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-    workers = [Worker(timeout, spawn) for _ in range(max(1, min(jobs, len(found))))]
+    workers = [Worker(timeout, spawn) for _ in range(max(1, min(jobs, len(patterns))))]
     for worker in workers:
         idle.put(worker)
 
@@ -242,7 +235,7 @@ def prove_all(
 
     try:
         with ThreadPoolExecutor(len(workers)) as pool:
-            yield from pool.map(one, found)
+            yield from pool.map(one, patterns)
     finally:
         for worker in workers:
             worker.close()

@@ -1,17 +1,16 @@
-"""A small application with tenants, on which examples are mounted. Needs the extra ``proofs``.
+"""A small multi-tenant application on which examples are mounted. Requires the extra ``proofs``.
 
-Two organizations, Acme (alice: admin, bob: member) and Globex (mallory: admin), with one document each.
-What only one pattern needs stands in that pattern's own files.
+It has two organizations, Acme (alice: admin, bob: member) and Globex (mallory: admin), with one document each.
+Code that only one pattern needs belongs in the files of that pattern.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -25,7 +24,7 @@ from sqlalchemy import event
 db = SQLAlchemy()
 
 
-class Organization(db.Model):  # type: ignore[name-defined, misc]  # a class that is made at run time
+class Organization(db.Model):  # type: ignore[name-defined, misc]  # created at run time
     """A tenant."""
 
     id = db.Column(db.Integer, primary_key=True)
@@ -33,7 +32,7 @@ class Organization(db.Model):  # type: ignore[name-defined, misc]  # a class tha
 
 
 class User(UserMixin, db.Model):  # type: ignore[name-defined, misc]  # as above
-    """Somebody who signs in; without an organization after having left it."""
+    """A user who signs in. Without an organization after leaving it."""
 
     id = db.Column(db.Integer, primary_key=True)
     name = db.Column(db.String, nullable=False, unique=True)
@@ -42,7 +41,7 @@ class User(UserMixin, db.Model):  # type: ignore[name-defined, misc]  # as above
 
 
 class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
-    """Something that belongs to one person and one organization."""
+    """A document of one user and one organization."""
 
     id = db.Column(db.Integer, primary_key=True)
     title = db.Column(db.String, nullable=False)
@@ -53,23 +52,23 @@ class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
 
 
 class Stage:
-    """One running application with an example mounted on it."""
+    """An application with an example mounted on it."""
 
     def __init__(self, app: Flask, celery: Celery) -> None:
         self.app = app
         self.celery = celery
 
     def client(self, user: str) -> FlaskClient:
-        """A client whose requests are signed in as ``user``."""
+        """Return a test client that is signed in as ``user``."""
         client = self.app.test_client()
         client.environ_base["HTTP_X_USER"] = user
         return client
 
     def work(self) -> list[Any]:
-        """Let the worker take what is queued now, outside any request; gives results, an exception being one.
+        """Run the queued tasks outside any request, and return their results or exceptions.
 
-        Celery's eager mode would run tasks inside the request, where they still see its user. So messages are taken off
-        a real queue, through the real serializer.
+        Celery's eager mode would run tasks inside the request, where they still see its user. Here they pass through a
+        real queue and the real serializer.
         """
         results: list[Any] = []
         with self.celery.connection_for_read() as connection:
@@ -83,17 +82,18 @@ class Stage:
             queue.close()
         return results
 
-    @contextmanager
+    @contextlib.contextmanager
     def interrupted_after(self, fragment: str, rival: Callable[[], object]) -> Iterator[None]:
-        """Run ``rival`` to its end, once, right after the first statement that contains ``fragment``.
+        """Run ``rival`` once, to its end, right after the first SQL statement that contains ``fragment``.
 
-        Raises RuntimeError if there is no such statement: an interleaving that never took place proves nothing.
+        Raises RuntimeError if there was no such statement, because then no interleaving was tested.
         """
-        fired = threading.Event()
+        fired = False
 
         def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if fragment in statement and not fired.is_set():
-                fired.set()
+            nonlocal fired
+            if fragment in statement and not fired:
+                fired = True
                 thread = threading.Thread(target=rival)
                 thread.start()
                 thread.join()
@@ -105,40 +105,21 @@ class Stage:
             yield
         finally:
             event.remove(engine, "after_cursor_execute", listen)
-        if not fired.is_set():
+        if not fired:
             raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
 
 
-@dataclass(slots=True)
-class _Rehearsal:
-    """An application and a database as every stage begins, made before the example is known."""
-
-    app: Flask
-    tables: dict[Any, tuple[int, ...]]  # those of this module, and how much belongs to each
-    contents: bytes
-    database: str = ""  # where the engine connects to
-
-    def fits(self, config: dict[str, Any]) -> bool:
-        """Whether an example left those tables alone, and its stage wants no other engine."""
-        altered = any(_extent(table) != extent for table, extent in self.tables.items())
-        return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
-
-
-_rehearsed: list[_Rehearsal] = []  # at most one, which the first stage of a forked process takes
-
-
-@contextmanager
+@contextlib.contextmanager
 def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) -> Iterator[Stage]:
-    """A fresh application and database in the current folder, which is a temporary one, with the example mounted.
+    """Create an application and its database in the current, temporary folder, and mount ``example``.
 
-    Of the example are used: ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache), and whatever models it defines.
+    The example can define ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache) and models.
     """
     database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-    rehearsal = _rehearsed.pop() if _rehearsed else None
-    if rehearsal is not None and not rehearsal.fits(config):
-        rehearsal = None
-    app = _application(database, config) if rehearsal is None else rehearsal.app
-    app.config.update(config)
+    app = Flask("app")
+    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
+    db.init_app(app)
+    LoginManager(app).request_loader(lambda request: _user(request.headers.get("X-User")).first())
     celery = Celery("app", broker="memory://", set_as_current=True)
     celery.set_default()
     if cache := getattr(example, "cache", None):
@@ -146,131 +127,53 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
     if blueprint := getattr(example, "bp", None):
         app.register_blueprint(blueprint)
     with app.app_context():
-        if rehearsal is None:
-            _furnish()
-        else:
-            _restore(rehearsal, database)
+        event.listen(db.engine, "connect", _configure_connection)
+        _create_data()
     try:
         yield Stage(app, celery)
     finally:
         with app.app_context():
-            _close()
+            db.session.remove()
+            db.engine.dispose()
 
 
 def warm() -> None:
-    """Do once what a first stage and a common example do, so that forked children inherit what it has loaded."""
-    before = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            _perform()
-            _rehearsed.append(_rehearse(f"{folder}/stage.db"))
-        finally:
-            os.chdir(before)
-
-
-def _application(database: str, config: dict[str, Any]) -> Flask:
-    app = Flask("app")
-    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
-    db.init_app(app)
-    login = LoginManager(app)
-    login.request_loader(lambda request: _named(request.headers.get("X-User")).first())
-    with app.app_context():
-        event.listen(db.engine, "connect", _tune)
-    return app
-
-
-def _named(name: str | None) -> Any:
-    return db.session.query(User).filter_by(name=name)
-
-
-def _furnish() -> None:
-    """Make all tables, and the people."""
-    db.create_all()
-    db.session.add_all(_people())
-    db.session.commit()
-
-
-def _close() -> None:
-    db.session.remove()
-    db.engine.dispose()
-
-
-def _restore(rehearsal: _Rehearsal, database: str) -> None:
-    """Put the rehearsed database where this process may write, and add the tables of the example."""
-    with open(database, "wb") as file:
-        file.write(rehearsal.contents)
-    rehearsal.database = database
-    added = [table for table in db.metadata.tables.values() if table not in rehearsal.tables]
-    if added:
-        db.metadata.create_all(db.engine, added, checkfirst=False)
-
-
-def _perform() -> None:
-    """A stage with requests and a task."""
+    """Run a stage with requests and a task, so that forked children inherit what it loads and compiles."""
 
     def task() -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     bp = Blueprint("warm", __name__)
     bp.get("/<int:answer>", endpoint="get")(login_required(jsonify))
     bp.post("/<int:code>", endpoint="post")(login_required(abort))
-    with stage(SimpleNamespace(bp=bp)) as s:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), stage(SimpleNamespace(bp=bp)) as s:
         s.client("bob").get("/200")
         s.client("bob").post("/403", json={})
         s.celery.task(task).delay()
         assert s.work() == [None]
 
 
-def _rehearse(database: str) -> _Rehearsal:
-    """An application on which no request was made, so that blueprints can still be registered."""
-    app = _application(database, {})
-    with app.app_context():
-        _furnish()
-        _close()
-        with open(database, "rb") as file:
-            contents = file.read()
-        _write_and_read()
-        _close()
-        tables = {table: _extent(table) for table in db.metadata.tables.values()}
-        rehearsal = _Rehearsal(app, tables, contents)
-        event.listen(
-            db.engine, "do_connect", lambda _dialect, _record, args, _: args.__setitem__(0, rehearsal.database)
-        )
-    return rehearsal
+def _user(name: str | None) -> Any:
+    return db.session.query(User).filter_by(name=name)
 
 
-def _write_and_read() -> None:
-    """The statements that most proofs need, which are compiled by it."""
-    assert _named("bob").first() is not None
-    for model in (Document, User, Organization):
-        assert db.session.get(model, 1) is not None
-        assert db.session.scalars(db.select(model)).all()
-    document = Document(title="Draft", owner_id=1, organization_id=1)
-    db.session.add(document)
-    db.session.commit()
-    document.title = "Final"
-    db.session.commit()
-    db.session.delete(document)
+def _create_data() -> None:
+    """Create all tables, organizations, users and documents."""
+    db.create_all()
+    db.session.add_all(
+        [
+            Organization(id=1, name="Acme"),
+            Organization(id=2, name="Globex"),
+            User(id=1, name="alice", role="admin", organization_id=1),
+            User(id=2, name="bob", role="member", organization_id=1),
+            User(id=3, name="mallory", role="admin", organization_id=2),
+            Document(id=1, title="Acme payroll", owner_id=1, organization_id=1),
+            Document(id=2, title="Globex plan", owner_id=3, organization_id=2),
+        ]
+    )
     db.session.commit()
 
 
-def _extent(table: Any) -> tuple[int, ...]:
-    return len(table.columns), len(table.constraints), len(table.indexes)
-
-
-def _people() -> list[Any]:
-    return [
-        Organization(id=1, name="Acme"),
-        Organization(id=2, name="Globex"),
-        User(id=1, name="alice", role="admin", organization_id=1),
-        User(id=2, name="bob", role="member", organization_id=1),
-        User(id=3, name="mallory", role="admin", organization_id=2),
-        Document(id=1, title="Acme payroll", owner_id=1, organization_id=1),
-        Document(id=2, title="Globex plan", owner_id=3, organization_id=2),
-    ]
-
-
-def _tune(connection: Any, _record: Any) -> None:
-    # Readers must not block writers, which interleavings need; and nothing has to outlive the run.
+def _configure_connection(connection: Any, _record: Any) -> None:
+    # Interleavings need readers that do not block writers. Nothing has to survive the run.
     connection.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA busy_timeout=1000")

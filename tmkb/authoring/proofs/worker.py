@@ -1,11 +1,11 @@
-"""``python -m tmkb.authoring.proofs.worker``: executes. One JSON request a line in, one JSON result a line out.
+"""``python -m tmkb.authoring.proofs.worker``: execute proofs. One JSON request or answer per line.
 
-The parent imports the heavy libraries once and compiles, which runs nothing; each request is a fork that executes proof
-and example anew, answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, each request gets a
-fresh interpreter. A request does not say which version of the example it brings, so nothing that is run can tell by it.
+The parent imports the libraries once and compiles the files, which runs nothing. Each request runs in a fork, which
+answers through a pipe and is killed. Without fork (Windows), or with ``--spawn``, it runs in a new interpreter.
+A request does not contain the version of the example, so a proof cannot depend on it.
 
-An audit hook (PEP 578) is a fence against accidents. It is no sandbox: `tmkb prove` runs Python of the folders that it
-is given, with all permissions of the user, as pytest does. Through Python's own functions a proof cannot
+An audit hook (PEP 578) guards against accidents. It is no sandbox: like pytest, `tmkb prove` runs Python from the given
+folders with all permissions of the user. Through Python's own functions a proof cannot
 
 - write, create, delete, rename, link or truncate files, change their mode, owner or times, also through a descriptor,
   or open a SQLite database, outside its temporary folder;
@@ -14,10 +14,10 @@ is given, with all permissions of the user, as pytest does. Through Python's own
 - connect, bind, listen, resolve names, or send datagrams;
 - load or call native code with ctypes.
 
-A proof still can read every file that the user can read, and use memory and processor until the time limit. It can
-write elsewhere through SQLite's ATTACH, without /proc also through the descriptor of a folder or a file, and do what an
-extension module does without an audit event. Code that tries can take the fence apart: some of it is only functions of
-the standard library that were replaced (`_UNHEARD`).
+A proof can still read every file of the user, and use memory and CPU until the timeout. It can write elsewhere through
+SQLite's ATTACH, without /proc also through the descriptor of a folder or file, and through extension modules that raise
+no audit event. Malicious code can remove the guard: it partly consists of replaced functions of the standard library
+(`_REPLACED`).
 """
 
 from __future__ import annotations
@@ -42,39 +42,21 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
-EXAMPLE = "example.py"  # what every version is called here; the runner puts the name of the file in its place
+EXAMPLE = "example.py"  # the file name of every version; the runner restores the real one in reports
 
 Request = dict[str, Any]  # source, proof_source, proof_file, function, timeout
 Answer = dict[str, Any]  # status, detail, seconds
 
-_LONGEST = 1 << 20  # bytes of an answer
+_MAX_ANSWER = 1 << 20  # bytes
 _PRELOADED = ("tmkb.authoring.proofs.stage", "flask_caching", "jwt", "graphql")
-# Audit events (https://docs.python.org/3/library/audit_events.html) of what a proof may not do at all.
-_REFUSED = {
-    "ctypes.call_function",
-    "ctypes.dlopen",
-    "ctypes.dlsym",
-    "ctypes.dlsym/handle",
-    "os.exec",
-    "os.fork",
-    "os.forkpty",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.startfile",
-    "os.startfile/2",
-    "os.system",
-    "pty.spawn",
-    "socket.bind",
-    "socket.connect",
-    "socket.getaddrinfo",
-    "socket.gethostbyaddr",
-    "socket.gethostbyname",
-    "socket.getnameinfo",
-    "socket.sendmsg",
-    "socket.sendto",
-    "subprocess.Popen",
-}
-# Audit events of changes to files → the positions of a path and of the folder that it starts from, for each path.
+# Audit events (https://docs.python.org/3/library/audit_events.html) that are always refused.
+_REFUSED_EVENTS = """
+ctypes.call_function ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle os.exec os.fork os.forkpty os.posix_spawn
+os.spawn os.startfile os.startfile/2 os.system pty.spawn socket.bind socket.connect socket.getaddrinfo
+socket.gethostbyaddr socket.gethostbyname socket.getnameinfo socket.sendmsg socket.sendto subprocess.Popen
+"""
+_REFUSED = frozenset(_REFUSED_EVENTS.split())
+# Audit events of changes to files → for each path, its position among the arguments, and that of its folder descriptor.
 _CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
     "os.chflags": ((0, None),),
     "os.chmod": ((0, 2),),
@@ -90,15 +72,16 @@ _CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
     "os.truncate": ((0, None),),
     "os.utime": ((0, 3),),
 }
-_NAMES = {"os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"}  # a link itself is changed
-# Functions without an audit event of what a proof may not do at all: module and name.
-_UNHEARD = (
+# Those that change a link itself, not its target.
+_NAMES = {"os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"}
+# Functions without an audit event that are always refused: module and name.
+_REPLACED = (
     ("os", "mkfifo"),
     ("os", "mknod"),
     ("posix", "mkfifo"),
     ("posix", "mknod"),
     ("signal", "pidfd_send_signal"),
-    ("_posixsubprocess", "fork_exec"),  # how multiprocessing starts an interpreter; subprocess has an event of its own
+    ("_posixsubprocess", "fork_exec"),  # used by multiprocessing; subprocess raises an event
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _STATUS = {(True, False): "gained", (False, True): "refused", (True, True): "both", (False, False): "neither"}
@@ -125,7 +108,7 @@ def main() -> None:
 
 
 def execute(request: Request) -> Answer:
-    """Run one function of a proof on one example; whatever it does is an answer."""
+    """Run one function of a proof on one example, and turn whatever it does into an answer."""
     from tmkb.authoring.proofs import Outcome
 
     crashes = _crashes(request)
@@ -146,7 +129,7 @@ def execute(request: Request) -> Answer:
 
 
 def _crashes(request: Request) -> list[str]:
-    """Filled with the exceptions behind each answer 500, which would otherwise stay inside the application."""
+    """Return a list that collects the exceptions behind responses with status 500."""
     crashes: list[str] = []
 
     def note(_app: object, exception: BaseException, **_: object) -> None:
@@ -158,10 +141,9 @@ def _crashes(request: Request) -> list[str]:
 
 
 def _module(name: str, source: str, filename: str) -> ModuleType:
-    made = ModuleType(name)
-    sys.modules[name] = made
-    exec(_compiled(source, filename), made.__dict__)
-    return made
+    module = sys.modules[name] = ModuleType(name)
+    exec(_compiled(source, filename), module.__dict__)
+    return module
 
 
 @functools.lru_cache(maxsize=16)
@@ -170,7 +152,7 @@ def _compiled(source: str, filename: str) -> CodeType:
 
 
 def _where(request: Request, exception: BaseException) -> str:
-    """The innermost line of proof or example that the exception came through, with its text."""
+    """Return the innermost line of the proof or example in the traceback."""
     texts = {request["proof_file"]: request["proof_source"], EXAMPLE: request["source"]}
     frames = [frame for frame in traceback.extract_tb(exception.__traceback__) if frame.filename in texts]
     if not frames:
@@ -179,31 +161,31 @@ def _where(request: Request, exception: BaseException) -> str:
     return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}: {line}"
 
 
-def _fence(folder: str) -> None:
-    """Refuse, for the rest of this process, what the docstring of this module lists."""
+def _guard(folder: str) -> None:
+    """Refuse what the docstring of this module lists, for the rest of this process."""
     root = os.path.realpath(folder)
 
     def hook(name: str, args: tuple[Any, ...]) -> None:
         if name in _REFUSED:
             raise PermissionError(f"a proof may not use {name}")
         if name in _CHANGES:
-            _hold_change(root, name, args)
+            _check_change(root, name, args)
         elif name == "open":
             if (args[2] or 0) & _WRITING:
-                _hold(root, args[0], -1, False)
+                _check_path(root, args[0], -1, False)
         elif name == "sqlite3.connect":
-            if _database(os.fsdecode(args[0])) not in ("", ":memory:"):
-                _hold(root, _database(os.fsdecode(args[0])), -1, False)
+            if (database := _database(os.fsdecode(args[0]))) not in ("", ":memory:"):
+                _check_path(root, database, -1, False)
         elif name in ("os.kill", "os.killpg") and args[0] != os.getpid():
             raise PermissionError(f"a proof may not use {name}")
 
-    for module, function in _UNHEARD:
+    for module, function in _REPLACED:
         if hasattr(sys.modules.get(module), function):
             setattr(sys.modules[module], function, _refusal(f"{module}.{function}"))
-    import socket  # here: only a process that executes needs it
+    import socket  # only processes that execute need it
 
     setattr(socket.socket, "listen", _refusal("socket.listen"))  # noqa: B010  # without `bind` it takes any port
-    sys.addaudithook(hook)  # cannot be undone: only ever in a process that ends after one request
+    sys.addaudithook(hook)  # cannot be removed, so only in a process that ends after one request
 
 
 def _refusal(name: str) -> Callable[..., None]:
@@ -221,27 +203,28 @@ def _database(name: str) -> str:
     return "/" + path[2:].partition("/")[2] if path.startswith("//") else path
 
 
-def _hold_change(root: str, name: str, args: tuple[Any, ...]) -> None:
-    """Refuse the change that the audit event ``name`` announces, outside ``root``."""
+def _check_change(root: str, name: str, args: tuple[Any, ...]) -> None:
+    """Refuse the change of the audit event ``name`` outside ``root``."""
     for at, start in _CHANGES[name]:
-        if isinstance(args[at], int) and name != "os.truncate":  # that needs a descriptor opened for writing
-            _hold_descriptor(root, args[at])
-        _hold(root, args[at], -1 if start is None else args[start], name in _NAMES)
+        if isinstance(args[at], int) and name != "os.truncate":  # which needs a descriptor opened for writing
+            _check_descriptor(root, args[at])
+        _check_path(root, args[at], -1 if start is None else args[start], name in _NAMES)
 
 
-def _hold_descriptor(root: str, descriptor: int) -> None:
-    """Refuse a change of the file behind ``descriptor``, which may be open only for reading, outside ``root``."""
+def _check_descriptor(root: str, descriptor: int) -> None:
+    """Refuse a change of the file of ``descriptor``, which can be open for reading, outside ``root``."""
     link = f"/proc/self/fd/{descriptor}"
     if os.path.lexists(link) and os.path.exists(file := os.readlink(link)) and not file.startswith(root + os.sep):
         raise PermissionError(f"a proof may not write {file}")
 
 
-def _hold(root: str, path: Any, start: int, is_name: bool) -> None:
-    """Refuse a change of ``path`` outside ``root``. ``start``: the descriptor of the folder it starts from, or -1.
+def _check_path(root: str, path: Any, start: int, is_name: bool) -> None:
+    """Refuse a change of ``path`` outside ``root``.
 
-    ``is_name``: the entry of a folder is changed, so a link at the end of the path is not followed.
+    ``start``: the descriptor of the folder that a relative path starts from, or -1. ``is_name``: a folder entry is
+    changed, so a link at the end of the path is not followed.
     """
-    if path is None or isinstance(path, int):  # a descriptor: opening the file was refused or not
+    if path is None or isinstance(path, int):  # a descriptor, checked when its file was opened
         return
     text = os.fsdecode(path)
     if start != -1 and not os.path.isabs(text):
@@ -256,13 +239,13 @@ def _child(request: Request, write: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    _fence(os.getcwd())
-    gc.set_threshold(100_000)  # a run is over before collecting would pay
+    _guard(os.getcwd())
+    gc.set_threshold(100_000)  # a run is too short for collecting to pay off
     os.write(write, json.dumps(execute(request)).encode())
 
 
 def _forked(request: Request) -> Answer:
-    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # what is wrong, the child will say
+    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # the child reports errors
         _compiled(request["source"], EXAMPLE)
         _compiled(request["proof_source"], request["proof_file"])
     read, write = os.pipe()
@@ -286,7 +269,7 @@ def _forked(request: Request) -> Answer:
 
 
 def _read_all(fd: int, timeout: float) -> tuple[bytes, bool]:
-    """What comes until the end of the pipe, and whether that came in time; of what is too long, nothing to read."""
+    """Return the data until the end of the pipe, and whether it came in time. Too long data is replaced by ``?``."""
     data = b""
     deadline = time.monotonic() + timeout
     while select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -294,7 +277,7 @@ def _read_all(fd: int, timeout: float) -> tuple[bytes, bool]:
         if not chunk:
             return data, True
         data += chunk
-        if len(data) > _LONGEST:
+        if len(data) > _MAX_ANSWER:
             return b"?", True
     return data, False
 
@@ -317,7 +300,7 @@ def _answer(data: bytes, in_time: bool, request: Request) -> Answer:
         return {"status": "error", "detail": f"no answer within {request['timeout']} s"}
     if not data:
         return {"status": "error", "detail": "the process died"}
-    try:  # what is executed can write to the pipe as well
+    try:  # a proof can write to the pipe as well
         answer = json.loads(data)
         return {"status": str(answer["status"]), "detail": str(answer["detail"])}
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -325,7 +308,7 @@ def _answer(data: bytes, in_time: bool, request: Request) -> Answer:
 
 
 def _preload() -> None:
-    """Import what proofs commonly need; what is not installed is reported by the proof that imports it."""
+    """Import common libraries of proofs. A missing one is reported by the proof that imports it."""
     for name in _PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -1,1 +1,1 @@
-"""Find the patterns that fit a question."""
+"""Find the patterns for a question."""

@@ -1,14 +1,15 @@
-"""Search: which patterns matter for what somebody is about to write. Deterministic; ties are broken by id.
+"""Search patterns for a question. Results are deterministic; ties are broken by id.
 
-What is found in a question (concepts, terms, marks and shapes of code) adds up the cues that ask for it; BM25 over the
-patterns' text adds a little, and orders where nobody wrote a cue. Whether there is an answer at all is another
-question, and it is asked first. All weights are worked out when the index is built (docs/retrieval.md).
+A question contains features: concepts, terms, marks and shapes of code. The score of a pattern is the weight of its
+cues, which are combinations of features, plus a share of its BM25 score. Before that, the gate decides independently
+whether to answer at all. All weights are computed when the index is built (docs/retrieval.md).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import namedtuple
 
 from tmkb.knowledge.retrieval import bm25, spelling, words
 
@@ -20,70 +21,70 @@ if TYPE_CHECKING:
     from tmkb.knowledge.pattern import Pattern
     from tmkb.schema.values import JsonObject
 
-ENOUGH = 0.2  # of the best score; what is below it is noise
-TEXT = 0.2  # what BM25 weighs beside cues
-MANY = 6  # words; longer questions are not general
+MIN_SHARE = 0.2  # of the best score; lower scores are noise
+TEXT = 0.2  # weight of BM25 in relation to cues
+MAX_GENERAL = 6  # words of a general question
 FULL = 3  # patterns in an answer to a general question
-SHOWN = 20_000  # characters of code in which shapes are looked for
-UNCURATED, KEYWORD = 4.0, 1.0  # what a keyword weighs: of a pattern without cues of its own, and of one with them
+MAX_SHAPED = 20_000  # characters of code in which shapes are searched
+UNCURATED, KEYWORD = 4.0, 1.0  # weight of a keyword of a pattern without cues, and of one with cues
+EVERY = frozenset(("cues", "keywords", "text", "gate", "code", "pairs", "spelling", "relations"))  # parts of search
 _ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-EVERY = frozenset(
-    ("cues", "keywords", "text", "gate", "code", "pairs", "spelling", "relations")
-)  # what can be left out
+
+Question = namedtuple("Question", "stems features is_code corrections")
+Verdict = namedtuple("Verdict", "is_answered cues people needed topics")
 
 
 def build(patterns: Sequence[Pattern], lexicon: dict[str, JsonObject] | None = None) -> dict[str, JsonObject]:
-    """The parts that `Index` searches, as JSON; without a ``lexicon``, with the packaged one."""
+    """Return the parts that `Index` searches, as JSON. The default lexicon is the packaged one."""
     from tmkb.knowledge.retrieval import lexicon as lexicons
 
     values = lexicons.read().values if lexicon is None else lexicon
-    compiled = lexicons.Compiled(values)
+    compiler = lexicons.Compiler(values)
     numbers = {pattern["id"]: number for number, pattern in enumerate(patterns)}
     cues: dict[str, list[Any]] = {}
     curated: Any = values["cues"].get("patterns", {})
     for id_ in sorted(curated):
         for cue, weight in curated[id_].items():
-            first, *rest = (compiled.feature(term) for term in lexicons.parts(cue))
+            first, *rest = (compiler.feature(term) for term in lexicons.parts(cue))
             if id_ in numbers:
                 cues.setdefault(str(first), []).append([numbers[id_], weight, rest])
     keywords: dict[str, list[Any]] = {}
-    for pattern in patterns:
+    for number, pattern in enumerate(patterns):
         weight = KEYWORD if pattern["id"] in curated else UNCURATED
         for keyword in sorted(set(pattern["triggers"]["keywords"])):
-            found = keywords.setdefault(str(compiled.feature(keyword.lower())), [])
-            if len(found) < bm25.LONGEST:
-                found.append([numbers[pattern["id"]], weight])
+            rows = keywords.setdefault(str(compiler.feature(keyword.lower())), [])
+            if len(rows) < bm25.MAX_POSTINGS:
+                rows.append([number, weight])
     code: Any = values["code"]
-    told: Any = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
+    facts: Any = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
     related: Any = [[numbers[r["id"]] for r in p.get("related_patterns", []) if r["id"] in numbers] for p in patterns]
-    postings = bm25.postings(patterns)
-    scope = _scope(values["scope"], compiled)
+    scope = _scope(values["scope"], compiler)
     shapes: Any = [
-        [compiled.shapes[name], shape["needs"], shape["regex"], compiled.marks.pop(f"#{name}", [])]
+        [compiler.shapes[name], shape["needs"], shape["regex"], compiler.marks.pop(f"#{name}", [])]
         for name, shape in code.get("shapes", {}).items()
-        if name in compiled.shapes
+        if name in compiler.shapes
     ]
-    known = sorted({*compiled.phrases, *(w for ps in compiled.phrases.values() for rest, _ in ps for w in rest)})
-    asked: Any = {
-        "patterns": told,
+    phrases = compiler.phrases
+    known = sorted({*phrases, *(word for each in phrases.values() for rest, _ in each for word in rest)})
+    index: Any = {
+        "patterns": facts,
         "related": related,
-        "postings": packed(postings),
-        "phrases": packed(compiled.phrases),
-        "marks": packed(compiled.marks),
+        "postings": _packed(bm25.postings(patterns)),
+        "phrases": _packed(phrases),
+        "marks": _packed(compiler.marks),
         "shapes": shapes,
         "boilerplate": sorted({stem for word in code.get("boilerplate", []) for stem in words.words(word)}),
-        "cues": packed(cues),
-        "keywords": packed(keywords),
+        "cues": _packed(cues),
+        "keywords": _packed(keywords),
         "scope": scope,
     }
-    return {"index": asked, "spelling": packed(spelling.build(known)), "names": {"names": list(compiled.names)}}
+    return {"index": index, "spelling": _packed(spelling.build(known)), "names": {"names": list(compiler.names)}}
 
 
-def _scope(value: JsonObject, compiled: Any) -> JsonObject:
-    """What speaks for an answer and against one, by the numbers of what is found."""
-    rules: Any = value
+def _scope(rules: Any, compiler: Any) -> JsonObject:
+    """Return the rules of the gate, with features instead of terms."""
     inside = [
-        [group["most"], group["weight"], sorted({compiled.feature(term) for term in group["terms"]})]
+        [group["most"], group["weight"], sorted({compiler.feature(term) for term in group["terms"]})]
         for group in rules.get("inside", [])
     ]
     outside: dict[str, list[Any]] = {}
@@ -91,72 +92,40 @@ def _scope(value: JsonObject, compiled: Any) -> JsonObject:
     for topic, group in rules.get("outside", {}).items():
         for term in group["terms"]:
             stems = tuple(words.words(term))
-            if stems not in seen:  # singular and plural are one word, and count once
+            if stems not in seen:  # singular and plural count once
                 seen.add(stems)
-                outside[str(compiled.feature(term.lower()))] = [topic, group["weight"]]
-    general = sorted({stem for term in rules.get("general", []) for stem in words.words(term)})
-    return {
-        "least": rules.get("least", 0),
-        "most": rules.get("most", 0),
-        "inside": inside,
-        "outside": outside,
-        "general": general,
-    }
+                outside[str(compiler.feature(term.lower()))] = [topic, group["weight"]]
+    general: Any = sorted({stem for term in rules.get("general", []) for stem in words.words(term)})
+    least, most = rules.get("least", 0), rules.get("most", 0)
+    return {"least": least, "most": most, "inside": inside, "outside": outside, "general": general}
 
 
-def packed(table: Mapping[str, Any]) -> JsonObject:
-    """``table`` with its values as texts, in the order of its keys."""
+def _packed(table: Mapping[str, Any]) -> JsonObject:
+    """Return ``table`` sorted by key, with each value encoded as text."""
     return {key: _ENCODE(table[key]) for key in sorted(table)}
 
 
 class Table:
-    """A table that was `packed`: a start reads it as texts, and only what a question asks for is taken apart."""
+    """A table whose values are decoded at first use, so that a start does not decode all of them."""
 
-    __slots__ = ("known", "packed")
-
-    def __init__(self, table: Any) -> None:
-        self.packed: dict[str, str] = table
-        self.known: dict[str, Any] = {}
+    def __init__(self, packed: Any) -> None:
+        self.packed: dict[str, str] = packed
+        self.decoded: dict[str, Any] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self.packed
 
     def get(self, key: str, default: Any = ()) -> Any:
-        """The value of ``key``, taken apart when it is first asked for."""
+        """Return the decoded value of ``key``."""
         if key not in self.packed:
             return default
-        if key not in self.known:
-            self.known[key] = json.loads(self.packed[key])
-        return self.known[key]
-
-
-class Question:
-    """A question as search sees it: its ``stems`` in order, the ``found`` features, and whether it is ``code``."""
-
-    __slots__ = ("code", "found", "mended", "stems")
-
-    def __init__(self, stems: list[str], found: dict[int, None], code: bool, mended: dict[str, str]) -> None:
-        self.stems = stems
-        self.found = found
-        self.code = code
-        self.mended = mended
-
-
-class Verdict:
-    """Whether to answer: what speaks for it (``cues``, ``people``), what is ``needed``, and ``topics`` against it."""
-
-    __slots__ = ("answer", "cues", "needed", "people", "topics")
-
-    def __init__(self, cues: float, people: float, needed: float, topics: dict[str, list[int]], answer: bool) -> None:
-        self.cues = cues
-        self.people = people
-        self.needed = needed
-        self.topics = topics
-        self.answer = answer
+        if key not in self.decoded:
+            self.decoded[key] = json.loads(self.packed[key])
+        return self.decoded[key]
 
 
 class Index:
-    """A built index, ready to be asked; ``use`` names the parts of it that count, for measuring what each is worth."""
+    """A search index. ``use`` names the parts of search that count, to measure the effect of each."""
 
     def __init__(self, part: Callable[[str], Any], use: Collection[str] = EVERY) -> None:
         self.part = part
@@ -176,162 +145,156 @@ class Index:
         self.use = frozenset(use)
 
     def search(self, context: str, language: str | None = None, framework: str | None = None) -> list[int]:
-        """The numbers of the patterns that matter for ``context``, best first; of this language and framework only."""
+        """Return the numbers of the patterns that match ``context`` and the filters, best first."""
         question = self.read(context)
-        cues = self.cued(question)
-        if "gate" in self.use and not self.judge(question, cues).answer:
+        cues = self.cue_scores(question)
+        if "gate" in self.use and not self.judge(question, cues).is_answered:
             return []
-        ranked = self.rank(question, cues)
+        ranked = self.rank(self.scores(question, cues))
         passing = [number for number in ranked if self._passes(number, language, framework)]
         if "relations" in self.use and passing and len(passing) < FULL and self._is_general(question):
-            near = [other for number in passing for other in self.built["related"][number]]
-            passing += [n for n in dict.fromkeys(near) if n not in passing and self._passes(n, language, framework)]
+            related = [other for number in passing for other in self.built["related"][number]]
+            passing += [n for n in dict.fromkeys(related) if n not in passing and self._passes(n, language, framework)]
             return passing[:FULL]
         return passing
 
     def read(self, context: str) -> Question:
-        """What is found in ``context``."""
-        text = context[: words.READ]
-        code = "code" in self.use and words.is_code(text)
-        stems = [s for s in words.parts(text) if s not in self.boilerplate] if code else words.words(text)
-        mended: dict[str, str] = {}
-        if "spelling" in self.use and not code:
-            stems = [self._mend(stem, mended) for stem in stems]
-        found: dict[int, None] = {}
+        """Return the features of ``context``, with its stems in order and their corrected spelling."""
+        text = context[: words.MAX_CHARACTERS]
+        is_code = "code" in self.use and words.is_code(text)
+        stems = [s for s in words.parts(text) if s not in self.boilerplate] if is_code else words.words(text)
+        corrections: dict[str, str] = {}
+        if "spelling" in self.use and not is_code:
+            stems = [self._correct(stem, corrections) for stem in stems]
+        features: dict[int, None] = {}
         phrases = self.phrases
         for at, stem in enumerate(stems):
             for rest, numbers in phrases.get(stem, ()):
                 if not rest or stems[at + 1 : at + 1 + len(rest)] == rest:
-                    found.update(dict.fromkeys(numbers))
-        if "code" in self.use and ("_" in text or "(" in text or "@" in text or "/" in text or "=" in text):
-            self._read_code(text, found)
-        return Question(stems, found, code, mended)
+                    features.update(dict.fromkeys(numbers))
+        if "code" in self.use and any(sign in text for sign in "_(@/="):
+            self._read_code(text, features)
+        return Question(stems, features, is_code, corrections)
 
-    def _mend(self, stem: str, mended: dict[str, str]) -> str:
-        if stem in self.phrases or stem in self.postings or len(stem) < spelling.SHORTEST:
+    def _correct(self, stem: str, corrections: dict[str, str]) -> str:
+        if stem in self.phrases or stem in self.postings or len(stem) < spelling.MIN_LENGTH:
             return stem
         if self.spellings is None:
             self.spellings = Table(self.part("spelling"))
-        meant = spelling.nearest(stem, self.spellings)
-        if meant != stem:
-            mended[stem] = meant
-        return meant
+        corrected = spelling.nearest(stem, self.spellings)
+        if corrected != stem:
+            corrections[stem] = corrected
+        return corrected
 
-    def _read_code(self, text: str, found: dict[int, None]) -> None:
+    def _read_code(self, text: str, features: dict[int, None]) -> None:
         for mark in sorted(words.marks(text) & self.marks.packed.keys()):
-            found.update(dict.fromkeys(self.marks.get(mark)))
+            features.update(dict.fromkeys(self.marks.get(mark)))
         if self.shapes is None:
             self.shapes = [(n, needs, re.compile(regex), also) for n, needs, regex, also in self.built["shapes"]]
-        shown = text[:SHOWN]
+        sample = text[:MAX_SHAPED]
         for number, needs, regex, also in self.shapes:
-            if needs in shown and regex.search(shown):
-                found.update(dict.fromkeys([number, *also]))
+            if needs in sample and regex.search(sample):
+                features.update(dict.fromkeys([number, *also]))
 
-    def cued(self, question: Question) -> dict[int, float]:
-        """Pattern → the weight of its cues that are in ``question``."""
-        found = question.found
-        scores: dict[int, float] = {}
+    def cue_scores(self, question: Question) -> dict[int, float]:
+        """Return the weight of the cues and keywords in ``question``, by pattern."""
+        features = question.features
+        by_pattern: dict[int, float] = {}
         pairs = "pairs" in self.use
         if "cues" in self.use:
-            for feature in found:
+            for feature in features:
                 for number, weight, rest in self.cues.get(str(feature), ()):
-                    if not rest or (pairs and all(other in found for other in rest)):
-                        scores[number] = scores.get(number, 0.0) + weight
+                    if not rest or (pairs and all(other in features for other in rest)):
+                        by_pattern[number] = by_pattern.get(number, 0.0) + weight
         if "keywords" in self.use:
-            for feature in found:
+            for feature in features:
                 for number, weight in self.keywords.get(str(feature), ()):
-                    scores[number] = scores.get(number, 0.0) + weight
-        return scores
+                    by_pattern[number] = by_pattern.get(number, 0.0) + weight
+        return by_pattern
 
-    def rank(self, question: Question, cues: dict[int, float]) -> list[int]:
-        """The numbers of patterns, best first, but for those that hardly count beside the best."""
-        scores = self.scored(question, cues)
-        least = ENOUGH * max(scores.values(), default=0.0)
+    def scores(self, question: Question, cues: dict[int, float]) -> dict[int, float]:
+        """Return ``cues`` plus the share of BM25, by pattern."""
+        by_pattern = dict(cues)
+        if "text" in self.use:
+            stems = (stem for stem in dict.fromkeys(question.stems) if stem not in bm25.STOP)
+            for number, weight in bm25.scores(self.postings.get, stems).items():
+                by_pattern[number] = by_pattern.get(number, 0.0) + TEXT * weight
+        return by_pattern
+
+    def rank(self, scores: dict[int, float]) -> list[int]:
+        """Return the patterns in ``scores``, best first, without those far below the best."""
+        least = MIN_SHARE * max(scores.values(), default=0.0)
         ordered = sorted((-score, self.patterns[n]["id"], n) for n, score in scores.items() if score >= least > 0)
         return [number for _, _, number in ordered]
 
-    def scored(self, question: Question, cues: dict[int, float]) -> dict[int, float]:
-        """Pattern → its cues and its share of BM25."""
-        scores = dict(cues)
-        if "text" in self.use:
-            asked = (stem for stem in dict.fromkeys(question.stems) if stem not in bm25.STOP)
-            for number, weight in bm25.scores(self.postings.get, asked).items():
-                scores[number] = scores.get(number, 0.0) + TEXT * weight
-        return scores
-
     def judge(self, question: Question, cues: dict[int, float]) -> Verdict:
-        """Whether ``question`` is about somebody's rights: its best cues, and its people, against other trades."""
-        found = question.found
-        people = sum(min(most, weight * len(numbers & found.keys())) for most, weight, numbers in self.inside)
+        """Decide whether to answer: compare the best cues and words for people with words of other topics."""
+        features = question.features
+        people = sum(min(most, weight * len(numbers & features.keys())) for most, weight, numbers in self.inside)
         topics: dict[str, list[int]] = {}
         against = 0.0
-        for feature in found:
-            if feature in self.outside and not question.code:
+        for feature in () if question.is_code else features:
+            if feature in self.outside:
                 topic, weight = self.outside[feature]
                 topics.setdefault(topic, []).append(feature)
                 against += weight
         best = min(self.built["scope"]["most"], max(cues.values(), default=0.0))
         needed = self.built["scope"]["least"] + against
-        return Verdict(best, people, needed, topics, best + people >= needed)
+        return Verdict(best + people >= needed, best, people, needed, topics)
 
     def explain(self, context: str, chosen: Sequence[int]) -> JsonObject:
-        """Why the ``chosen`` patterns are the answer to ``context``; without any, why not, and what came nearest."""
+        """Explain why the patterns ``chosen`` answer ``context``; without any, why not, with the nearest patterns."""
         names: Any = self.part("names")["names"]
         question = self.read(context)
-        cues = self.cued(question)
+        cues = self.cue_scores(question)
         verdict = self.judge(question, cues)
-        scores = self.scored(question, cues)
-        shown = [*chosen] or self.rank(question, cues)[:FULL]
-        told: Any = [
+        scores = self.scores(question, cues)
+        patterns: Any = [
             {
                 "id": self.patterns[number]["id"],
                 "score": round(scores.get(number, 0.0), 2),
                 "cues": [
                     {"cue": " + ".join(names[feature] for feature in features), "weight": weight}
-                    for weight, features in self._reasons(question, number)
+                    for weight, features in self._cues_of(number, question)
                 ],
                 "text": round(scores.get(number, 0.0) - cues.get(number, 0.0), 2),
                 "related": number not in cues and bool(chosen),
             }
-            for number in shown
+            for number in [*chosen] or self.rank(scores)[:FULL]
         ]
         against: Any = {topic: [names[n] for n in features] for topic, features in verdict.topics.items()}
-        mended: Any = question.mended
         return {
-            "answered": verdict.answer,
-            "code": question.code,
-            "found": [names[feature] for feature in question.found],
-            "mended": mended,
+            "answered": verdict.is_answered,
+            "code": question.is_code,
+            "features": [names[feature] for feature in question.features],
+            "corrections": question.corrections,
             "for": {"cues": round(verdict.cues, 2), "people": round(verdict.people, 2)},
             "needed": round(verdict.needed, 2),
             "against": against,
-            "patterns" if chosen else "nearest": told,
+            "patterns" if chosen else "nearest": patterns,
         }
 
-    def _reasons(self, question: Question, number: int) -> list[tuple[float, list[int]]]:
-        """The cues of a pattern that are in ``question``, the heaviest first."""
-        found = question.found
-        reasons = [
+    def _cues_of(self, number: int, question: Question) -> list[tuple[float, list[int]]]:
+        """Return the weights and features of the cues of a pattern in ``question``, the heaviest first."""
+        features = question.features
+        cues = [
             (weight, [feature, *rest])
-            for feature in found
+            for feature in features
             for other, weight, rest in self.cues.get(str(feature), ())
-            if other == number and all(each in found for each in rest)
+            if other == number and all(each in features for each in rest)
         ]
-        reasons += [
+        cues += [
             (weight, [feature])
-            for feature in found
+            for feature in features
             for other, weight in self.keywords.get(str(feature), ())
             if other == number
         ]
-        return sorted(reasons, key=lambda reason: -abs(reason[0]))
+        return sorted(cues, key=lambda cue: -abs(cue[0]))
 
     def _is_general(self, question: Question) -> bool:
-        return len(question.stems) <= MANY and all(stem in self.general for stem in question.stems)
+        return len(question.stems) <= MAX_GENERAL and all(stem in self.general for stem in question.stems)
 
     def _passes(self, number: int, language: str | None, framework: str | None) -> bool:
-        told = self.patterns[number]
-        return _fits(told["language"], language) and _fits(told["framework"], framework)
-
-
-def _fits(has: str, wanted: str | None) -> bool:
-    return wanted in (None, "any", has) or has == "any"
+        pattern = self.patterns[number]
+        filters = ((pattern["language"], language), (pattern["framework"], framework))
+        return all(wanted in (None, "any", value) or value == "any" for value, wanted in filters)

@@ -1,7 +1,7 @@
-"""What a reviewer knows about words, read from ``patterns/_lexicon/`` and compiled for search.
+"""Read the lexicon, a reviewer's knowledge about words in ``patterns/_lexicon/``, and compile it for search.
 
-Four files: concepts (words that mean the same), cues (what speaks for which pattern), scope (what speaks for answering
-at all) and code (what in a program says nothing, and shapes that say much). How they add up is in `index.py`.
+It has four files: concepts (words with the same meaning), cues (evidence for each pattern), scope (evidence for
+answering at all) and code (boilerplate to ignore, and expressions for common shapes). `index.py` adds up the weights.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from tmkb.errors import DocumentError, Problem
@@ -22,39 +23,87 @@ KINDS = ("concepts", "cues", "scope", "code")
 _CONCEPT = re.compile(r"[A-Z][A-Z0-9]*")
 
 
+@dataclass(slots=True)
 class Lexicon:
-    """The values of the files by kind, and what is wrong with them. A file with problems counts as empty."""
+    """The values of the files by kind, and their problems. A file with problems counts as empty."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, JsonObject] = {kind: {} for kind in KINDS}
-        self.problems: list[Problem] = []
+    values: dict[str, JsonObject] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    problems: list[Problem] = field(default_factory=list)
 
 
 def packaged() -> str:
-    """The folder of the lexicon that comes with the patterns."""
+    """Return the folder of the packaged lexicon."""
     return os.path.join(paths.PATTERNS, FOLDER)
 
 
 def read(folder: str | None = None) -> Lexicon:
-    """Read the files of ``folder``, or the packaged ones, and hold them against their schemas and each other."""
-    found = Lexicon()
+    """Read and check the files of ``folder``, by default of the packaged lexicon."""
+    lexicon = Lexicon()
     for kind in KINDS:
-        path = os.path.join(folder or packaged(), f"{kind}.yaml")
         try:
-            doc = reader.read(path, paths.shown(path))
+            doc = _document(folder, kind)
         except DocumentError as error:
-            found.problems += error.problems
+            lexicon.problems += error.problems
             continue
         problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", f"{kind}.yaml"))
-        problems = problems or _names(doc, kind, found.values)
-        found.problems += problems
+        problems = problems or list(_references(doc, kind, lexicon.values))
+        lexicon.problems += problems
         if not problems:
-            found.values[kind] = doc.mapping()
-    return found
+            lexicon.values[kind] = doc.mapping()
+    return lexicon
 
 
-class Compiled:
-    """Numbers for everything that can be found in a question, and where to look it up; JSON but for its methods."""
+def review(folder: str | None = None) -> list[Problem]:
+    """Return all problems of the lexicon in ``folder``, including unknown shapes, which search ignores."""
+    lexicon = read(folder)
+    if lexicon.problems:
+        return lexicon.problems
+    shapes: Any = lexicon.values["code"]["shapes"]
+    doc, names = _document(folder, "cues"), [f"#{name}" for name in shapes]
+    return [
+        doc.key_problem("unknown_concept", path, kind="shape", name=term, **metaschema.near(term, names))
+        for path, term in _terms(doc.value, "cues")
+        if term.startswith("#") and term not in names
+    ]
+
+
+def parts(cue: str) -> list[str]:
+    """Split a cue into the terms that it combines."""
+    return cue.split(" + ")
+
+
+def _document(folder: str | None, kind: str) -> reader.Document:
+    path = os.path.join(folder or packaged(), f"{kind}.yaml")
+    return reader.read(path, paths.shown(path))
+
+
+def _terms(value: Any, kind: str) -> Iterator[tuple[reader.Path, str]]:
+    """Yield the terms in a file that can be concepts or shapes, each with its path."""
+    if kind == "cues":
+        for id_, weights in value["patterns"].items():
+            yield from ((("patterns", id_, cue), term) for cue in weights for term in parts(cue))
+    elif kind == "scope":
+        for at, group in enumerate(value["inside"]):
+            yield from ((("inside", at, "terms", number), term) for number, term in enumerate(group["terms"]))
+
+
+def _references(doc: reader.Document, kind: str, values: dict[str, JsonObject]) -> Iterator[Problem]:
+    """Report unknown concepts and invalid regular expressions."""
+    concepts: Any = values["concepts"].get("concepts", {})
+    value: Any = doc.value
+    for path, term in _terms(value, kind):
+        if _CONCEPT.fullmatch(term) and term not in concepts:
+            near = metaschema.near(term, concepts)
+            yield doc.key_problem("unknown_concept", path, kind="concept", name=term, **near)
+    for name, shape in value["shapes"].items() if kind == "code" else ():
+        try:
+            re.compile(shape["regex"])
+        except (re.error, RecursionError, OverflowError) as error:
+            yield doc.problem("bad_expression", ("shapes", name, "regex"), reason=str(error))
+
+
+class Compiler:
+    """Numbers all features (concepts, terms, marks and shapes), and builds the tables that find them in a question."""
 
     def __init__(self, values: dict[str, JsonObject]) -> None:
         concepts: Any = values["concepts"].get("concepts", {})
@@ -66,14 +115,14 @@ class Compiled:
         for name, terms in concepts.items():
             number = self._number(name)
             for term in terms:
-                self._look_for(term, number)
+                self._add(term, number)
 
     def feature(self, term: str) -> int:
-        """The number of ``term``, which is looked for from now on."""
-        known = term in self._numbers
+        """Return the number of ``term``, and add it to the tables if it is new."""
+        is_known = term in self._numbers
         number = self._number(term)
-        if not known:
-            self._look_for(term, number)
+        if not is_known:
+            self._add(term, number)
         return number
 
     def _number(self, name: str) -> int:
@@ -82,7 +131,7 @@ class Compiled:
             self.names.append(name)
         return self._numbers[name]
 
-    def _look_for(self, term: str, number: int) -> None:
+    def _add(self, term: str, number: int) -> None:
         if term.startswith("#"):
             self.shapes.setdefault(term[1:], self._number(term))
             if number != self._numbers[term]:
@@ -93,65 +142,9 @@ class Compiled:
             self._add_phrase(stems[0], stems[1:], number)
 
     def _add_phrase(self, first: str, rest: list[str], number: int) -> None:
-        found = self.phrases.setdefault(first, [])
-        for known, numbers in found:
-            if known == rest:
-                if number not in numbers:
-                    numbers.append(number)
-                return
-        found.append([rest, [number]])
-
-
-def parts(cue: str) -> list[str]:
-    """The terms that a cue asks for."""
-    return cue.split(" + ")
-
-
-def review(folder: str | None = None) -> list[Problem]:
-    """Everything that is wrong with the lexicon in ``folder``, also what search can do without."""
-    found = read(folder)
-    if found.problems:
-        return found.problems
-    shapes: Any = found.values["code"]["shapes"]
-    path = os.path.join(folder or packaged(), "cues.yaml")
-    doc = reader.read(path, paths.shown(path))
-    cues: Any = doc.mapping()["patterns"]
-    return [
-        doc.key_problem(
-            "unknown_concept", ("patterns", id_, cue), kind="shape", name=term, **metaschema.near(term, names)
-        )
-        for names in [[f"#{name}" for name in shapes]]
-        for id_ in cues
-        for cue in cues[id_]
-        for term in parts(cue)
-        if term.startswith("#") and term not in names
-    ]
-
-
-def _names(doc: reader.Document, kind: str, read: dict[str, JsonObject]) -> list[Problem]:
-    """Concepts that are named and do not exist, and expressions that are none."""
-    concepts: Any = read["concepts"].get("concepts", {})
-    value: Any = doc.value
-    named: list[tuple[reader.Path, str]] = []
-    if kind == "cues":
-        cues = [(id_, cue) for id_, weights in value["patterns"].items() for cue in weights]
-        named = [(("patterns", id_, cue), term) for id_, cue in cues for term in parts(cue)]
-    if kind == "scope":
-        groups = [(at, group["terms"]) for at, group in enumerate(value["inside"])]
-        named = [(("inside", at, "terms", n), term) for at, terms in groups for n, term in enumerate(terms)]
-    problems = [problem for path, term in named for problem in _unknown(doc, path, term, concepts)]
-    return problems + (list(_expressions(doc, value["shapes"])) if kind == "code" else [])
-
-
-def _expressions(doc: reader.Document, shapes: Any) -> Iterator[Problem]:
-    for name, shape in shapes.items():
-        try:
-            re.compile(shape["regex"])
-        except (re.error, RecursionError, OverflowError) as error:
-            yield doc.problem("bad_expression", ("shapes", name, "regex"), reason=str(error))
-
-
-def _unknown(doc: reader.Document, path: reader.Path, term: str, concepts: Any) -> list[Problem]:
-    if not _CONCEPT.fullmatch(term) or term in concepts:
-        return []
-    return [doc.key_problem("unknown_concept", path, kind="concept", name=term, **metaschema.near(term, concepts))]
+        phrases = self.phrases.setdefault(first, [])
+        numbers = next((numbers for other, numbers in phrases if other == rest), None)
+        if numbers is None:
+            phrases.append([rest, [number]])
+        elif number not in numbers:
+            numbers.append(number)

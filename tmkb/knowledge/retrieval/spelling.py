@@ -1,7 +1,7 @@
-"""Words that nobody knows → the known word that was meant, if there is just one that looks like it.
+"""Correct unknown words to the known word that is most similar.
 
-Most slips keep the first letter and the set of consonants: a vowel is wrong, a letter is doubled or not, two are
-swapped. So both are the key under which known words are kept, and one look finds the few candidates.
+Most misspellings keep the first letter and the set of consonants: a vowel is wrong, a letter is doubled or missing, or
+two are swapped. These form the key of each known word, so one lookup finds the few candidates.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-SHORTEST = 5  # letters; shorter words look like too many others
-FARTHEST = 2  # letters that may differ
+MIN_LENGTH = 5  # letters; shorter words are similar to too many others
+MAX_DISTANCE = 2  # letters that may differ
 
 
 def build(known: Iterable[str]) -> dict[str, list[str]]:
-    """The ``known`` words by their keys."""
-    found: dict[str, list[str]] = {}
+    """Return the ``known`` words by key."""
+    by_key: dict[str, list[str]] = {}
     for word in known:
-        if len(word) >= SHORTEST and word.isalpha():
-            found.setdefault(_key(word), []).append(word)
-    return found
+        if len(word) >= MIN_LENGTH and word.isalpha():
+            by_key.setdefault(_key(word), []).append(word)
+    return by_key
 
 
-def nearest(word: str, built: Any) -> str:
-    """The known word that ``word`` most likely is, or ``word`` itself."""
-    near = [(_distance(word, other), other) for other in built.get(_key(word), ()) if abs(len(other) - len(word)) < 3]
-    best = min(near, default=(FARTHEST + 1, word))
-    return best[1] if best[0] <= min(FARTHEST, len(word) // 4) else word
+def nearest(word: str, by_key: Any) -> str:
+    """Return the most similar known word, or ``word`` itself if none is similar enough."""
+    near = [(_distance(word, other), other) for other in by_key.get(_key(word), ()) if abs(len(other) - len(word)) < 3]
+    distance, best = min(near, default=(MAX_DISTANCE + 1, word))
+    return best if distance <= min(MAX_DISTANCE, len(word) // 4) else word
 
 
 def _key(word: str) -> str:
@@ -36,7 +36,7 @@ def _key(word: str) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """Letters to insert, leave out, replace, or swap with the next (Damerau and Levenshtein)."""
+    """Return the Damerau-Levenshtein distance: letters to insert, delete, replace, or swap with the next."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):

@@ -1,1 +1,1 @@
-"""Handlers, one module for each capability. `begin` serves a request; `complete` and `refuse` end an operation."""
+"""Handlers, one module for each capability. `begin` handles a request; `complete` and `refuse` end an operation."""

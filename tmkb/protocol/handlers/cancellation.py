@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Cancel:
-    """Stop a request. An id that is unknown, or whose request has been answered, is ignored."""
+    """Cancel a request. The id of an unknown or completed request is ignored."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         connection, request_id = exchange.connection, exchange.params.get("requestId")
@@ -23,10 +23,10 @@ class _Cancel:
 
             subscriptions.remove(connection, request_id)
             return [outbound.log_line(exchange.spec, "cancelled", request_id)]
-        cancelled = connection.in_flight.get(request_id)
-        if cancelled is None:
+        request = connection.in_flight.get(request_id)
+        if request is None:
             return []
-        return [outbound.log_line(exchange.spec, "cancelled", request_id), Cancel(cancelled)]
+        return [outbound.log_line(exchange.spec, "cancelled", request_id), Cancel(request)]
 
 
 cancel = _Cancel()

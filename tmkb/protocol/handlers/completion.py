@@ -5,6 +5,7 @@ from __future__ import annotations
 from tmkb.errors import ProtocolError
 from tmkb.protocol import arguments, outbound
 from tmkb.protocol.handlers.prompts import Operations
+from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class _Complete(Operations):
-    """Return the values of an argument that begin with the text so far, in any case."""
+    """Return the values of an argument that begin with the client's text, ignoring case."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         params: Any = exchange.params  # valid by the schema of the method
         method: Any = exchange.rules
-        known = "context" in method["params"]["properties"]  # else `context` is like any unknown key
-        others = params.get("context", {}).get("arguments", {}) if known else {}
+        has_context = "context" in method["params"]["properties"]  # else `context` is an unknown key
+        others = params.get("context", {}).get("arguments", {}) if has_context else {}
         values = _values(exchange, method, params)
         if isinstance(values, str):
             definition: Definition = {"kind": "completion", "name": values, "provider": values}
@@ -45,16 +46,16 @@ complete = _Complete()
 
 
 def _values(exchange: Exchange, method: Any, params: Any) -> Any:
-    """Return what the definition lists as values of the argument. Raises ProtocolError if it has no such argument."""
-    defined = _arguments(exchange, method, params["ref"])
+    """Return the values in the argument's definition. Raises ProtocolError if the argument does not exist."""
+    values = _arguments(exchange, method, params["ref"])
     name = params["argument"]["name"]
-    if name not in defined:
+    if name not in values:
         raise ProtocolError("unknown_argument", argument=name)
-    return defined[name]
+    return values[name]
 
 
 def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
-    """Return argument → values, of the prompt or template that ``ref`` refers to. Raises ProtocolError."""
+    """Return argument → values of the prompt or URI template in ``ref``. Raises ProtocolError if it does not exist."""
     spec, reference = exchange.spec, method["completes"][ref["type"]]
     schema: JsonObject = {"properties": {"ref": {"required": [reference["named_by"]]}}}
     if invalid := arguments.violations(schema, {"ref": ref}, spec):
@@ -67,6 +68,5 @@ def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
     else:
         for resource in spec["resources"].values():
             if resource.get("uriTemplate") == name:
-                names = [part.partition("}")[0] for part in resource["uriTemplate"].split("{")[1:]]
-                return {name: resource.get("complete", {}).get(name, []) for name in names}
+                return {name: resource.get("complete", {}).get(name, []) for name in template.names(name)}
     raise ProtocolError("unknown_reference", reference=name)

@@ -11,24 +11,21 @@ if TYPE_CHECKING:
 
 
 class _Initialize:
-    """Negotiate the revision of the connection.
-
-    Raises ProtocolError if the client's capabilities need too much memory.
-    """
+    """Negotiate the connection's revision. Raises ProtocolError if the client's capabilities need too much memory."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         connection, server = exchange.connection, exchange.spec["server"]
         declared = exchange.params.get("capabilities", {})
-        connection.budget.hold(budget.footprint(declared))
+        connection.budget.reserve(budget.footprint(declared))
         connection.capabilities = declared if isinstance(declared, dict) else {}
         connection.negotiated = exchange.revision
-        connection.promised = server["capabilities"]
+        connection.server_capabilities = server["capabilities"]
         values = {**server, "protocolVersion": exchange.revision["revision"], "serverInfo": server}
         return outbound.send_result(exchange, "initialize_result", values)
 
 
 class _Discover:
-    """Describe the server to a client that does not shake hands."""
+    """Describe the server to a client without a handshake."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         server = exchange.spec["server"]

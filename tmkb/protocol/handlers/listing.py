@@ -1,7 +1,14 @@
-"""What all lists share: pages, and encoded results, which are cached because they do not change."""
+"""Send pages of lists, and cache the encoded results.
+
+A cursor, which is opaque to clients, contains the list, a position and a checksum. Specification: Server Features /
+Utilities / Pagination.
+"""
 
 from __future__ import annotations
 
+import binascii
+
+from tmkb.errors import ProtocolError
 from tmkb.protocol import outbound
 
 TYPE_CHECKING = False
@@ -11,35 +18,63 @@ if TYPE_CHECKING:
 
     from tmkb.protocol.effects import Effect
     from tmkb.protocol.requests import Exchange
+    from tmkb.schema.values import JsonValue
 
 
 def send_page(
     exchange: Exchange, key: str, kind: str, entries: Callable[[], Iterable[Mapping[str, Any]]]
 ) -> list[Effect]:
-    """Return the response with the page of ``entries`` that the request asks for.
+    """Return the response with the requested page of ``entries``.
 
     Args:
         exchange: the request, which may have a cursor.
-        key: the field of the result that has the entries.
-        kind: the object that the result is.
-        entries: makes all entries.
+        key: the field of the result for the entries.
+        kind: the kind of the result in the revision's ``objects``.
+        entries: returns all entries.
     """
     server, cache = exchange.spec["server"], exchange.snapshot.list_cache
     size = server["limits"].get("page_size")
     start, end, next_cursor = 0, None, None
     if size is not None or "cursor" in exchange.params:
-        from tmkb.protocol.handlers import paging
-
         cursor = exchange.params["cursor"] or "" if "cursor" in exchange.params else None
-        start, end, next_cursor = paging.page(exchange.method, len([*entries()]), size, cursor)
-    cached = (exchange.method, exchange.revision["revision"], start)
-    if cached not in cache:
+        start, end, next_cursor = page(exchange.method, len([*entries()]), size, cursor)
+    page_key = (exchange.method, exchange.revision["revision"], start)
+    if page_key not in cache:
         rest = {} if next_cursor is None else {"nextCursor": next_cursor}
         values = {**server.get("cache", {}), key: [*entries()][start:end], **rest}
-        cache[cached] = outbound.encode_result(exchange, kind, values)
-    return outbound.send_encoded(exchange, cache[cached])
+        cache[page_key] = outbound.encode_result(exchange, kind, values)
+    return outbound.send_encoded(exchange, cache[page_key])
 
 
 def entry(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that entries of all lists share, by their names on the wire."""
+    """Return the fields of a list entry, by their names on the wire."""
     return {**definition, **({"_meta": definition["meta"]} if "meta" in definition else {})}
+
+
+def page(scope: str, count: int, size: int | None, cursor: JsonValue) -> tuple[int, int, str | None]:
+    """Return the start and end of a page in a list of ``count`` entries, and the cursor of the next page.
+
+    Raises:
+        ProtocolError: if ``cursor``, any value of a peer, is not a cursor of this list.
+    """
+    size = size or max(count, 1)
+    start = 0 if cursor is None else _start(scope, cursor)
+    if start % size or start >= max(count, 1):
+        raise ProtocolError("unknown_cursor")
+    end = min(start + size, count)
+    return start, end, _cursor(scope, end) if end < count else None
+
+
+def _cursor(scope: str, start: int) -> str:
+    text = f"{scope} {start}".encode()
+    return binascii.b2a_base64(text + b" %08x" % binascii.crc32(text), newline=False).decode()
+
+
+def _start(scope: str, cursor: JsonValue) -> int:
+    try:
+        start = int(binascii.a2b_base64(str(cursor), strict_mode=True).split()[1])
+    except (ValueError, IndexError) as error:
+        raise ProtocolError("unknown_cursor") from error
+    if start == 0 or _cursor(scope, start) != cursor:
+        raise ProtocolError("unknown_cursor")
+    return start

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _SetLevel:
-    """Set the least level of log messages that the client is sent. Raises ProtocolError for an unknown level."""
+    """Set the client's minimum level of log messages. Raises ProtocolError for an unknown level."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         level, levels = exchange.params["level"], exchange.revision["logging"]["levels"]

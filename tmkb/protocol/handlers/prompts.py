@@ -26,10 +26,10 @@ class _ListPrompts:
 
 
 class Operations:
-    """What handlers share whose operation is no tool: a failure is an error of the protocol."""
+    """The base class of handlers for prompts, resources and completion: a failed operation is a protocol error."""
 
     def refuse(self, exchange: Exchange, failures: list[Failure]) -> list[Effect]:
-        """Return the error response to an operation that failed."""
+        """Return the error response for a failed operation."""
         error = ProtocolError("operation_failed", sentence=" ".join(failure.sentence for failure in failures))
         return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
 

@@ -1,6 +1,6 @@
 """resources/list, templates/list, read, subscribe and unsubscribe. Specification: Server Features / Resources.
 
-Templates of addresses are those of RFC 6570, level 1: {name} stands for letters, digits, ``-._~`` and %-escapes.
+URI templates are those of RFC 6570, level 1: a variable matches letters, digits, ``-._~`` and %-escapes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from tmkb.errors import ProtocolError
 from tmkb.protocol import budget, outbound
 from tmkb.protocol.handlers import listing, subscriptions
 from tmkb.protocol.handlers.prompts import Operations
+from tmkb.schema import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 class _ListResources:
-    """List the resources that have an address of their own, and the entries of templates."""
+    """List the resources with a fixed URI, and the entries of templates."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         resources: Any = exchange.spec["resources"].values()
@@ -39,7 +40,7 @@ class _ListResources:
 
 
 class _ListTemplates:
-    """List the templates of addresses."""
+    """List the URI templates."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         resources = exchange.spec["resources"].values()
@@ -51,7 +52,7 @@ class _ListTemplates:
 
 
 class _ReadResource(Operations):
-    """Run the operation of the resource at an address."""
+    """Run the operation of the resource with a URI."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         resource, variables = _find(exchange)
@@ -65,7 +66,9 @@ class _ReadResource(Operations):
         parts = outcome if isinstance(outcome, list) else [outcome]
         contents = [_contents(uri, resource, each) for each in parts]
         cache = resource.get("cache", exchange.spec["server"].get("cache", {}))
-        personal = "inputResponses" in exchange.params or "requestState" in exchange.params  # made of a user's answers
+        personal = (
+            "inputResponses" in exchange.params or "requestState" in exchange.params
+        )  # depends on a user's answers
         values = {**({} if personal else cache), "contents": contents}
         logged = outbound.log_line(exchange.spec, "read", exchange.id, uri=uri)
         return [logged, *outbound.send_result(exchange, "contents_result", values)]
@@ -74,7 +77,7 @@ class _ReadResource(Operations):
 class _Subscribe:
     """Notify the client when the resource changes.
 
-    Raises ProtocolError if there is no such resource, its URI is too long, or there are too many subscriptions.
+    Raises ProtocolError if the resource does not exist, its URI is too long, or there are too many subscriptions.
     """
 
     def begin(self, exchange: Exchange) -> list[Effect]:
@@ -82,13 +85,13 @@ class _Subscribe:
         connection, uri = exchange.connection, str(exchange.params["uri"])
         if uri not in connection.subscribed:
             subscriptions.admit(exchange, [uri])
-            connection.budget.hold(budget.footprint(uri))
+            connection.budget.reserve(budget.footprint(uri))
             connection.subscribed.add(uri)
         return outbound.send_result(exchange, "empty_result", {})
 
 
 class _Unsubscribe:
-    """Stop these notifications."""
+    """Stop notifying the client about a resource."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         connection, uri = exchange.connection, str(exchange.params["uri"])
@@ -102,22 +105,20 @@ list_resources, list_templates, read_resource = _ListResources(), _ListTemplates
 subscribe, unsubscribe = _Subscribe(), _Unsubscribe()
 
 
-def match(template: str, uri: str) -> JsonObject | None:
-    """Return the variables with which ``template`` makes ``uri``; None where it cannot."""
-    pieces = re.split(r"\{(\w+)\}", template)
-    names = pieces[1::2]
-    form = "([A-Za-z0-9._~%-]+)".join(map(re.escape, pieces[::2]))
-    matched = re.fullmatch(form, uri)
+def match(uri_template: str, uri: str) -> JsonObject | None:
+    """Return the variables with which ``uri_template`` expands to ``uri``; None if it cannot."""
+    parts = list(template.parse(uri_template))
+    matched = re.fullmatch("([A-Za-z0-9._~%-]+)".join(re.escape(literal) for literal, _ in parts), uri)
     if matched is None:
         return None
     try:
-        return {name: _unescaped(text) for name, text in zip(names, matched.groups(), strict=True)}
-    except UnicodeDecodeError:  # escapes of what is no UTF-8
+        return {str(name): _unescape(text) for (_, name), text in zip(parts, matched.groups(), strict=False)}
+    except UnicodeDecodeError:  # the escapes are not UTF-8
         return None
 
 
 def _find(exchange: Exchange) -> tuple[Resource, JsonObject]:
-    """Return the resource at the address, and the variables of its template. Raises ProtocolError if there is none."""
+    """Return the requested resource, and the variables of its template. Raises ProtocolError if there is none."""
     uri = exchange.params["uri"]
     assert isinstance(uri, str)  # valid by the schema of the method
     resources = exchange.spec["resources"].values()
@@ -135,5 +136,5 @@ def _contents(uri: str, resource: Mapping[str, Any], part: Any) -> dict[str, Any
     return {"uri": uri, **typed, **({"text": part} if isinstance(part, str) else part)}
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), text.encode()).decode()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Listen:
-    """Open a stream of notifications, and acknowledge those that it will have.
+    """Open a stream of notifications, and acknowledge its subscriptions.
 
     Raises ProtocolError if the client has too many streams or subscriptions.
     """
@@ -37,7 +37,7 @@ class _Listen:
             if key is not None and requested.get(key) and negotiation.declares(declared, method["capability"]):
                 subscribed[key] = requested[key]
         admit(exchange, _uris(subscribed))
-        connection.budget.hold(budget.footprint([exchange.id, subscribed]))
+        connection.budget.reserve(budget.footprint([exchange.id, subscribed]))
         connection.listening[exchange.id] = (revision, subscribed)
         name = outbound.method_of(revision, "acknowledged")
         params: JsonObject = {"_meta": {revision["subscription"]: exchange.id}, "notifications": subscribed}
@@ -48,10 +48,10 @@ listen = _Listen()
 
 
 def admit(exchange: Exchange, uris: list[str]) -> None:
-    """Check that the client may subscribe to ``uris`` beside its other subscriptions.
+    """Check the limits on subscriptions to ``uris``.
 
     Raises:
-        ProtocolError: if one of them is too long, or there are too many.
+        ProtocolError: if a URI is too long, or the client has too many subscriptions.
     """
     connection, limits = exchange.connection, exchange.spec["server"]["limits"]
     if any(len(uri.encode("utf-8", "surrogatepass")) > limits["uri_bytes"] for uri in uris):
@@ -62,15 +62,15 @@ def admit(exchange: Exchange, uris: list[str]) -> None:
 
 
 def remove(connection: Connection, request_id: Id) -> None:
-    """Remove the stream that the request ``request_id`` opened."""
+    """Remove the stream of the request ``request_id``."""
     _, subscribed = connection.listening.pop(request_id)
     connection.budget.release(budget.footprint([request_id, subscribed]))
 
 
 def end(connection: Connection) -> list[Effect]:
-    """End every stream with the response to the request that opened it.
+    """End every stream with the response to its request.
 
-    Where one channel has all streams, a notification that the stream is cancelled follows, as the specification asks.
+    If all streams share one channel, the specification also requires a notification that the stream is cancelled.
     """
     effects: list[Effect] = []
     for request_id, (revision, _) in [*connection.listening.items()]:

@@ -22,7 +22,7 @@ class _GetTask:
 
 
 class _UpdateTask:
-    """Deliver answers to the questions of a task; others are ignored. Raises ProtocolError if one is invalid."""
+    """Deliver the client's answers to a task. Answers without a question are ignored, invalid ones refused."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         task = _task(exchange)
@@ -38,11 +38,11 @@ class _UpdateTask:
 
 
 class _CancelTask:
-    """Stop a task, unless it is over."""
+    """Cancel a task, unless it has ended."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         task = _task(exchange)
-        stopped: list[Effect] = [] if task.over else [Cancel(task.exchange)]
+        stopped: list[Effect] = [] if task.ended else [Cancel(task.exchange)]
         return [*stopped, *outbound.send_result(exchange, "task_noted", {})]
 
 
@@ -50,6 +50,5 @@ get_task, update_task, cancel_task = _GetTask(), _UpdateTask(), _CancelTask()
 
 
 def _task(exchange: Exchange) -> Task:
-    known = exchange.connection.tasks
-    assert known is not None  # a server that declares the extension has them
-    return known.get(exchange.connection, str(exchange.params["taskId"]))
+    assert exchange.connection.tasks is not None  # set if the server declares the extension
+    return exchange.connection.tasks.get(exchange.connection, str(exchange.params["taskId"]))

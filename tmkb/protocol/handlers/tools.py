@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tmkb.schema.model import Revision, TaskSupport, Tool
     from tmkb.schema.values import JsonObject, JsonValue
 
-_CACHED_CHARACTERS = 1000  # of all arguments together; results of longer ones are not cached
+_MAX_KEY_CHARACTERS = 1000  # of all arguments; results of longer arguments are not cached
 
 
 class _ListTools:
@@ -33,7 +33,7 @@ class _ListTools:
 
 
 class _CallTool:
-    """Check the arguments and run the tool's operation, or return every failure of the arguments."""
+    """Run the tool's operation, or return every failure of the arguments."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         name, sent = exchange.params["name"], exchange.params.get("arguments", {})
@@ -74,7 +74,7 @@ class _CallTool:
             if invalid := arguments.violations(tool["output"], structured, exchange.spec, "structuredContent"):
                 return _invalid_output(exchange, invalid)
         encoded = outbound.encode_result(exchange, "call_result", result)
-        facts = {"tool": tool["name"], **(outcome.facts if isinstance(outcome, Result) else {})}
+        facts = {"tool": tool["name"], **((isinstance(outcome, Result) and outcome.facts) or {})}
         line = tool["log"]
         fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
         if exchange.cache_key is not None:
@@ -95,15 +95,15 @@ list_tools, call_tool = _ListTools(), _CallTool()
 
 
 def _cache_key(revision: Revision, sent: JsonObject) -> tuple[object, ...] | None:
-    """Return the key of a cached result; None where the arguments are not short texts."""
+    """Return the key of the result in the cache; None unless all arguments are short strings."""
     length = 0
     for value in sent.values():
-        length += len(value) if isinstance(value, str) else _CACHED_CHARACTERS
-    return (revision["revision"], *sent.items()) if length < _CACHED_CHARACTERS else None
+        length += len(value) if isinstance(value, str) else _MAX_KEY_CHARACTERS
+    return (revision["revision"], *sent.items()) if length < _MAX_KEY_CHARACTERS else None
 
 
 def _allow_task(exchange: Exchange, task: TaskSupport, extension: str) -> None:
-    """Let the call become a task. Raises ProtocolError if the tool requires that and the client cannot."""
+    """Let the call become a task. Raises ProtocolError if the tool requires a task that the client cannot follow."""
     try:
         negotiation.require_extension(exchange.capabilities, extension)
         exchange.detaches = task.get("begins", "at_start")
@@ -118,7 +118,7 @@ def _entry(tool: Tool) -> dict[str, Any]:
 
 
 def _invalid_output(exchange: Exchange, invalid: Violations) -> list[Effect]:
-    """Return the failure of a tool whose output breaks its schema; the violations are for the log alone."""
+    """Return the failure of a tool whose output breaks its schema. Only the log contains the violations."""
     tool: Any = exchange.definition
     logged = [
         outbound.log_line(exchange.spec, "bad_output", exchange.id, tool=tool["name"], violation=failure.sentence)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Protocol
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Running, Said
+    from tmkb.providers.operation import Step, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.sysmcp.eventlog.logquery import Log, LogPage, LogQuery, ScanEnd
 
-    Steps = Generator[Said, JsonObject | None, JsonObject]
+    Steps = Generator[Step, JsonObject | None, JsonObject]
 
     class Source(Protocol):
         """A source of logs."""
@@ -48,7 +48,7 @@ class EventLog(AuditedProvider):
         sources = ", ".join(" ".join([each["kind"], *_paths(each)]) for each in settings["sources"])
         return {"notes": [["serves_logs", {"sources": sources}] if sources else ["serves_no_logs", {}]]}
 
-    def list_logs(self) -> Running:
+    def list_logs(self) -> StepGenerator:
         """List all logs with their size and range, or the reason why a log cannot be read."""
         from tmkb.sysmcp.eventlog.logquery import Unreadable
 
@@ -66,7 +66,7 @@ class EventLog(AuditedProvider):
                 listed.append({**about, "reason": self.reasons[fault.cause]})
         return {"logs": listed}
 
-    def query(self, logName: str, **arguments: Any) -> Running:
+    def query(self, logName: str, **arguments: Any) -> StepGenerator:
         """Return a page of the entries that pass all filters.
 
         Raises ToolError for invalid arguments, for a missing or unreadable log, and if the time limit ends before the
@@ -139,7 +139,7 @@ class EventLog(AuditedProvider):
 
     def _fill(
         self, log: Log, query: LogQuery, page: LogPage, counts: bool
-    ) -> Generator[Said, JsonObject | None, ScanEnd]:
+    ) -> Generator[Step, JsonObject | None, ScanEnd]:
         """Fill a page within the time limit; with ``counts``, continue to count hits within another limit."""
         from tmkb.sysmcp.eventlog.logquery import ScanEnd
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Running
+    from tmkb.providers.operation import StepGenerator
     from tmkb.schema.values import JsonObject
     from tmkb.sysmcp.files.walk import Entry
 
@@ -54,7 +54,9 @@ class Files(AuditedProvider):
         roots = ", ".join(f"{name} ({folder})" for name, folder in settings["roots"].items())
         return {"notes": [["serves_files", {"roots": roots}] if roots else ["serves_no_files", {}]]}
 
-    def search(self, limit: float = _LIMIT, offset: float = 0, cursor: str | None = None, **query: Any) -> Running:
+    def search(
+        self, limit: float = _LIMIT, offset: float = 0, cursor: str | None = None, **query: Any
+    ) -> StepGenerator:
         """Return a page of files that match ``query``, in the order of paths. Raises ToolError."""
         has_place = "root" in query or "path" in query
         roots = [self._root(query.get("root"))] if has_place or not self.roots else [*self.roots]
@@ -81,7 +83,7 @@ class Files(AuditedProvider):
                 is_complete = True
         return {**page.result(is_complete), "skipped": {**skipped.counts}}
 
-    def stat(self, path: str, root: str | None = None, hash: str = "none") -> Running:
+    def stat(self, path: str, root: str | None = None, hash: str = "none") -> StepGenerator:
         """Describe a file, a folder or a link itself. Raises ToolError."""
         root = self._root(root)
         parts = _split(path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from tmkb.providers.base import Prepared
-    from tmkb.providers.operation import Operation, Running
+    from tmkb.providers.operation import Operation, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.sysmcp.audit import Call
     from tmkb.sysmcp.registry.hive import Hive, Key, Value
@@ -62,7 +62,7 @@ class Hives(AuditedProvider):
         run: Callable[[Mapping[str, Any], Call], Steps] = {"read": self._read, "write": self._write}[name]
         seconds = self.settings["seconds"]
 
-        def operation(**arguments: JsonValue) -> Running:
+        def operation(**arguments: JsonValue) -> StepGenerator:
             with self.audit.call(definition["name"], change.redact(arguments)) as call:
                 try:
                     return (yield from limited(run(arguments, call), seconds))

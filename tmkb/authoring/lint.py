@@ -1,7 +1,7 @@
-"""The code of a pattern as a linter sees it: what is never used, and what ruff says. Nothing of it is run.
+"""Lint the code of a pattern: report unused names, and the findings of ruff. Nothing is run.
 
-All versions of the code are looked at together: what only the secure one uses may stand idle in the vulnerable one,
-because the difference between the two is what the pattern shows.
+All versions of the code are checked together. What only the secure version uses may be unused in the vulnerable one,
+because the pattern shows the difference between the two.
 """
 
 from __future__ import annotations
@@ -19,35 +19,36 @@ from tmkb.knowledge import examples
 from tmkb.schema import paths
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_SKIPPED = "F401,F841,I001"  # of ruff's rules: what `review` finds, and what depends on the folder around a file
-_STAGE = ("bp", "cache")  # what the stage of the proofs takes from an example
+_Unused = Iterator[tuple[str, str, ast.stmt | ast.expr | ast.alias | ast.arg | ast.ExceptHandler]]  # kind, name, node
+_IGNORED_RULES = "F401,F841,I001"  # of ruff: those that `unused` checks, and one that depends on the folder of a file
+_STAGE = ("bp", "cache")  # names that the stage of a proof takes from an example
 
 
-class Code:
-    """The Python files of one folder, as syntax trees by the names that problems call them."""
+class _Code:
+    """The syntax trees of the Python files in one folder."""
 
     def __init__(self, folder: str) -> None:
         self.problems: list[Problem] = []
         self.trees: dict[str, ast.Module] = {}
         for name in sorted(name for name in os.listdir(folder) if name.endswith(".py")):
-            shown = paths.shown(os.path.join(folder, name))
+            file = paths.shown(os.path.join(folder, name))
             try:
-                source = examples.source(folder, name, shown)
+                source = examples.read(folder, name, file)
             except DocumentError as error:
                 self.problems += error.problems
                 continue
             if source is not None:
-                self.trees[shown] = examples.parsed(source, self.problems)
+                self.trees[file] = examples.parse(source, self.problems)
         self.mentioned = {name for tree in self.trees.values() for name in _mentioned(tree)}
-        self.looked_at: dict[str, set[str]] = {}  # function → the names that it reads in any version
+        self.read: dict[str, set[str]] = {}  # function → the names that it reads in any version
         for tree in self.trees.values():
             for name, function, _ in _functions(tree):
-                self.looked_at.setdefault(name, set()).update(_read(function))
+                self.read.setdefault(name, set()).update(_read(function))
 
 
-def review(folder: str) -> Iterator[Problem]:
-    """What is wrong with the code in ``folder``, file by file, each in the order of its lines."""
-    code = Code(folder)
+def unused(folder: str) -> Iterator[Problem]:
+    """Report unused imports, names and arguments of the code in ``folder``, and files that cannot be read."""
+    code = _Code(folder)
     yield from code.problems
     for file, tree in code.trees.items():
         found = {
@@ -59,11 +60,11 @@ def review(folder: str) -> Iterator[Problem]:
             yield Problem("unused", file, line, column, kind=kind, name=name)
 
 
-def ruff() -> str | None:
-    """Return the path of the program ruff, of this environment or of the system; None where there is none.
+def find_ruff() -> str | None:
+    """Return the path of ruff in this environment or on the system; None if it is not installed.
 
-    Never one of the current folder, which may belong to somebody else: `shutil.which` looks there first on Windows, and
-    PATH may name it as an empty entry or a relative one.
+    The current folder is never searched, because it may belong to another user. `shutil.which` searches it first on
+    Windows, and PATH may contain it as an empty or relative entry.
     """
     folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", "").split(os.pathsep)]
     name = f"ruff{sysconfig.get_config_var('EXE') or ''}"
@@ -71,14 +72,15 @@ def ruff() -> str | None:
     return next((file for file in files if os.path.isfile(file) and os.access(file, os.X_OK)), None)
 
 
-def lint(program: str, folders: Sequence[str]) -> list[Problem]:
-    """What ruff says of the code in ``folders``, by its own rules and not those of a configuration."""
-    options = ["--isolated", "--no-cache", "--target-version", "py311", "--output-format", "json", "--ignore", _SKIPPED]
-    done = subprocess.run([program, "check", *options, "--", *folders], capture_output=True, text=True, check=False)
+def run_ruff(program: str, folders: Sequence[str]) -> list[Problem]:
+    """Return the findings of ruff in ``folders`` with its default rules, regardless of any configuration."""
+    options = ["--isolated", "--no-cache", "--target-version", "py311", "--output-format", "json"]
+    command = [program, "check", *options, "--ignore", _IGNORED_RULES, "--", *folders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        said = json.loads(done.stdout)
+        findings = json.loads(done.stdout)
     except ValueError:
-        return [Problem("not_linted", program, reason=" ".join(done.stderr.split()) or "it said nothing")]
+        return [Problem("not_linted", program, reason=" ".join(done.stderr.split()) or "no output")]
     return [
         Problem(
             "lint",
@@ -88,11 +90,11 @@ def lint(program: str, folders: Sequence[str]) -> list[Problem]:
             code=each["code"],
             reason=each["message"].rstrip("."),
         )
-        for each in said
+        for each in findings
     ]
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, str, ast.alias]]:
+def _imports(tree: ast.Module) -> _Unused:
     read = _read(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != "__future__"):
@@ -102,8 +104,8 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str, ast.alias]]:
                     yield "import", name, alias
 
 
-def _names(code: Code, tree: ast.Module) -> Iterator[tuple[str, str, ast.stmt | ast.expr]]:
-    """Names of a module that no file mentions. What is decorated or derived from others is found by them."""
+def _names(code: _Code, tree: ast.Module) -> _Unused:
+    """Yield top-level names that no file mentions. Decorators and base classes can use a definition by themselves."""
     for node in tree.body:
         named: list[tuple[str, ast.stmt | ast.expr]] = []
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
@@ -112,37 +114,34 @@ def _names(code: Code, tree: ast.Module) -> Iterator[tuple[str, str, ast.stmt | 
             named = [(node.name, node)]
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             named = [(target.id, target) for target in _targets(node) if target.id not in _STAGE]
-        for name, place in named:
-            if name not in code.mentioned:
-                yield "name", name, place
+        yield from (("name", name, place) for name, place in named if name not in code.mentioned)
 
 
-def _arguments(code: Code, tree: ast.Module) -> Iterator[tuple[str, str, ast.arg]]:
-    """Arguments that no version of their function looks at, unless somebody else says what it takes."""
+def _arguments(code: _Code, tree: ast.Module) -> _Unused:
+    """Yield arguments that no version of a function reads, unless a decorator or base class may require them."""
     for name, function, is_prescribed in _functions(tree):
         if is_prescribed or _is_stub(function):
             continue
-        given = function.args
-        listed = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
-        for argument in listed:
-            if argument is not None and argument.arg not in code.looked_at[name] | {"self", "cls"}:
+        args = function.args
+        for argument in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
+            if argument is not None and argument.arg not in code.read[name] | {"self", "cls"}:
                 yield "argument", argument.arg, argument
 
 
-def _locals(tree: ast.Module) -> Iterator[tuple[str, str, ast.Name | ast.ExceptHandler]]:
-    """Names that a function gives to a value and never reads."""
+def _locals(tree: ast.Module) -> _Unused:
+    """Yield names that a function assigns and never reads."""
     for _, function, _ in _functions(tree):
-        inside = list(_own(function))
-        shared = {name for node in inside if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+        nodes = list(_own(function))
+        shared = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
         read = _read(function) | shared
-        for node in inside:
+        for node in nodes:
             if isinstance(node, ast.ExceptHandler) and node.name is not None and node.name not in read:
                 yield "name", node.name, node
             yield from (("name", target.id, target) for target in _targets(node) if target.id not in read)
 
 
 def _targets(node: ast.AST) -> list[ast.Name]:
-    """The names that a statement gives to whole values; what comes out of a tuple may be there for its neighbours."""
+    """Return the names that a statement assigns. An unpacked tuple does not count: one of its names may be needed."""
     targets: list[ast.expr | None] = []
     if isinstance(node, ast.Assign):
         targets = [*node.targets]
@@ -153,30 +152,29 @@ def _targets(node: ast.AST) -> list[ast.Name]:
     return [target for target in targets if isinstance(target, ast.Name)]
 
 
-def _functions(tree: ast.AST, inside: str = "", prescribed: bool = False) -> Iterator[tuple[str, _Function, bool]]:
-    """(dotted name, function, whether a decorator or a base class says what it takes), also those within others."""
+def _functions(tree: ast.AST, prefix: str = "", prescribed: bool = False) -> Iterator[tuple[str, _Function, bool]]:
+    """Yield (dotted name, function, whether a decorator or base class may prescribe its arguments), also if nested."""
     for node in ast.iter_child_nodes(tree):
-        name = f"{inside}{getattr(node, 'name', None) or 'lambda'}"
+        name = f"{prefix}{getattr(node, 'name', None) or 'lambda'}"
         if isinstance(node, ast.ClassDef):
             yield from _functions(node, f"{name}.", bool(node.bases))
         elif isinstance(node, _Function):
             yield name, node, prescribed or bool(getattr(node, "decorator_list", []))
             yield from _functions(node, f"{name}.")
         else:
-            yield from _functions(node, inside, prescribed)
+            yield from _functions(node, prefix, prescribed)
 
 
 def _is_stub(function: _Function) -> bool:
-    """Whether there is nothing in it but a docstring, ``pass``, ``...`` or ``raise``."""
-    idle = (ast.Pass, ast.Raise)
+    """Return whether a function contains only a docstring, ``pass``, ``...`` or ``raise``."""
     return isinstance(function.body, list) and all(
-        isinstance(node, idle) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        isinstance(node, ast.Pass | ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
         for node in function.body
     )
 
 
 def _own(function: _Function) -> Iterator[ast.AST]:
-    """The nodes of a function, without those of functions and classes within it."""
+    """Yield the nodes of a function without those of nested functions and classes."""
     waiting: list[ast.AST] = [*function.body] if isinstance(function.body, list) else [function.body]
     while waiting:
         node = waiting.pop()
@@ -186,12 +184,11 @@ def _own(function: _Function) -> Iterator[ast.AST]:
 
 
 def _read(tree: ast.AST) -> set[str]:
-    """The names that are looked at in ``tree``."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)}
 
 
 def _mentioned(tree: ast.Module) -> Iterator[str]:
-    """Names, attributes and texts: all by which a file may mean something that stands in another."""
+    """Yield names, attributes and strings: everything by which a file can refer to another file's definitions."""
     yield from _read(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Patterns one by one: what is in a whole one, and how it reads."""
+"""Full patterns, and their Markdown pages."""
 
 import json
 
@@ -17,9 +17,9 @@ def rows(patterns):
     return catalog.parts(patterns)["catalog"]["patterns"]
 
 
-def test_a_whole_pattern_has_all_that_a_reader_can_use(patterns):
+def test_keys_of_a_full_pattern(patterns):
     pattern = next(p for p in patterns if p["tier"] == "A" and len(p["mitigations"]) > 1)
-    shown = catalog.whole(pattern)
+    shown = catalog.in_full(pattern)
 
     assert list(shown) == [
         "id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity",
@@ -32,25 +32,25 @@ def test_a_whole_pattern_has_all_that_a_reader_can_use(patterns):
     assert not {"code", "kind", "triggers"} & set(shown)
 
 
-def test_keys_without_content_are_left_out(patterns):
+def test_empty_keys_are_omitted(patterns):
     bare = {k: v for k, v in patterns[0].items() if k not in ("blind_spots", "vulnerable", "template", "subcategory")}
     bare |= {"steps": [], "mitigations": [{"id": "M", "name": "n", "description": "d", "effectiveness": "high"}]}
-    shown = catalog.whole(bare)
+    shown = catalog.in_full(bare)
 
     assert not {"blind_spots", "vulnerable", "secure_template", "subcategory"} & set(shown)
     assert "steps" not in shown["attack_scenario"]
     assert list(shown["mitigations"][0]) == ["id", "name", "description", "effectiveness"]
 
 
-def test_a_whole_pattern_is_json(patterns):
+def test_a_full_pattern_is_json(patterns):
     for pattern in patterns:
-        assert json.loads(json.dumps(catalog.whole(pattern))) == catalog.whole(pattern)
+        assert json.loads(json.dumps(catalog.in_full(pattern))) == catalog.in_full(pattern)
 
 
-def test_a_page_says_it_all(patterns):
+def test_a_page_contains_all_texts(patterns):
     for pattern in patterns:
-        shown = catalog.whole(pattern)
-        page = catalog.page(shown)
+        shown = catalog.in_full(pattern)
+        page = catalog.pattern_page(shown)
 
         assert page.startswith(f"# {pattern['id']}: {pattern['name']}\n")
         assert (
@@ -59,11 +59,11 @@ def test_a_page_says_it_all(patterns):
         for text in texts(
             {key: value for key, value in shown.items() if key not in ("version", "tier", "subcategory")}
         ):
-            assert text.strip() in page or key_of_template(shown, text), text
+            assert text.strip() in page or text == shown.get("secure_template"), text  # part of the secure code
 
 
 def texts(value):
-    """Every text inside of a value."""
+    """Return all strings inside ``value``."""
     if isinstance(value, dict):
         return [text for inner in value.values() for text in texts(inner)]
     if isinstance(value, list):
@@ -71,23 +71,18 @@ def texts(value):
     return [value] if isinstance(value, str) else []
 
 
-def key_of_template(shown, text):
-    """The template is the core of the secure code, which a page shows whole."""
-    return text == shown.get("secure_template")
-
-
 def test_a_page_of_a_pattern_without_code(patterns):
     bare = {k: v for k, v in patterns[0].items() if k not in ("vulnerable", "template", "code")}
     bare["mitigations"] = [{k: v for k, v in m.items() if k != "secure"} for m in patterns[0]["mitigations"]]
-    page = catalog.page(catalog.whole(bare))
+    page = catalog.pattern_page(catalog.in_full(bare))
 
     assert "```" not in page
     assert "## Vulnerable" not in page
     assert "\n\n\n" not in page
 
 
-def test_the_index_names_each_pattern_below_its_category(rows):
-    lines = catalog.index(rows).splitlines()
+def test_the_index_lists_patterns_by_category(rows):
+    lines = catalog.index_page(rows).splitlines()
 
     assert lines[0] == "# Patterns"
     assert [line for line in lines if line.startswith("## ")] == [
@@ -96,13 +91,13 @@ def test_the_index_names_each_pattern_below_its_category(rows):
     assert sum(line.startswith("- ") for line in lines) == len(rows)
 
 
-def test_a_section_has_the_summaries(rows):
-    shown = catalog.section("x", rows[:2])
+def test_a_category_page_contains_summaries(rows):
+    shown = catalog.category_page("x", rows[:2])
 
     assert shown.startswith(f"# x\n\n## {rows[0]['id']}: {rows[0]['name']}\n\nSeverity: ")
     assert all(f"- Fix: {row['fix']}" in shown for row in rows[:2])
 
 
-def test_without_patterns_there_is_an_empty_index():
-    assert catalog.index([]) == "# Patterns\n"
+def test_an_empty_library():
+    assert catalog.index_page([]) == "# Patterns\n"
     assert catalog.parts([]) == {"catalog": {"patterns": []}, "wholes": {}}
