@@ -15,7 +15,7 @@ from tmkb.cli import output
 from tmkb.conformance import replay, transcript
 from tmkb.conformance.replay import Replayed
 from tmkb.conformance.transcript import Transcript
-from tmkb.errors import DocumentError
+from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import library
 from tmkb.schema import documents, hidden, paths
 from tmkb.schema.model import Spec
@@ -186,11 +186,15 @@ class _Starter:
             return self.last
         server = str(each.value["server"])
         if self.address:
-            from tmkb.conformance.http import Http
+            try:
+                from tmkb.conformance.http import Http
+            except ImportError as error:
+                problem = Problem.of_argument("extra_missing", "--http", extra="replay", module=error.name)
+                raise DocumentError([problem]) from error
 
             target = Http(self.address, self._spec(server, each.config), self.timeout)
             if not self.reached:
-                target.reach()
+                target.check_connection()
                 self.reached = True
             return target
         key = server, each.config
