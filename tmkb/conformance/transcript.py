@@ -139,14 +139,6 @@ def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonV
     return refused
 
 
-def requirements() -> dict[str, Any]:
-    """Requirement id → what it says and where that stands. Raises DocumentError."""
-    found: dict[str, Any] = _checked(os.path.join(paths.CONFORMANCE, "requirements.yaml"), "requirements")[
-        "requirements"
-    ]
-    return found
-
-
 def _is_installed(name: str) -> bool:
     """Whether the module ``name`` can be imported; `find_spec` would import the packages around it."""
     top, *inner = name.split(".")
