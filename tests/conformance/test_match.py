@@ -34,7 +34,7 @@ def test_matchers_that_still_match_stay():
     expected = {"v": {"$var": "revision"}, "t": {"$any": "string"}, "l": [1], "x": {"$any": "string"}}
     actual = {"v": "2025-11-25", "t": "y", "l": [1, 2], "x": 5}
 
-    assert match.updated(expected, actual, "2025-11-25") == {
+    assert match.update(expected, actual, "2025-11-25") == {
         "v": {"$var": "revision"},
         "t": {"$any": "string"},
         "l": [1, 2],
@@ -49,4 +49,4 @@ def test_a_value_equals_itself(value):
 
 @given(values, values)
 def test_an_updated_value_matches(expected, actual):
-    assert list(match.differences(match.updated(expected, actual, "r"), actual)) == []
+    assert list(match.differences(match.update(expected, actual, "r"), actual)) == []

@@ -71,7 +71,7 @@ def test_a_module_that_is_needed_is_not_imported(tmp_path, monkeypatch, name, th
     name = name.format(package)
     value = transcript.Transcript("x.yaml", {"needs": [name]})
 
-    assert value.lacking == ([] if there else [name])
+    assert value.missing_modules == ([] if there else [name])
     assert package not in sys.modules
 
 

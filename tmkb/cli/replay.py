@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tmkb.cli import output
 from tmkb.conformance import replay, transcript
-from tmkb.conformance.replay import Replayed
+from tmkb.conformance.replay import Result
 from tmkb.conformance.transcript import Transcript
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import library
@@ -84,8 +84,10 @@ def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> It
     starter = _Starter(args)
     planned = []
     for each in transcripts:
-        if not (args.command or args.http) and each.lacking:
-            output.fail(f"{each.name} is skipped: it needs {' and '.join(each.lacking)}, which is not installed.")
+        if not (args.command or args.http) and each.missing_modules:
+            output.fail(
+                f"{each.name} is skipped: it needs {' and '.join(each.missing_modules)}, which is not installed."
+            )
             continue
         planned += [
             (each, revision)
@@ -142,7 +144,7 @@ def _seconds(text: str) -> float:
 class Conversation:
     """One transcript under one revision, replayed."""
 
-    def __init__(self, replayed: Transcript, revision: str, results: list[Replayed], notes: Sequence[str] = ()) -> None:
+    def __init__(self, replayed: Transcript, revision: str, results: list[Result], notes: Sequence[str] = ()) -> None:
         """``notes``: further hints for a failure."""
         self.notes = notes
         self.transcript = replayed

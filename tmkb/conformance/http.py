@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from tmkb.conformance.replay import TIMEOUT, lacks
+from tmkb.conformance.replay import TIMEOUT, is_incomplete
 from tmkb.errors import ProtocolError
 from tmkb.protocol import headers, messages, negotiation
 from tmkb.protocol.messages import Notification, Request
@@ -59,9 +59,9 @@ class Http:
         """Connect and disconnect. Raises OSError if the server cannot be reached."""
         socket.create_connection((self.url.host, self.url.port or 80), self.timeout).close()
 
-    def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
+    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
         """Send one line; return the messages that arrive until none is missing or the timeout ends."""
-        return self._runner.run(self._exchange(line, expected, awaited))
+        return self._runner.run(self._exchange(line, count, pending))
 
     def report(self) -> list[str]:
         """Return the faults since the last call: failed connections, and responses that are not JSON."""
@@ -86,13 +86,13 @@ class Http:
             await _cancel(task)
         await self._client.aclose()
 
-    async def _exchange(self, line: bytes, expected: int, awaited: str | int | None) -> list[JsonValue]:
+    async def _exchange(self, line: bytes, count: int, pending: str | int | None) -> list[JsonValue]:
         try:
             message: Any = messages.read(messages.decode(line))
         except ProtocolError:
             message = None
         if await self._disconnect_cancelled(message):
-            return await self._receive(expected, awaited)
+            return await self._receive(count, pending)
         sent = self._headers(message)
         post = asyncio.create_task(self._request("POST", sent, line))
         in_session = bool(self._session) and self._session.items() <= sent.items()
@@ -102,7 +102,7 @@ class Http:
             await asyncio.wait([post], timeout=self.timeout)
             if post.done():
                 await self._start_session(*post.result())
-        received = await self._receive(expected, awaited)
+        received = await self._receive(count, pending)
         await asyncio.wait([post], timeout=_GRACE)
         return received + self._take_received()
 
@@ -164,10 +164,10 @@ class Http:
         await _cancel(post)
         return True
 
-    async def _receive(self, expected: int, awaited: str | int | None) -> list[JsonValue]:
+    async def _receive(self, count: int, pending: str | int | None) -> list[JsonValue]:
         received: list[JsonValue] = []
         deadline = time.monotonic() + self.timeout
-        while lacks(received, expected, awaited):
+        while is_incomplete(received, count, pending):
             left = deadline - time.monotonic() if self._posts else 0.0
             try:
                 async with asyncio.timeout(max(_GRACE, min(left, _POLL))):
