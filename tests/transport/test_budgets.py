@@ -14,7 +14,7 @@ from tests.transport.test_principals import ABLE, DECLARED, began, peers, result
 from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry, footprint
 from tmkb.server.runtime import Runtime
-from tmkb.transport.http import Call
+from tmkb.transport.http import Request
 
 MEBIBYTE = 1 << 20
 SMALL = {"session_bytes": MEBIBYTE // 2, "principal_bytes": MEBIBYTE, "stream_bytes": MEBIBYTE // 8}
@@ -84,8 +84,8 @@ def closed_early(peer, number):
     """A response that no client is there to take."""
     arguments = {"seconds": 0.001, "label": BIG}
     answer = peer.send("tools/call", number, name="slow_compute", arguments=arguments)
-    peer.endpoint.quiet(answer)
-    peer.endpoint.gone(answer)
+    peer.endpoint.on_idle(answer)
+    peer.endpoint.on_disconnect(answer)
     peer.work()
 
 
@@ -187,7 +187,7 @@ def left_alone(peer):
     """Everything ends, and nothing counts any more."""
     runtime = peer.endpoint.runtime
     for answer in peer.answers:
-        peer.endpoint.gone(answer)
+        peer.endpoint.on_disconnect(answer)
     for session in [*peer.endpoint.sessions.values()]:
         peer.session = {"mcp-session-id": session.id}
         assert peer.call("DELETE", {"host": "localhost", **peer.session}).status == 204
@@ -196,7 +196,7 @@ def left_alone(peer):
         runtime.tasks.limits = {**runtime.tasks.limits, "task_seconds": -1}
     peer.task("get", "x")
     peer.read()
-    assert (runtime.connections, peer.endpoint.waiting) == (set(), {})
+    assert (runtime.connections, peer.endpoint.streams) == (set(), {})
     assert [(budget.held, budget.kept, len(budget.entries)) for budget in runtime.budgets.values()] == [(0, 0, 0)]
 
 
@@ -258,9 +258,9 @@ def test_a_response_that_is_too_large_to_keep_is_an_error_for_a_client_that_come
     arguments = {"seconds": 0.001, "label": "x" * 2000}
     gone, kept = (peer.send("tools/call", id, name="slow_compute", arguments=arguments) for id in (1, 2))
     for answer in (gone, kept):
-        peer.endpoint.quiet(answer)
+        peer.endpoint.on_idle(answer)
         answer.take()
-    peer.endpoint.gone(gone)
+    peer.endpoint.on_disconnect(gone)
     peer.work()
     ((_, whole),) = events(kept)
     ((_, error),) = events(peer.listen(**{"last-event-id": "2-1"}))
@@ -276,8 +276,8 @@ def test_a_batch_that_is_too_large_to_keep_is_an_error_for_each_request(runtimes
     params = {"name": "slow_compute", "arguments": {"seconds": 0.001, "label": "x" * 2000}}
     lines = [{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params} for id in (1, 2)]
     answer = peer.call(headers={**peer_headers(peer)}, body=json.dumps(lines).encode())
-    peer.endpoint.quiet(answer)
-    peer.endpoint.gone(answer)
+    peer.endpoint.on_idle(answer)
+    peer.endpoint.on_disconnect(answer)
     peer.work()
     ((_, errors),) = events(peer.listen(**{"last-event-id": "2-0"}))
 
@@ -441,7 +441,7 @@ def test_responses_that_nobody_reads_count(runtimes, quiet):
     assert echo(few, 1, MEBIBYTE // 4).status == 200
     many.read()
     assert echo(many, 7, MEBIBYTE // 4).status == 200
-    assert many.endpoint.runtime.budget(many.endpoint.principal(Call("POST", "/mcp", {**JSON, **many.token}, b""))).held
+    assert many.endpoint.runtime.budget(many.endpoint.principal(Request("POST", "/mcp", {**JSON, **many.token}, b""))).held
     many.read()
     few.read()
     assert [budget.held for budget in many.endpoint.runtime.budgets.values()] == [0, 0]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.transport.framing import TOO_LARGE, Lines
+from tmkb.transport.framing import Lines
 
 
 def lines(*chunks, limit=10):
@@ -30,16 +30,16 @@ def test_the_limit_does_not_count_the_end_of_the_line():
 
 
 def test_a_line_beyond_the_limit_is_told_once_and_the_next_is_read():
-    assert lines(b"01234567890\nb\n") == [TOO_LARGE, b"b"]
-    assert lines(*[b"0123456789"] * 1000, b"\nb\n") == [TOO_LARGE, b"b"]
-    assert lines(b"01234567890") == [TOO_LARGE]
+    assert lines(b"01234567890\nb\n") == [None, b"b"]
+    assert lines(*[b"0123456789"] * 1000, b"\nb\n") == [None, b"b"]
+    assert lines(b"01234567890") == [None]
 
 
 def test_a_line_beyond_the_limit_is_told_before_it_ends():
     cutter = Lines(10)
 
-    assert cutter.feed(b"x" * 20) == [TOO_LARGE]
-    assert len(cutter.unfinished) == 0
+    assert cutter.feed(b"x" * 20) == [None]
+    assert len(cutter.incomplete) == 0
     assert cutter.feed(b"x" * 20) == []
 
 
@@ -56,4 +56,4 @@ def test_how_the_stream_is_cut_changes_nothing(parts, data):
 
 @given(st.binary(max_size=200))
 def test_no_line_is_longer_than_the_limit(stream):
-    assert all(line is TOO_LARGE or 0 < len(line) <= 10 for line in lines(stream))
+    assert all(line is None or 0 < len(line) <= 10 for line in lines(stream))

@@ -8,7 +8,7 @@ import pytest
 
 from tmkb.server.runtime import Runtime
 from tmkb.transport.guard import Guard
-from tmkb.transport.http import Call, Endpoint
+from tmkb.transport.http import Endpoint, Request
 
 LOCAL = {"host": "127.0.0.1:8321"}
 JSON = {**LOCAL, "content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -27,7 +27,7 @@ class Client:
         self.session = {}
 
     def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
-        return self.endpoint.receive(Call(verb, path, JSON if headers is None else headers, body), lambda: None)
+        return self.endpoint.handle(Request(verb, path, JSON if headers is None else headers, body), lambda: None)
 
     def send(self, method=None, id=None, more=None, **params):
         message = {"jsonrpc": "2.0"} | ({} if id is None else {"id": id}) | ({"method": method} if method else {})
@@ -194,7 +194,7 @@ def test_a_lost_connection_is_no_cancellation(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_tool_with_progress", _meta={"progressToken": "t"})
     (first, _), *_ = events(answer)
-    client.endpoint.gone(answer)
+    client.endpoint.on_disconnect(answer)
     client.work()
     rest = events(client.listen(**{"last-event-id": first}))
 
@@ -230,11 +230,11 @@ def test_what_belongs_to_no_request_waits_for_a_listener(client):
 def test_a_cancelled_call_ends_its_stream_without_a_response(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_slow")
-    assert not answer.begun
+    assert not answer.started
     client.send("notifications/cancelled", requestId=1)
 
     assert (answer.ended, events(answer)) == (True, [])
-    assert client.endpoint.waiting == {}
+    assert client.endpoint.streams == {}
 
 
 def test_an_id_that_waits_is_not_given_twice(client):
@@ -268,7 +268,7 @@ def test_a_batch_is_answered_where_it_came_from(client):
     client.work()
 
     assert [message["id"] for message in json.loads(answer.take())] == ["slow"]
-    assert client.endpoint.waiting == {}
+    assert client.endpoint.streams == {}
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_batch_is_answered_at_once(client):
     answer = client.call(headers={**JSON, **client.session}, body=json.dumps(lines).encode())
 
     assert [response["id"] for response in json.loads(answer.take())] == [1, 2]
-    assert client.endpoint.waiting == {}
+    assert client.endpoint.streams == {}
 
 
 def test_sessions_are_bounded_and_the_idlest_goes(runtimes, quiet):
@@ -314,7 +314,7 @@ def test_sessions_are_bounded_and_the_idlest_goes(runtimes, quiet):
 def test_a_session_expires(runtimes, quiet):
     client = Client(runtimes, quiet, session_seconds=0.001)
     client.shake()
-    next(iter(client.endpoint.sessions.values())).seen -= 1
+    next(iter(client.endpoint.sessions.values())).last_used -= 1
 
     assert client.send("ping", 1).status == 404
     assert client.endpoint.runtime.connections == set()
@@ -327,8 +327,8 @@ def test_a_client_that_does_not_read_is_cut_off(runtimes, quiet):
     for number in range(1, 20):
         client.change(number)
 
-    assert listener.cut
-    assert listener.waiting <= 500
+    assert listener.aborted
+    assert listener.unsent <= 500
 
 
 # Requests that describe themselves
@@ -339,7 +339,7 @@ def test_a_request_leaves_nothing_behind(client):
 
     assert (answer.status, json.loads(answer.take())["result"]["resultType"]) == (200, "complete")
     assert client.endpoint.runtime.connections == set()
-    assert client.endpoint.open == client.endpoint.waiting == client.endpoint.keys == {}
+    assert client.endpoint.standalone == client.endpoint.streams == client.endpoint.requests == {}
 
 
 @pytest.mark.parametrize(
@@ -401,17 +401,17 @@ def test_a_stream_hears_what_others_bring_about(client):
 
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
     assert (id_, changed["method"]) == (None, "notifications/tools/list_changed")
-    client.endpoint.end()
+    client.endpoint.shutdown()
     assert [message["id"] for _, message in events(stream)] == ["s"]  # and no notification of a cancellation
     assert stream.ended
 
 
 def test_a_lost_connection_is_a_cancellation(client):
     answer = client.alone("tools/call", 1, named("test_slow"), name="test_slow")
-    client.endpoint.gone(answer)
+    client.endpoint.on_disconnect(answer)
 
     assert client.endpoint.runtime.jobs == []
-    assert client.endpoint.open == client.endpoint.waiting == client.endpoint.keys == {}
+    assert client.endpoint.standalone == client.endpoint.streams == client.endpoint.requests == {}
 
 
 def test_streams_are_bounded_and_other_calls_are_not(runtimes, quiet):

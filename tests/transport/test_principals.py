@@ -150,7 +150,7 @@ def alright(answer):
 
 
 NAMED = [
-    Named("a session", session, within(lambda peer: peer.send("ping", 1)), alright, holds=("id", "next", "seen")),
+    Named("a session", session, within(lambda peer: peer.send("ping", 1)), alright, holds=("id", "next_number", "last_used")),
     Named("the end of a session", session, within(lambda peer: peer.call("DELETE", peer.session | JSON)), alright),
     Named("the general stream", session, within(lambda peer: peer.listen()), alright, holds=("general",)),
     Named(
@@ -308,7 +308,7 @@ def test_a_subscriber_hears_only_of_what_it_has_subscribed_to(two):
 
 SHARED = {  # what connections share, or only points at what is served
     "snapshot": "what is served", "references": "numbers for errors", "traced": "a setting of the log",
-    "principal": "whose it is", "most": "a limit", "budget": "see test_budgets",
+    "principal": "whose it is", "max_stored": "a limit", "budget": "see test_budgets",
 }  # fmt: skip
 
 
