@@ -12,7 +12,7 @@ values = st.recursive(
 )
 
 
-def test_each_difference_names_its_place():
+def test_each_difference_names_its_path():
     expected = {"a": [1, {"b": "x"}], "c": 1, "d": {"$any": "string"}}
     actual = {"a": [1, {"b": "y"}, 3], "d": 5, "e": None}
 
@@ -25,12 +25,12 @@ def test_each_difference_names_its_place():
     ]
 
 
-def test_true_is_not_one_and_1_is_not_1_0():
+def test_json_types_are_compared():
     assert list(match.differences(1, True)) == ["value: expected 1, got true"]
     assert list(match.differences(1, 1.0)) == ["value: expected 1, got 1.0"]
 
 
-def test_matchers_that_still_match_stay():
+def test_placeholders_that_still_match_stay():
     expected = {"v": {"$var": "revision"}, "t": {"$any": "string"}, "l": [1], "x": {"$any": "string"}}
     actual = {"v": "2025-11-25", "t": "y", "l": [1, 2], "x": 5}
 

@@ -118,7 +118,7 @@ def test_initialize_list_tools_call_tool():
 # --- The server everything: what it is, and what it lists
 
 
-def test_what_the_server_says_of_itself():
+def test_server_info():
     async def conversation(client):
         return client.protocol_version, client.server_info, client.server_capabilities, client.instructions
 
@@ -155,7 +155,7 @@ def test_lists_have_one_page():
     assert [template.uri_template for template in templates.resource_templates] == ["test://template/{id}/data"]
 
 
-def test_a_cursor_that_nobody_gave():
+def test_an_unknown_cursor_is_rejected():
     async def conversation(client):
         return await refusal(client.list_tools(cursor="elsewhere"))
 
@@ -165,7 +165,7 @@ def test_a_cursor_that_nobody_gave():
 # --- Tools
 
 
-def test_content_of_every_kind():
+def test_all_content_types():
     kinds = {
         "test_simple_text": [types.TextContent],
         "test_image_content": [types.ImageContent],
@@ -181,7 +181,7 @@ def test_content_of_every_kind():
     assert drive(conversation) == kinds
 
 
-def test_a_tool_that_says_all_of_itself():
+def test_a_tool_with_all_optional_fields():
     async def conversation(client):
         return next(tool for tool in (await client.list_tools()).tools if tool.name == "test_tool_description")
 
@@ -193,7 +193,7 @@ def test_a_tool_that_says_all_of_itself():
     assert tool.meta == {"example.com/shown": True}
 
 
-def test_structured_output_fits_the_output_schema():
+def test_structured_output_matches_the_output_schema():
     async def conversation(client):
         (schema,) = [tool.output_schema for tool in (await client.list_tools()).tools if tool.output_schema]
         good = await client.call_tool("test_structured_output", {"city": "Oslo", "degrees": 3.5})
@@ -220,7 +220,7 @@ def test_tools_that_fail():
     assert (unknown.code, unknown.message) == (types.INVALID_PARAMS, "Unknown tool: test_none")
 
 
-def test_progress_is_told_to_who_asks_for_it():
+def test_progress_is_sent_on_request():
     told = []
     handler, heard = listener()
 
@@ -258,7 +258,7 @@ def test_changes_of_lists_are_announced():
 # --- Logging
 
 
-def test_logging_from_the_level_that_was_set():
+def test_log_messages_from_the_selected_level_on():
     logs = []
     levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -301,7 +301,7 @@ def test_sampling():
     assert (result.is_error, text(result)) == (False, "LLM response: Say hello (100)")
 
 
-def test_sampling_with_content_of_three_kinds():
+def test_sampling_with_three_content_types():
     def reply(params):
         (message,) = params.messages
         return ", ".join(block.type for block in message.content) + f"; {params.system_prompt}"
@@ -311,7 +311,7 @@ def test_sampling_with_content_of_three_kinds():
     assert text(result) == "parrot: text, image, audio; Answer in one word."
 
 
-def test_sampling_with_tools_where_the_client_has_them():
+def test_sampling_with_tools_if_the_client_supports_them():
     def reply(params):
         assert [tool.name for tool in params.tools] == ["weather"]
         return "Sunny"
@@ -335,7 +335,7 @@ def test_sampling_that_the_client_refuses():
     assert (result.is_error, text(result)) == (True, "The client refused: User rejected sampling request")
 
 
-def test_answers_find_who_asked():
+def test_responses_reach_the_call_that_waits_for_them():
     """Two calls wait for the model at once, and the first to ask is the last to be answered."""
     second_answered = anyio.Event()
 
@@ -379,7 +379,7 @@ def test_elicitation(action, content):
         assert json.loads(text(result).partition("content=")[2]) == content
 
 
-def test_elicitation_whose_answer_does_not_fit_the_form():
+def test_an_elicitation_result_that_does_not_match_the_schema():
     callback, _ = elicitation("accept", username="ann")
 
     result = call("test_elicitation", message="Who are you?", client={"elicitation_callback": callback})
@@ -421,7 +421,7 @@ def test_elicitation_by_url():
     assert heard[0].params.elicitation_id == asked[0].elicitation_id
 
 
-def test_a_tool_that_needs_the_user_to_visit_an_address_first():
+def test_a_tool_that_requires_a_url_elicitation():
     async def conversation(client):
         return await refusal(client.call_tool("test_url_elicitation_required"))
 
@@ -457,7 +457,7 @@ def test_roots():
         ("test_roots", {}, "roots"),
     ],
 )
-def test_a_client_is_not_asked_what_it_cannot(tool, arguments, capability):
+def test_requests_that_the_client_does_not_support_are_not_sent(tool, arguments, capability):
     result = call(tool, **arguments)
 
     assert (result.is_error, text(result)) == (True, f"The client does not declare the capability {capability}")
@@ -478,7 +478,7 @@ def test_resources_are_read():
     assert (filled.uri, json.loads(filled.text)["id"]) == ("test://template/7/data", "7")
 
 
-def test_a_resource_that_is_not_there():
+def test_an_unknown_resource():
     async def conversation(client):
         return await refusal(client.read_resource("test://none"))
 
@@ -491,7 +491,7 @@ def test_a_resource_that_is_not_there():
     )
 
 
-def test_subscribers_hear_of_updates():
+def test_subscribers_receive_updates():
     handler, heard = listener()
 
     async def conversation(client):
@@ -528,7 +528,7 @@ def test_prompts():
     ]
 
 
-def test_a_prompt_that_asks_the_user():
+def test_a_prompt_with_an_elicitation():
     callback, asked = elicitation("accept", context="a library")
 
     async def conversation(client):
@@ -540,7 +540,7 @@ def test_a_prompt_that_asks_the_user():
     assert message.content.text == "Use this context: a library"
 
 
-def test_prompts_that_cannot_be_given():
+def test_invalid_prompt_requests():
     async def conversation(client):
         lacking = await refusal(client.get_prompt("test_prompt_with_arguments", {"arg1": "a"}))
         return lacking, await refusal(client.get_prompt("test_none"))
@@ -564,7 +564,7 @@ def test_completion():
     assert drive(conversation) == [["paris", "park", "party"], ["bench", "pond"], ["123", "124"]]
 
 
-def test_completion_of_what_is_not_there():
+def test_completion_of_an_unknown_reference():
     async def conversation(client):
         unknown = types.PromptReference(name="test_none")
         return await refusal(client.complete(unknown, {"name": "arg1", "value": ""}))
@@ -601,7 +601,7 @@ def test_a_slow_tool_is_cancelled_and_ping_answered_meanwhile(slow):
     assert text(result) == "Logging evaluated"
 
 
-def test_a_client_that_does_not_wait_any_longer(slow):
+def test_a_client_timeout_cancels_the_call(slow):
     async def conversation(client):
         late = await refusal(client.call_tool("test_slow", read_timeout_seconds=0.05))
         return late, await client.call_tool("test_logging_tool")
@@ -612,7 +612,7 @@ def test_a_client_that_does_not_wait_any_longer(slow):
     assert text(result) == "Logging evaluated"
 
 
-def test_whom_a_cancelled_tool_asked_is_told():
+def test_cancelling_a_call_cancels_its_requests_to_the_client():
     asked, let_go = anyio.Event(), anyio.Event()
 
     async def callback(_context, _params):
@@ -657,7 +657,7 @@ def test_each_mode_queries(mode, revision):
 
 
 @pytest.mark.parametrize(("mode", "revision"), MODES)
-def test_each_mode_is_asked(mode, revision):
+def test_each_mode_elicits(mode, revision):
     answering, asked = elicitation("accept", name="Ann", color="blue", context="a garden")
 
     async def folders(_context):
@@ -685,7 +685,7 @@ def test_each_mode_is_asked(mode, revision):
 
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
-def test_a_stream_hears_of_what_it_asked_for(mode):
+def test_a_stream_receives_its_subscriptions(mode):
     async def conversation(client):
         async with client.listen(tools_list_changed=True, resource_subscriptions=[WATCHED]) as stream:
             for kind in ("prompt", "tool", "resource"):
@@ -696,7 +696,7 @@ def test_a_stream_hears_of_what_it_asked_for(mode):
 
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
-def test_a_level_goes_with_each_request(mode):
+def test_the_log_level_of_a_request(mode):
     levels = []
 
     async def logging(params):

@@ -106,18 +106,18 @@ HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json
     ids=["host", "dots", "slashes", "nul", "head", "two-lengths", "lengths-differ", "bad-chunk", "large", "endless",
          "slow-body", "tls"],
 )  # fmt: skip
-def test_bad_manners_get_a_clear_status(hasty, data, status):
+def test_malformed_requests_get_an_error_status(hasty, data, status):
     assert raw(hasty, data).split(b" ")[1].startswith(status)
 
 
-def test_a_head_that_does_not_come_is_not_waited_for(hasty):
+def test_an_incomplete_head_times_out(hasty):
     began = time.monotonic()
 
     assert raw(hasty, b"POST /mcp HTTP/1.1\r\nHost: loc") == b""
     assert time.monotonic() - began < TIMEOUT / 2
 
 
-def test_abandoned_streams_are_bounded_and_calls_are_served_beside_them(hasty):
+def test_unread_streams_are_limited_and_do_not_block_calls(hasty):
     wanted = {"toolsListChanged": True}
     streams = [stream(hasty, id=number, notifications=wanted) for number in range(60)]
     statuses = [each.recv(200).split(b" ")[1] for each in streams]
@@ -133,7 +133,7 @@ def test_abandoned_streams_are_bounded_and_calls_are_served_beside_them(hasty):
     again.close()
 
 
-def test_a_stream_says_that_it_is_still_there(hasty):
+def test_an_idle_stream_sends_keep_alive_comments(hasty):
     peer = stream(hasty, id=1, notifications={"toolsListChanged": True})
     seen = b""
     while b"\n:\n\n" not in seen.replace(b"\r\n", b"\n"):
@@ -143,14 +143,14 @@ def test_a_stream_says_that_it_is_still_there(hasty):
     assert b"notifications/subscriptions/acknowledged" in seen
 
 
-def test_a_client_that_never_reads_is_given_up(hasty):
+def test_a_client_that_never_reads_is_disconnected(hasty):
     peer = stream(hasty, id=1, notifications={"toolsListChanged": True})
     for _ in range(50):
         assert ask(hasty, "tools/call", name="test_trigger_tool_change")[0] == 200
     peer.close()
 
 
-def test_operations_go_on_side_by_side(hasty):
+def test_operations_run_concurrently(hasty):
     answers = []
     threads = [
         threading.Thread(target=lambda: answers.append(ask(hasty, "tools/call", name="test_slow"))) for _ in range(10)
@@ -166,7 +166,7 @@ def test_operations_go_on_side_by_side(hasty):
     assert time.monotonic() - began < TIMEOUT / 2
 
 
-def test_the_end_lets_finish_what_runs_and_tells_who_listens():
+def test_shutdown_finishes_calls_and_ends_subscriptions():
     with HttpServer("--server", "everything") as server:
         listener = stream(server, id="s", notifications={"toolsListChanged": True})
         listener.recv(10)
@@ -182,7 +182,7 @@ def test_the_end_lets_finish_what_runs_and_tells_who_listens():
     assert server.log[-1] == "[INFO] MCP server shutdown"
 
 
-def test_a_stateless_conversation_does_not_notice_two_workers():
+def test_two_workers_share_a_stateless_conversation():
     with HttpServer("--server", "everything", "--workers", "2") as server:
         _, discovered = ask(server, "server/discover")
         assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
@@ -213,7 +213,7 @@ def test_a_worker_that_dies_is_replaced():
         assert server.end() == 0
 
 
-def test_a_token_is_asked_for(tmp_path):
+def test_requests_without_a_token_are_rejected(tmp_path):
     said = json.loads(subprocess.run([*SERVE[:-1], "token", "--json"], capture_output=True, check=True).stdout)
     assert hashlib.sha256(said["token"].encode()).hexdigest() == said["digest"]
     file = tmp_path / "tokens"
@@ -224,7 +224,7 @@ def test_a_token_is_asked_for(tmp_path):
         assert ask(server, "tools/list", token=said["token"])[0] == 200
 
 
-def test_a_unix_socket_is_its_owners(tmp_path):
+def test_only_the_owner_can_use_the_unix_socket(tmp_path):
     path = str(tmp_path / "s")
     with HttpServer(at=("--uds", path)) as server:
         assert os.stat(path).st_mode & 0o777 == 0o600
@@ -254,7 +254,7 @@ def refused(*arguments):
     [
         (
             ["--http", "0.0.0.0:0"],
-            "Other machines can reach --http: 0.0.0.0. Use 127.0.0.1, or add --allow-remote and "
+            "--http: Other machines can reach 0.0.0.0. Use 127.0.0.1, or add --allow-remote and "
             "--auth-tokens FILE.",
         ),
         (
@@ -279,11 +279,11 @@ def refused(*arguments):
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_served_so_is_said(arguments, said):
+def test_invalid_http_options_are_reported(arguments, said):
     assert refused(*arguments) == said
 
 
-def test_a_file_of_tokens_is_read_with_care(tmp_path):
+def test_an_invalid_token_file_is_reported(tmp_path):
     file = tmp_path / "tokens"
     file.write_text("# mine\nsecret\n")
     assert "tokens:2:1: This line is not the SHA-256 digest of a token." in refused(
@@ -293,13 +293,13 @@ def test_a_file_of_tokens_is_read_with_care(tmp_path):
     assert "The file is empty." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
 
 
-def test_a_port_in_use_is_said():
+def test_a_port_in_use_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
         assert refused("--http", where) == f"{where}: Cannot listen on this address: Address already in use."
 
 
-def test_what_is_missing_without_the_extra_is_said(tmp_path):
+def test_http_without_the_extra_names_the_extra(tmp_path):
     (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('uvicorn', name='uvicorn')")
     done = subprocess.run(
         [*SERVE, "--http", "127.0.0.1:0"],
@@ -314,7 +314,7 @@ def test_what_is_missing_without_the_extra_is_said(tmp_path):
     )
 
 
-def test_nothing_of_it_is_loaded_over_stdio():
+def test_stdio_loads_no_http_modules():
     code = "import sys; from tmkb.cli import serve; serve.serve({}); print(*sys.modules, file=sys.stderr)"
     plain = {
         key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")

@@ -28,7 +28,7 @@ def error(answer):
 # Numbers
 
 
-def test_sessions_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
+def test_a_new_session_only_ends_sessions_of_its_principal(runtimes, quiet):
     many, few = peers(runtimes, quiet, sessions=4, principal_sessions=3)
     few.begin()
     sessions = [many.begin() for _ in range(9)]
@@ -40,7 +40,7 @@ def test_sessions_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
     assert alive == [404] * 6 + [200] * 3
 
 
-def test_a_principal_without_a_session_waits_where_others_have_them_all(runtimes, quiet):
+def test_a_principal_gets_no_session_while_others_use_all_of_them(runtimes, quiet):
     first, second, third = peers(runtimes, quiet, tokens=("one", "two", "three"), sessions=2)
     first.begin()
     second.begin()
@@ -54,7 +54,7 @@ def test_a_principal_without_a_session_waits_where_others_have_them_all(runtimes
     assert second.send("ping", 2).status == 200  # the first has ended its own
 
 
-def test_tasks_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
+def test_a_new_task_only_drops_tasks_of_its_principal(runtimes, quiet):
     many, few = peers(runtimes, quiet, tasks=4, principal_tasks=3)
     over = began("slow_compute", seconds=0)(few)
     few.work()
@@ -67,7 +67,7 @@ def test_tasks_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
     assert error(few.task("get", over)) == f"Unknown task: {over}"
 
 
-def test_streams_of_a_principal_leave_room_for_others(runtimes, quiet):
+def test_streams_are_limited_per_principal(runtimes, quiet):
     many, few = peers(runtimes, quiet, streams=4, principal_streams=2)
 
     def listen(peer, id):
@@ -80,7 +80,7 @@ def test_streams_of_a_principal_leave_room_for_others(runtimes, quiet):
 # Bytes. A row makes one thing that is kept, of about a tenth of a mebibyte. To add a kept thing, add a row.
 
 
-def closed_early(peer, number):
+def disconnected(peer, number):
     """A response that no client is there to take."""
     arguments = {"seconds": 0.001, "label": BIG}
     answer = peer.send("tools/call", number, name="slow_compute", arguments=arguments)
@@ -89,9 +89,9 @@ def closed_early(peer, number):
     peer.work()
 
 
-def closed_early_each_in_a_session(peer, number):
+def disconnected_in_new_sessions(peer, number):
     peer.begin()
-    closed_early(peer, number)
+    disconnected(peer, number)
 
 
 def capabilities(peer, number):
@@ -105,7 +105,7 @@ def subscriptions(peer, number):
         peer.send("resources/subscribe", 1, uri=f"test://template/{BIG[:10000]}{number}-{part}/data")
 
 
-def subscriptions_each_in_a_session(peer, number):
+def subscriptions_in_new_sessions(peer, number):
     peer.begin()
     subscriptions(peer, number)
 
@@ -144,7 +144,7 @@ def notifications(peer, number):
 
 
 ROWS = [
-    closed_early, closed_early_each_in_a_session, capabilities, subscriptions, subscriptions_each_in_a_session, listening,
+    disconnected, disconnected_in_new_sessions, capabilities, subscriptions, subscriptions_in_new_sessions, listening,
     running, running_alone, task_params, task_results, notifications,
 ]  # fmt: skip
 
@@ -180,10 +180,10 @@ def test_memory_stays_within_the_budget_of_a_principal(runtimes, quiet, traced, 
 
     assert most < 1.5 * SMALL["principal_bytes"]
     assert peer.endpoint.runtime.budget(next(iter(peer.endpoint.runtime.budgets))).limit == SMALL["principal_bytes"]
-    left_alone(peer)
+    cleaned_up(peer)
 
 
-def left_alone(peer):
+def cleaned_up(peer):
     """Everything ends, and nothing counts any more."""
     runtime = peer.endpoint.runtime
     for answer in peer.answers:
@@ -202,7 +202,7 @@ def left_alone(peer):
 
 @pytest.mark.full
 @pytest.mark.parametrize("row", ROWS)
-def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
+def test_requests_without_a_token_leave_nothing_in_memory(runtimes, quiet, traced, row):
     (peer,) = peers(runtimes, quiet, **{"tokens": ("one",)}, **SMALL)
     peer.answers = []
     peer.begin()
@@ -218,7 +218,7 @@ def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
     assert peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held == held
 
 
-def test_one_principal_over_its_budget_leaves_another_alone(runtimes, quiet):
+def test_a_principal_over_its_budget_does_not_affect_another(runtimes, quiet):
     many, few = peers(runtimes, quiet, **SMALL)
     many.answers = []
     many.begin()
@@ -234,7 +234,7 @@ def test_one_principal_over_its_budget_leaves_another_alone(runtimes, quiet):
     assert result(answer)["content"][0]["text"].endswith("done")
 
 
-def test_idle_sessions_do_not_hold_the_whole_budget(runtimes, quiet):
+def test_idle_sessions_do_not_use_up_the_budget(runtimes, quiet):
     hoarder, modest = peers(runtimes, quiet, tokens=("one", "one"), **SMALL)
     for number in range(9):
         hoarder.session = {}
@@ -252,7 +252,7 @@ def test_idle_sessions_do_not_hold_the_whole_budget(runtimes, quiet):
 # Events that a client comes back for
 
 
-def test_a_response_that_is_too_large_to_keep_is_an_error_for_a_client_that_comes_back(runtimes, quiet):
+def test_resuming_a_stream_whose_response_was_too_large_returns_an_error(runtimes, quiet):
     (peer,) = peers(runtimes, quiet, tokens=(None,), stream_bytes=1000)
     peer.begin()
     arguments = {"seconds": 0.001, "label": "x" * 2000}
@@ -270,7 +270,7 @@ def test_a_response_that_is_too_large_to_keep_is_an_error_for_a_client_that_come
     assert error["error"]["message"].startswith("The response of ")
 
 
-def test_a_batch_that_is_too_large_to_keep_is_an_error_for_each_request(runtimes, quiet):
+def test_resuming_a_stream_whose_batch_was_too_large_returns_an_error_for_each_request(runtimes, quiet):
     (peer,) = peers(runtimes, quiet, tokens=(None,), stream_bytes=1000)
     peer.shake("2025-03-26")
     params = {"name": "slow_compute", "arguments": {"seconds": 0.001, "label": "x" * 2000}}
@@ -288,7 +288,7 @@ def peer_headers(peer):
     return {"host": "localhost", "content-type": "application/json", **peer.session}
 
 
-def test_a_stream_whose_response_is_kept_no_more_cannot_be_gone_on_with(runtimes, quiet):
+def test_a_stream_whose_response_was_dropped_cannot_be_resumed(runtimes, quiet):
     (peer,) = peers(runtimes, quiet, tokens=(None,), session_bytes=4000, principal_bytes=4000)
     peer.shake()
     for id in range(1, 20):
@@ -305,7 +305,7 @@ def test_a_stream_whose_response_is_kept_no_more_cannot_be_gone_on_with(runtimes
     "event",
     ["9" * 5000 + "-1", "2-" + "9" * 5000, "9" * 5000, "", "-", "2", "2-", "-1", "+2-1", "2_0-1", "²-1", "2-1-1"],
 )
-def test_an_event_id_that_is_none_is_refused(runtimes, quiet, event):
+def test_an_invalid_event_id_is_rejected(runtimes, quiet, event):
     (peer,) = peers(runtimes, quiet, tokens=(None,))
     peer.begin()
     refused = peer.listen(**{"last-event-id": event})
@@ -340,7 +340,7 @@ def over_stdio(runtimes, quiet, **limits):
 
 
 @pytest.mark.parametrize("transport", [over_http, over_stdio])
-def test_subscriptions_are_bounded(runtimes, quiet, transport):
+def test_subscriptions_are_limited(runtimes, quiet, transport):
     ask = transport(runtimes, quiet, subscriptions=3, uri_bytes=40)
 
     def subscribe(name, method="resources/subscribe"):
@@ -355,7 +355,7 @@ def test_subscriptions_are_bounded(runtimes, quiet, transport):
     assert [subscribe(name) for name in "de"] == [None, "Too many subscriptions. Limit: 3"]
 
 
-def test_uris_of_all_streams_of_a_connection_are_bounded_together(runtimes, quiet):
+def test_subscribed_uris_are_limited_per_connection(runtimes, quiet):
     ask = over_stdio(runtimes, quiet, subscriptions=3, uri_bytes=40)
 
     def listen(id, *uris):
@@ -373,7 +373,7 @@ META_ABLE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", **ABLE}
 # The mechanism
 
 
-def test_the_footprint_is_the_memory_that_a_value_takes():
+def test_footprint_is_the_memory_of_a_value():
     tracemalloc.start()
     text = json.dumps([{"a": [{}] * 5, "b": ["x" * 50, 1.5, None]} for _ in range(2000)])
     before, _ = tracemalloc.get_traced_memory()
@@ -391,7 +391,7 @@ def test_the_footprint_is_the_memory_that_a_value_takes():
         )
     )
 )
-def test_what_counts_never_exceeds_a_limit(actions):
+def test_counted_bytes_never_exceed_a_limit(actions):
     parent = Budget(100)
     budgets = [Budget(60, parent), Budget(90, parent)]
     held, kept = ([[], []] for _ in range(2))
@@ -430,7 +430,7 @@ def echo(peer, number, size):
     return peer.tool("greet", number, {"name": "x" * size})
 
 
-def test_responses_that_nobody_reads_count(runtimes, quiet):
+def test_unread_responses_count_against_the_budget(runtimes, quiet):
     many, few = peers(runtimes, quiet, **SMALL)
     statuses = [echo(many, number, MEBIBYTE // 4).status for number in range(6)]
 
@@ -441,7 +441,9 @@ def test_responses_that_nobody_reads_count(runtimes, quiet):
     assert echo(few, 1, MEBIBYTE // 4).status == 200
     many.read()
     assert echo(many, 7, MEBIBYTE // 4).status == 200
-    assert many.endpoint.runtime.budget(many.endpoint.principal(Request("POST", "/mcp", {**JSON, **many.token}, b""))).held
+    assert many.endpoint.runtime.budget(
+        many.endpoint.principal(Request("POST", "/mcp", {**JSON, **many.token}, b""))
+    ).held
     many.read()
     few.read()
     assert [budget.held for budget in many.endpoint.runtime.budgets.values()] == [0, 0]

@@ -180,7 +180,7 @@ GONE = [
 
 
 @pytest.mark.parametrize(("stdin", "stdout"), [*itertools.product(KINDS, KINDS)])
-def test_everything_is_answered_at_the_end_of_the_input(peer, stdin, stdout):
+def test_all_requests_are_answered_at_the_end_of_the_input(peer, stdin, stdout):
     started = peer(stdin, stdout, requests=PINGS)
     started.end_input()
 
@@ -222,7 +222,7 @@ def test_a_terminal_that_hangs_up_is_the_end_of_the_input(peer, stdout):
 
 
 @pytest.mark.parametrize(("stdin", "stdout", "way"), GONE)
-def test_a_reader_that_goes_away_ends_an_idle_server(peer, stdin, stdout, way):
+def test_an_idle_server_ends_when_its_reader_disconnects(peer, stdin, stdout, way):
     started = peer(stdin, stdout, requests=PINGS)
 
     assert started.read(COUNT) == list(range(COUNT))
@@ -232,7 +232,7 @@ def test_a_reader_that_goes_away_ends_an_idle_server(peer, stdin, stdout, way):
 
 
 @pytest.mark.parametrize(("stdin", "stdout", "way"), GONE)
-def test_a_reader_that_goes_away_amid_answers_ends_the_server(peer, stdin, stdout, way):
+def test_a_writing_server_ends_when_its_reader_disconnects(peer, stdin, stdout, way):
     started = peer(stdin, stdout, requests=PINGS)
     gone(started, way)
 
@@ -254,7 +254,7 @@ def test_a_killed_client_ends_the_server(peer, stdout):
     assert not started.complained()
 
 
-def test_a_server_that_waits_uses_no_processor_time(peer):
+def test_a_waiting_server_uses_no_processor_time(peer):
     """Idle, with a reader that will not read any more, and with answers that nobody reads, before and after the end of
     the input."""
     started = {kinds: peer(*kinds, requests=PINGS) for kinds in itertools.product(LIVE, KINDS)}
@@ -289,7 +289,7 @@ def test_a_server_that_waits_uses_no_processor_time(peer):
 
 
 @pytest.mark.parametrize("stdout", LIVE)
-def test_a_signal_ends_the_server_whatever_stdout_is(peer, stdout):
+def test_a_signal_ends_the_server_with_any_stdout(peer, stdout):
     started = peer("file", stdout, requests=PINGS * 150)
     started.wait_until_input_is_read()
     os.kill(started.server.pid, signal.SIGTERM)
@@ -298,7 +298,7 @@ def test_a_signal_ends_the_server_whatever_stdout_is(peer, stdout):
     assert not started.complained()
 
 
-def test_after_a_signal_a_slow_reader_gets_all_answers(peer):
+def test_a_slow_reader_gets_all_responses_after_a_signal(peer):
     """It takes longer than a server waits, after a signal, for a client that reads nothing."""
     started = peer("file", "pipe", requests=PINGS * 150)
     started.wait_until_input_is_read()
@@ -313,7 +313,7 @@ def test_after_a_signal_a_slow_reader_gets_all_answers(peer):
 
 
 @pytest.mark.parametrize("stdout", LIVE)
-def test_a_reader_that_goes_away_is_noticed_by_a_poll_of_macos(forks_on_xnu, tmp_path, stdout):
+def test_a_server_on_macos_ends_when_its_reader_disconnects(forks_on_xnu, tmp_path, stdout):
     started = Peer(forks_on_xnu, tmp_path, "pipe", stdout, requests=PINGS)
     assert started.read(COUNT) == list(range(COUNT))
     gone(started, "close")

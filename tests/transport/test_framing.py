@@ -29,13 +29,13 @@ def test_the_limit_does_not_count_the_end_of_the_line():
     assert lines(b"\xef\xbb\xbf0123456789\r\n") == [b"0123456789"]
 
 
-def test_a_line_beyond_the_limit_is_told_once_and_the_next_is_read():
+def test_a_line_beyond_the_limit_is_reported_once_and_the_next_is_read():
     assert lines(b"01234567890\nb\n") == [None, b"b"]
     assert lines(*[b"0123456789"] * 1000, b"\nb\n") == [None, b"b"]
     assert lines(b"01234567890") == [None]
 
 
-def test_a_line_beyond_the_limit_is_told_before_it_ends():
+def test_a_line_beyond_the_limit_is_reported_before_its_end():
     cutter = Lines(10)
 
     assert cutter.feed(b"x" * 20) == [None]
@@ -46,7 +46,7 @@ def test_a_line_beyond_the_limit_is_told_before_it_ends():
 @given(
     st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b" ", b"\xef\xbb\xbf", b"0123456789", b"\x00"])), st.data()
 )
-def test_how_the_stream_is_cut_changes_nothing(parts, data):
+def test_chunk_boundaries_do_not_matter(parts, data):
     stream = b"".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)))))
     chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]

@@ -78,7 +78,7 @@ def error(answer):
     return answer.status, json.loads(answer.take())["error"]["message"]
 
 
-def test_a_session_is_named_and_ends(client):
+def test_a_session_has_an_id_and_can_be_deleted(client):
     answer = client.shake()
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert json.loads(answer.take())["result"]["protocolVersion"] == "2025-11-25"
@@ -88,7 +88,7 @@ def test_a_session_is_named_and_ends(client):
     assert client.endpoint.runtime.connections == set()
 
 
-def test_a_client_without_a_session_is_told_so(client):
+def test_requests_without_a_session_are_rejected(client):
     assert error(client.send("tools/list", 1)) == (
         400,
         "Server not initialized. Send initialized notification first.",
@@ -96,7 +96,7 @@ def test_a_client_without_a_session_is_told_so(client):
     assert client.endpoint.sessions == {}
 
 
-def test_a_notification_is_accepted_with_nothing(client):
+def test_a_notification_gets_an_empty_response(client):
     client.shake()
     answer = client.send("notifications/roots/list_changed")
 
@@ -132,7 +132,7 @@ def test_a_notification_is_accepted_with_nothing(client):
         ({"headers": {**JSON, "mcp-session-id": "x"}}, 404, "There is no such session, or it has expired. Send initialize again"),
     ],
 )  # fmt: skip
-def test_what_is_refused_before_the_body_counts(client, call, status, said):
+def test_requests_are_rejected_by_their_headers(client, call, status, said):
     answer = client.call(**call)
 
     assert error(answer) == (status, said)
@@ -145,13 +145,13 @@ def test_health(client):
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1:8321", "[::1]:99", "[::1]", "LOCALHOST:8321"])
-def test_loopback_names_are_ours(client, host):
+def test_loopback_hosts_are_permitted(client, host):
     headers = {**JSON, "host": host, "origin": f"http://{host}"}
 
     assert client.call(headers=headers, body=b"{").status == 400
 
 
-def test_a_token_opens_and_its_session_is_nobody_elses(runtimes, quiet):
+def test_a_session_belongs_to_its_token(runtimes, quiet):
     client = Client(runtimes, quiet)
     digests = [hashlib.sha256(token).hexdigest() for token in (b"one", b"two")]
     client.endpoint.guard = Guard(tokens=digests)
@@ -170,7 +170,7 @@ def test_a_token_opens_and_its_session_is_nobody_elses(runtimes, quiet):
     assert said({"authorization": "Bearer one"}, session).status == 200
 
 
-def test_a_slow_call_is_a_stream_that_can_be_gone_on_with(client):
+def test_the_stream_of_a_slow_call_can_be_resumed(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_reconnection")
     first = answer.take().decode()
@@ -190,7 +190,7 @@ def test_a_slow_call_is_a_stream_that_can_be_gone_on_with(client):
     )
 
 
-def test_a_lost_connection_is_no_cancellation(client):
+def test_a_lost_connection_in_a_session_does_not_cancel(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_tool_with_progress", _meta={"progressToken": "t"})
     (first, _), *_ = events(answer)
@@ -202,7 +202,7 @@ def test_a_lost_connection_is_no_cancellation(client):
     assert len(rest) > 1
 
 
-def test_an_answer_to_a_question_goes_on_in_the_stream_of_its_call(client):
+def test_a_call_continues_in_its_stream_after_an_elicitation(client):
     client.shake(elicitation={})
     answer = client.send("tools/call", 7, name="test_elicitation", arguments={"message": "Who?"})
     ((_, question),) = events(answer)
@@ -214,7 +214,7 @@ def test_an_answer_to_a_question_goes_on_in_the_stream_of_its_call(client):
     assert answer.ended
 
 
-def test_what_belongs_to_no_request_waits_for_a_listener(client):
+def test_general_messages_wait_for_the_general_stream(client):
     client.shake()
     client.change(1)
     listener = client.listen()
@@ -237,7 +237,7 @@ def test_a_cancelled_call_ends_its_stream_without_a_response(client):
     assert client.endpoint.streams == {}
 
 
-def test_an_id_that_waits_is_not_given_twice(client):
+def test_the_id_of_a_pending_request_is_rejected(client):
     client.shake()
     client.send("tools/call", 1, name="test_slow")
 
@@ -245,7 +245,7 @@ def test_an_id_that_waits_is_not_given_twice(client):
 
 
 @pytest.mark.parametrize("other", [{"method": "ping"}, {"method": 5}, {}])
-def test_a_message_with_an_id_that_waits_leaves_the_stream_of_the_first_alone(client, other):
+def test_a_message_with_a_pending_id_does_not_affect_the_first_stream(client, other):
     client.shake()
     first = client.send("tools/call", 1, name="test_slow")
     second = client.send(None, 1, other)
@@ -256,7 +256,7 @@ def test_a_message_with_an_id_that_waits_leaves_the_stream_of_the_first_alone(cl
     assert json.loads(first.take())["result"]["isError"] is False
 
 
-def test_a_batch_is_answered_where_it_came_from(client):
+def test_a_batch_is_answered_in_its_own_response(client):
     client.shake("2025-03-26", roots={})
     asks = client.send("tools/call", 1, name="test_roots")
     ((_, question),) = events(asks)
@@ -274,7 +274,7 @@ def test_a_batch_is_answered_where_it_came_from(client):
 @pytest.mark.parametrize(
     ("header", "status"), [("2025-11-25", 200), ("2025-06-18", 200), ("1999-01-01", 400), ("rubbish", 400)]
 )
-def test_the_header_names_a_revision(client, header, status):
+def test_the_revision_header_is_checked(client, header, status):
     client.shake()
     client.session["mcp-protocol-version"] = header
 
@@ -297,7 +297,7 @@ def test_a_batch_is_answered_at_once(client):
     assert client.endpoint.streams == {}
 
 
-def test_sessions_are_bounded_and_the_idlest_goes(runtimes, quiet):
+def test_sessions_are_limited_and_the_longest_idle_one_ends(runtimes, quiet):
     client = Client(runtimes, quiet, sessions=2)
     sessions = []
     for _ in range(3):
@@ -320,7 +320,7 @@ def test_a_session_expires(runtimes, quiet):
     assert client.endpoint.runtime.connections == set()
 
 
-def test_a_client_that_does_not_read_is_cut_off(runtimes, quiet):
+def test_the_response_of_a_client_that_does_not_read_is_aborted(runtimes, quiet):
     client = Client(runtimes, quiet, stream_bytes=500)
     client.shake()
     listener = client.listen()
@@ -334,7 +334,7 @@ def test_a_client_that_does_not_read_is_cut_off(runtimes, quiet):
 # Requests that describe themselves
 
 
-def test_a_request_leaves_nothing_behind(client):
+def test_a_completed_request_leaves_no_state(client):
     answer = client.alone("tools/list")
 
     assert (answer.status, json.loads(answer.take())["result"]["resultType"]) == (200, "complete")
@@ -356,7 +356,7 @@ def test_a_request_leaves_nothing_behind(client):
         ("tools/list", {"_meta": {VERSION: 5}}, None, 400, -32602),
     ],
 )
-def test_headers_say_what_the_body_says(client, method, params, headers, status, code):
+def test_headers_have_to_match_the_body(client, method, params, headers, status, code):
     answer = client.alone(method, 5, headers, **params)
     said = json.loads(answer.take())
 
@@ -385,14 +385,14 @@ def named(value, header="mcp-name", **more):
         (None, None, 200),
     ],
 )
-def test_a_marked_argument_is_a_header_too(client, region, header, status):
+def test_arguments_that_are_repeated_as_headers_have_to_match(client, region, header, status):
     said = named("test_x_mcp_header") | ({} if header is None else {"mcp-param-region": header})
     arguments = {} if region is None else {"region": region}
 
     assert client.alone("tools/call", 1, said, name="test_x_mcp_header", arguments=arguments).status == status
 
 
-def test_a_stream_hears_what_others_bring_about(client):
+def test_a_subscription_receives_changes_by_other_clients(client):
     stream = client.alone("subscriptions/listen", "s", notifications={"toolsListChanged": True})
     tool = "test_trigger_tool_change"
     client.alone("tools/call", 2, named(tool), name=tool)
@@ -406,7 +406,7 @@ def test_a_stream_hears_what_others_bring_about(client):
     assert stream.ended
 
 
-def test_a_lost_connection_is_a_cancellation(client):
+def test_a_lost_connection_without_a_session_cancels(client):
     answer = client.alone("tools/call", 1, named("test_slow"), name="test_slow")
     client.endpoint.on_disconnect(answer)
 
@@ -414,7 +414,7 @@ def test_a_lost_connection_is_a_cancellation(client):
     assert client.endpoint.standalone == client.endpoint.streams == client.endpoint.requests == {}
 
 
-def test_streams_are_bounded_and_other_calls_are_not(runtimes, quiet):
+def test_the_limit_on_streams_does_not_affect_other_calls(runtimes, quiet):
     client = Client(runtimes, quiet, streams=2)
     listening = [client.alone("subscriptions/listen", id, notifications={"toolsListChanged": True}) for id in (1, 2, 3)]
 
@@ -425,7 +425,7 @@ def test_streams_are_bounded_and_other_calls_are_not(runtimes, quiet):
     assert client.alone("tools/call", 1, named(tool), name=tool, _meta=token).status == 200
 
 
-def test_a_task_outlives_the_request_that_began_it(client):
+def test_a_task_continues_after_its_request(client):
     tool = "slow_compute"
     able = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
     arguments = {"seconds": 0, "label": "x"}
@@ -440,7 +440,7 @@ def test_a_task_outlives_the_request_that_began_it(client):
 
 @pytest.mark.parametrize("header", ["1999-01-01", "rubbish"])
 @pytest.mark.parametrize("method", ["ping", "initialize"])
-def test_an_unknown_revision_in_the_header_is_refused_without_a_session(client, method, header):
+def test_an_unknown_revision_header_without_a_session_is_rejected(client, method, header):
     client.session["mcp-protocol-version"] = header
     answer = client.send(method, 1, protocolVersion="2025-11-25", capabilities={})
     refused = json.loads(answer.take())["error"]
@@ -450,7 +450,7 @@ def test_an_unknown_revision_in_the_header_is_refused_without_a_session(client, 
     assert client.endpoint.runtime.connections == set()
 
 
-def test_a_known_revision_in_the_header_of_a_handshake_is_accepted(client):
+def test_a_known_revision_header_of_a_handshake_is_accepted(client):
     client.session["mcp-protocol-version"] = "2025-11-25"
 
     assert client.send("initialize", 0, protocolVersion="2025-11-25", capabilities={}).status == 200
@@ -463,7 +463,7 @@ def test_a_request_that_describes_itself_has_no_session(client):
     assert (answer.status, "mcp-session-id" in answer.headers) == (200, False)
 
 
-def test_a_response_without_a_session_is_refused(client):
+def test_a_response_without_a_session_is_rejected(client):
     headers = {**JSON, "mcp-protocol-version": "2026-07-28"}
     answer = client.call(headers=headers, body=b'{"jsonrpc":"2.0","id":1,"result":{}}')
 
@@ -471,13 +471,13 @@ def test_a_response_without_a_session_is_refused(client):
     assert client.endpoint.runtime.connections == set()
 
 
-def test_an_encoded_body_is_refused(client):
+def test_an_encoded_body_is_rejected(client):
     answer = client.call(headers={**JSON, "content-encoding": "gzip"}, body=b"{}")
 
     assert answer.status == 415
 
 
-def test_each_header_that_a_page_may_read_is_named_once(client):
+def test_exposed_headers_are_listed_once(client):
     answer = client.call(headers={**JSON, "origin": "http://localhost"}, body=b"{")
 
     assert answer.headers["access-control-expose-headers"] == "mcp-session-id, www-authenticate"

@@ -1,7 +1,7 @@
 """What the server keeps between HTTP requests belongs to the principal that brought it.
 
 To add a kept thing, add a row: to `NAMED` where a request names the thing, to `APART` where requests of two principals
-merely look alike. `test_every_kept_attribute_has_a_row` fails until each attribute that holds state is in a row.
+merely look alike. `test_every_stored_attribute_has_a_test_case` fails until each attribute that holds state is in a row.
 """
 
 import dataclasses
@@ -219,7 +219,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize("row", NAMED, ids=lambda row: row.what)
-def test_a_thing_of_another_principal_looks_like_an_unknown_one(two, row):
+def test_objects_of_another_principal_look_unknown(two, row):
     owner, other = two
     name = row.make(owner)
     missing = row.unknown(name)
@@ -287,7 +287,7 @@ APART = [
 
 
 @pytest.mark.parametrize("row", APART, ids=lambda row: row.what)
-def test_the_same_name_in_the_hands_of_two(two, row):
+def test_two_principals_can_use_the_same_name(two, row):
     owner, other = two
     row.make(owner)
     row.act(other)
@@ -295,7 +295,7 @@ def test_the_same_name_in_the_hands_of_two(two, row):
     assert row.untouched(owner)
 
 
-def test_a_subscriber_hears_only_of_what_it_has_subscribed_to(two):
+def test_a_subscriber_receives_only_its_subscriptions(two):
     owner, other = two
     subscribed(owner)
     other.begin()
@@ -312,7 +312,7 @@ SHARED = {  # what connections share, or only points at what is served
 }  # fmt: skip
 
 
-def test_every_kept_attribute_has_a_row(two):
+def test_every_stored_attribute_has_a_test_case(two):
     owner, _ = two
     owner.begin()
     (kept,) = owner.endpoint.sessions.values()
@@ -322,14 +322,14 @@ def test_every_kept_attribute_has_a_row(two):
     assert {*Connection.__slots__, *vars(kept)} - rowed - {*SHARED} == set()
 
 
-def test_without_tokens_everybody_is_one_principal(runtimes, quiet):
+def test_without_tokens_all_clients_are_one_principal(runtimes, quiet):
     one, two = peers(runtimes, quiet, tokens=(None, None))
     task = began("slow_compute", seconds=60)(one)
 
     assert result(two.task("get", task))["status"] == "working"
 
 
-def test_a_state_that_was_sealed_for_nobody_is_not_valid_with_a_token(runtimes, quiet):
+def test_a_request_state_without_a_principal_is_invalid_with_a_token(runtimes, quiet):
     anonymous, *_ = peers(runtimes, quiet, tokens=(None,))
     known, _ = peers(runtimes, quiet)
     known.endpoint.runtime.given_key = anonymous.endpoint.runtime.key
@@ -339,7 +339,7 @@ def test_a_state_that_was_sealed_for_nobody_is_not_valid_with_a_token(runtimes, 
     assert alright(answered(anonymous, state))
 
 
-def test_the_end_of_an_elicitation_is_told_to_the_client_that_was_asked_only(two):
+def test_only_the_client_of_an_elicitation_is_notified_of_its_end(two):
     owner, other = two
     owner.begin()
     other.begin()
