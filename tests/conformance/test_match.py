@@ -1,4 +1,4 @@
-"""Expected against actual, in words."""
+"""The comparison of expected and actual messages."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The official Python client drives real servers. It holds each result against its own types, and refuses what is wrong."""
+"""The official Python client against servers over stdio. The client validates each result."""
 
 import asyncio
 import json
@@ -9,21 +9,21 @@ import pytest
 from mcp import Client, ClientSession, MCPError, StdioServerParameters, UrlElicitationRequiredError, types
 from mcp.client.stdio import stdio_client
 
-# Subscriptions, log levels and roots, which the client calls deprecated since its newest revision is without them.
+# The newest revision has no subscriptions, log levels and roots, so the client reports them as deprecated.
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")]
 
 SERVE = ["-m", "tmkb", "serve"]
-TIMEOUT = 60  # generous: it bounds a failure, not a measurement
+TIMEOUT = 60  # only limits failures
 WATCHED = "test://watched-resource"
 
 
 def server(*options):
-    """What starts ``tmkb serve`` with these options."""
+    """Return the parameters of ``tmkb serve`` with these options."""
     return StdioServerParameters(command=sys.executable, args=[*SERVE, *options])
 
 
 def drive(conversation, *options, mode="legacy", **callbacks):
-    """What ``conversation`` with a client of the server everything gives; ``options`` are the server's."""
+    """Return the result of ``conversation`` with a server `everything` with these ``options``."""
 
     async def talk():
         with anyio.fail_after(TIMEOUT):
@@ -34,7 +34,7 @@ def drive(conversation, *options, mode="legacy", **callbacks):
 
 
 def call(tool, *, client=None, **arguments):
-    """What this tool gives a client with these callbacks."""
+    """Call a tool with a client that has the callbacks ``client``."""
 
     async def conversation(connected):
         return await connected.call_tool(tool, arguments)
@@ -43,26 +43,26 @@ def call(tool, *, client=None, **arguments):
 
 
 def text(result):
-    """The only text of a result."""
+    """Return the text of a result with one block."""
     (block,) = result.content
     return block.text
 
 
 async def refusal(request):
-    """The error that answers a request."""
+    """Return the error response of a request."""
     with pytest.raises(MCPError) as raised:
         await request
     return raised.value.error
 
 
 async def until(holds):
-    """Wait for what is on its way; the timeout of the conversation bounds it."""
+    """Wait until ``holds()`` is true; `drive` has a timeout."""
     while not holds():
         await anyio.sleep(0.005)
 
 
 def sampling(reply):
-    """A model: ``reply(params)`` is what it says."""
+    """Return a sampling callback with the response ``reply(params)``."""
 
     async def callback(_context, params):
         return types.CreateMessageResult(
@@ -73,24 +73,24 @@ def sampling(reply):
 
 
 def elicitation(action, **content):
-    """A user who answers so; and the list of what they were asked."""
-    asked = []
+    """Return an elicitation callback, and the list of its requests."""
+    requests = []
 
     async def callback(_context, params):
-        asked.append(params)
+        requests.append(params)
         return types.ElicitResult(action=action, content=content or None)
 
-    return callback, asked
+    return callback, requests
 
 
 def listener():
-    """A handler of notifications; and the list of those that came."""
-    heard = []
+    """Return a notification handler, and the list of its notifications."""
+    received = []
 
     async def handler(message):
-        heard.append(message)
+        received.append(message)
 
-    return handler, heard
+    return handler, received
 
 
 # --- The server tmkb
@@ -221,34 +221,34 @@ def test_tools_that_fail():
 
 
 def test_progress_is_sent_on_request():
-    told = []
-    handler, heard = listener()
+    reports = []
+    handler, received = listener()
 
-    async def progress(*said):
-        told.append(said)
+    async def progress(*report):
+        reports.append(report)
 
     async def conversation(client):
         await client.call_tool("test_tool_with_progress")
         await client.call_tool("test_tool_with_progress", progress_callback=progress)
-        await until(lambda: len(told) >= 3 and len(heard) >= 3)
+        await until(lambda: len(reports) >= 3 and len(received) >= 3)
 
     drive(conversation, message_handler=handler)
 
-    assert told == [(0, 100, "Begun"), (50, 100, None), (100, 100, "Done")]
-    assert len(heard) == 3
+    assert reports == [(0, 100, "Begun"), (50, 100, None), (100, 100, "Done")]
+    assert len(received) == 3
 
 
 def test_changes_of_lists_are_announced():
-    handler, heard = listener()
+    handler, received = listener()
 
     async def conversation(client):
         for changed in ("tool", "prompt", "resource"):
             await client.call_tool(f"test_trigger_{changed}_change")
-        await until(lambda: len(heard) == 3)
+        await until(lambda: len(received) == 3)
 
     drive(conversation, message_handler=handler)
 
-    assert [type(message) for message in heard] == [
+    assert [type(message) for message in received] == [
         types.ToolListChangedNotification,
         types.PromptListChangedNotification,
         types.ResourceListChangedNotification,
@@ -286,7 +286,7 @@ def test_log_messages_from_the_selected_level_on():
     assert (logs[0].logger, logs[0].data) == ("everything", {"detail": 1})
 
 
-# --- What the client is asked: sampling, elicitation, roots
+# --- Requests to the client: sampling, elicitation, roots
 
 
 def test_sampling():
@@ -336,7 +336,7 @@ def test_sampling_that_the_client_refuses():
 
 
 def test_responses_reach_the_call_that_waits_for_them():
-    """Two calls wait for the model at once, and the first to ask is the last to be answered."""
+    """Two calls sample at the same time, and are answered in reverse order."""
     second_answered = anyio.Event()
 
     async def callback(_context, params):
@@ -367,12 +367,12 @@ def test_responses_reach_the_call_that_waits_for_them():
     [("accept", {"username": "ann", "email": "ann@example.com"}), ("decline", {}), ("cancel", {})],
 )
 def test_elicitation(action, content):
-    callback, asked = elicitation(action, **content)
+    callback, requests = elicitation(action, **content)
 
     result = call("test_elicitation", message="Who are you?", client={"elicitation_callback": callback})
 
-    assert [(form.mode, form.message) for form in asked] == [("form", "Who are you?")]
-    assert asked[0].requested_schema["required"] == ["username", "email"]
+    assert [(form.mode, form.message) for form in requests] == [("form", "Who are you?")]
+    assert requests[0].requested_schema["required"] == ["username", "email"]
     assert not result.is_error
     assert text(result).startswith(f"User response: action={action}, content=")
     if content:
@@ -388,14 +388,14 @@ def test_an_elicitation_result_that_does_not_match_the_schema():
 
 
 def test_elicitation_with_defaults_and_enums():
-    callback, asked = elicitation("accept", untitledMulti=["option1", "option3"])
+    callback, requests = elicitation("accept", untitledMulti=["option1", "option3"])
 
     async def conversation(client):
         await client.call_tool("test_elicitation_sep1034_defaults")
         return await client.call_tool("test_elicitation_sep1330_enums")
 
     result = drive(conversation, elicitation_callback=callback)
-    defaults, enums = [form.requested_schema["properties"] for form in asked]
+    defaults, enums = [form.requested_schema["properties"] for form in requests]
 
     assert [field["default"] for field in defaults.values()] == ["John Doe", 30, 95.5, "active", True]
     assert enums["legacyEnum"]["enumNames"] == ["Option One", "Option Two", "Option Three"]
@@ -404,21 +404,21 @@ def test_elicitation_with_defaults_and_enums():
 
 
 def test_elicitation_by_url():
-    callback, asked = elicitation("accept")
-    handler, heard = listener()
+    callback, requests = elicitation("accept")
+    handler, received = listener()
 
     async def conversation(client):
         result = await client.call_tool("test_elicitation_url")
         await client.call_tool("test_elicitation_complete")
-        await until(lambda: heard)
+        await until(lambda: received)
         return result
 
     result = drive(conversation, elicitation_callback=callback, message_handler=handler)
 
-    assert [(asking.mode, asking.url) for asking in asked] == [("url", "https://example.com/sign-in")]
+    assert [(asking.mode, asking.url) for asking in requests] == [("url", "https://example.com/sign-in")]
     assert text(result) == "The user answered accept."
-    assert [type(message) for message in heard] == [types.ElicitCompleteNotification]
-    assert heard[0].params.elicitation_id == asked[0].elicitation_id
+    assert [type(message) for message in received] == [types.ElicitCompleteNotification]
+    assert received[0].params.elicitation_id == requests[0].elicitation_id
 
 
 def test_a_tool_that_requires_a_url_elicitation():
@@ -492,7 +492,7 @@ def test_an_unknown_resource():
 
 
 def test_subscribers_receive_updates():
-    handler, heard = listener()
+    handler, received = listener()
 
     async def conversation(client):
         await client.call_tool("test_trigger_resource_change")
@@ -501,10 +501,10 @@ def test_subscribers_receive_updates():
         await client.unsubscribe_resource(WATCHED)
         await client.call_tool("test_trigger_resource_change")
         await client.call_tool("test_trigger_tool_change")
-        await until(lambda: heard and isinstance(heard[-1], types.ToolListChangedNotification))
+        await until(lambda: received and isinstance(received[-1], types.ToolListChangedNotification))
 
     drive(conversation, message_handler=handler)
-    *changes, _ = heard
+    *changes, _ = received
 
     assert [message.params and message.params.uri for message in changes] == [None, None, WATCHED, None]
 
@@ -529,14 +529,14 @@ def test_prompts():
 
 
 def test_a_prompt_with_an_elicitation():
-    callback, asked = elicitation("accept", context="a library")
+    callback, requests = elicitation("accept", context="a library")
 
     async def conversation(client):
         return (await client.get_prompt("test_prompt_with_elicitation")).messages
 
     (message,) = drive(conversation, elicitation_callback=callback)
 
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert message.content.text == "Use this context: a library"
 
 
@@ -577,7 +577,7 @@ def test_completion_of_an_unknown_reference():
 
 @pytest.fixture
 def slow(overlay):
-    """The options of a server that runs one slow tool at a time: so who gets in knows that the one before has ended."""
+    """Return the options of a server that runs one slow call at a time: a second call shows that the first has ended."""
     folder = overlay(
         servers__everything__server="kind: server\nextends: packaged\nlimits: {running: 1}\n",
         servers__everything__tools__test_slow="kind: tool\nextends: packaged\nsteps: [{pause: 3600}]\n",
@@ -613,10 +613,10 @@ def test_a_client_timeout_cancels_the_call(slow):
 
 
 def test_cancelling_a_call_cancels_its_requests_to_the_client():
-    asked, let_go = anyio.Event(), anyio.Event()
+    sampling_started, let_go = anyio.Event(), anyio.Event()
 
     async def callback(_context, _params):
-        asked.set()
+        sampling_started.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -625,7 +625,7 @@ def test_cancelling_a_call_cancels_its_requests_to_the_client():
     async def conversation(client):
         async with anyio.create_task_group() as calls:
             calls.start_soon(client.call_tool, "test_elicitation", {"message": "Who are you?"})
-            await asked.wait()
+            await sampling_started.wait()
             await client.send_ping()
             calls.cancel_scope.cancel()
         await let_go.wait()
@@ -658,7 +658,7 @@ def test_each_mode_queries(mode, revision):
 
 @pytest.mark.parametrize(("mode", "revision"), MODES)
 def test_each_mode_elicits(mode, revision):
-    answering, asked = elicitation("accept", name="Ann", color="blue", context="a garden")
+    answering, requests = elicitation("accept", name="Ann", color="blue", context="a garden")
 
     async def folders(_context):
         return types.ListRootsResult(roots=[])
@@ -681,7 +681,7 @@ def test_each_mode_elicits(mode, revision):
         "Ann likes blue.",
         "Use this context: a garden",
     )
-    assert len(asked) == 4
+    assert len(requests) == 4
 
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])

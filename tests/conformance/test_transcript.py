@@ -1,4 +1,4 @@
-"""Transcripts as files: which are found, what they may name, and that reading one runs nothing."""
+"""Transcript files: search, validation, and permitted paths."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def write(path, text=TRANSCRIPT):
 
 @pytest.fixture
 def complaints(tmp_path):
-    """What is wrong with a transcript in `tmp_path/mine` that has these lines too, beside this configuration."""
+    """Return the problems of a transcript with additional lines, and of a configuration in its folder."""
 
     def check(more, config=""):
         path = write(tmp_path / "mine" / "one.yaml", TRANSCRIPT.replace("opening:", f"{more}opening:"))
@@ -108,9 +108,9 @@ def test_a_configuration_in_another_folder_is_rejected(complaints, tmp_path):
     os.symlink(tmp_path / "config.yaml", tmp_path / "mine" / "link.yaml")
 
     for named in ("../config.yaml", "link.yaml", str(tmp_path / "config.yaml")):
-        (said,) = complaints(f"config: {named}\n")
-        assert said.startswith("mine/one.yaml:5:9: ")
-        assert "is outside mine, the folder of this transcript" in said
+        (message,) = complaints(f"config: {named}\n")
+        assert message.startswith("mine/one.yaml:5:9: ")
+        assert "is outside mine, the folder of this transcript" in message
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,16 @@ def test_a_configuration_in_another_folder_is_rejected(complaints, tmp_path):
 def test_a_configuration_with_a_path_to_another_folder_is_rejected(complaints, tmp_path, setting):
     (tmp_path / "mine").mkdir()
     os.symlink("/etc", tmp_path / "mine" / "link")
-    (said,) = complaints("config: config.yaml\n", f"{setting}\n")
+    (message,) = complaints("config: config.yaml\n", f"{setting}\n")
 
-    assert said.startswith("mine/config.yaml:2:")
-    assert "is outside mine, the folder of this transcript" in said and "Move it into that folder." in said
+    assert message.startswith("mine/config.yaml:2:")
+    assert "is outside mine, the folder of this transcript" in message and "Move it into that folder." in message
 
 
 def test_packaged_configurations_are_accepted():
-    found = [transcript.read(path) for path in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
+    transcripts = [transcript.read(path) for path in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
 
-    assert any(each.config for each in found)
+    assert any(each.config for each in transcripts)
 
 
 def test_titles_of_packaged_transcripts_state_facts():

@@ -1,4 +1,4 @@
-"""What one principal can make the server keep: numbers of things, and bytes of memory as a ratio to the limit."""
+"""Limits per principal: numbers of objects, and bytes of memory as a ratio to the limit."""
 
 import copy
 import gc
@@ -51,7 +51,7 @@ def test_a_principal_gets_no_session_while_others_use_all_of_them(runtimes, quie
     assert [each.send("ping", 1).status for each in (first, second)] == [200, 200]
     assert len(third.endpoint.runtime.connections) == 2
     first.begin()
-    assert second.send("ping", 2).status == 200  # the first has ended its own
+    assert second.send("ping", 2).status == 200  # after the first principal has ended its session
 
 
 def test_a_new_task_only_drops_tasks_of_its_principal(runtimes, quiet):
@@ -60,7 +60,7 @@ def test_a_new_task_only_drops_tasks_of_its_principal(runtimes, quiet):
     few.work()
     running = [began("slow_compute", seconds=60)(many) for _ in range(3)]
     refused = many.tool("slow_compute", arguments={"seconds": 60})
-    began("slow_compute", seconds=60)(few)  # takes the place of its own
+    began("slow_compute", seconds=60)(few)  # replaces a task of the same principal
 
     assert error(refused) == "Too many tasks at once. Limit: 3"
     assert all(result(many.task("get", task))["status"] == "working" for task in running)
@@ -77,11 +77,11 @@ def test_streams_are_limited_per_principal(runtimes, quiet):
     assert [listen(few, id) for id in range(3)] == [200, 200, 503]
 
 
-# Bytes. A row makes one thing that is kept, of about a tenth of a mebibyte. To add a kept thing, add a row.
+# Each action stores one object of about a tenth of a mebibyte. Add an action for each new kind of stored object.
 
 
 def disconnected(peer, number):
-    """A response that no client is there to take."""
+    """Call a tool and disconnect before the response."""
     arguments = {"seconds": 0.001, "label": BIG}
     answer = peer.send("tools/call", number, name="slow_compute", arguments=arguments)
     peer.endpoint.on_idle(answer)
@@ -137,7 +137,7 @@ def task_results(peer, number):
 
 
 def notifications(peer, number):
-    """Many small events that nobody listens for."""
+    """Cause many small events without a general stream."""
     for id in range(number * 20, number * 20 + 20):
         peer.send("tools/call", id + 1, name="test_trigger_tool_change")
     peer.work()
@@ -150,7 +150,7 @@ ROWS = [
 
 
 def grown(peer, act, numbers):
-    """The bytes of memory by which ``act`` leaves the server larger, for a client that reads what it gets."""
+    """Return the bytes of memory that ``act`` adds to the server, for a client that reads its responses."""
     gc.collect()
     before, _ = tracemalloc.get_traced_memory()
     for number in numbers:
@@ -173,7 +173,7 @@ def traced():
 @pytest.mark.parametrize("row", ROWS)
 def test_memory_stays_within_the_budget_of_a_principal(runtimes, quiet, traced, row, tokens):
     (peer,) = peers(runtimes, quiet, tokens, **SMALL)
-    peer.answers = []  # a client that stays keeps its responses open
+    peer.answers = []  # keeps the responses open
     peer.begin()
     row(peer, 1)
     most = grown(peer, row, range(2, 27))
@@ -184,7 +184,7 @@ def test_memory_stays_within_the_budget_of_a_principal(runtimes, quiet, traced, 
 
 
 def cleaned_up(peer):
-    """Everything ends, and nothing counts any more."""
+    """End everything, and check that no bytes are counted."""
     runtime = peer.endpoint.runtime
     for answer in peer.answers:
         peer.endpoint.on_disconnect(answer)
@@ -213,7 +213,7 @@ def test_requests_without_a_token_leave_nothing_in_memory(runtimes, quiet, trace
     peer.read()
     held = peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held
 
-    assert grown(stranger, lambda *given: (row(*given), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20
+    assert grown(stranger, lambda *args: (row(*args), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20
     assert (len(peer.endpoint.sessions), len(peer.endpoint.runtime.budgets)) == (1, 1)
     assert peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).held == held
 
@@ -256,13 +256,13 @@ def test_resuming_a_stream_whose_response_was_too_large_returns_an_error(runtime
     (peer,) = peers(runtimes, quiet, tokens=(None,), stream_bytes=1000)
     peer.begin()
     arguments = {"seconds": 0.001, "label": "x" * 2000}
-    gone, kept = (peer.send("tools/call", id, name="slow_compute", arguments=arguments) for id in (1, 2))
-    for answer in (gone, kept):
+    disconnected_call, call = (peer.send("tools/call", id, name="slow_compute", arguments=arguments) for id in (1, 2))
+    for answer in (disconnected_call, call):
         peer.endpoint.on_idle(answer)
         answer.take()
-    peer.endpoint.on_disconnect(gone)
+    peer.endpoint.on_disconnect(disconnected_call)
     peer.work()
-    ((_, whole),) = events(kept)
+    ((_, whole),) = events(call)
     ((_, error),) = events(peer.listen(**{"last-event-id": "2-1"}))
 
     assert whole["result"]["content"][0]["text"] == "x" * 2000 + ": done"
@@ -324,10 +324,10 @@ def over_http(runtimes, quiet, **limits):
 
 
 def over_stdio(runtimes, quiet, **limits):
-    found = runtimes("everything")
-    spec = {**found.spec, "server": copy.deepcopy(found.spec["server"])}
+    server = runtimes("everything")
+    spec = {**server.spec, "server": copy.deepcopy(server.spec["server"])}
     spec["server"]["limits"].update(limits)
-    runtime = Runtime(spec, found.provider, quiet(spec))
+    runtime = Runtime(spec, server.provider, quiet(spec))
     connection = runtime.connect()
 
     def ask(method, id=1, **params):

@@ -1,4 +1,4 @@
-"""Connections to a real server: what one that has no permission, or no manners, can cost the others."""
+"""Connections to HTTP servers as processes: what unauthorized or misbehaving clients can cost the others."""
 
 import contextlib
 import fcntl
@@ -51,14 +51,14 @@ def connect(server):
 
 
 def healthy(server):
-    """Seconds until the server says that it is alive, on a new connection."""
+    """Return the seconds of a health check on a new connection."""
     began = time.perf_counter()
     assert raw(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b"ok\n")
     return time.perf_counter() - began
 
 
 def settled(server, limit):
-    """The memory of the server, once it is below ``limit`` or does not change any more."""
+    """Wait until the memory of the server is below ``limit`` or constant, and return it."""
     deadline = time.monotonic() + 3
     while (memory := server.memory()) > limit and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -66,7 +66,7 @@ def settled(server, limit):
 
 
 def until(peer, end):
-    """What comes up to ``end``, or to the end of the connection."""
+    """Receive until ``end``, or until the end of the connection."""
     data = b""
     while end not in data and (more := received(peer)):
         data += more
@@ -79,19 +79,19 @@ def until(peer, end):
 @pytest.mark.process
 def test_a_call_on_a_reused_connection_is_not_slower(everything):
     body, headers = alone("tools/list")
-    kept, fresh = [], []
+    reused, fresh = [], []
     connection = http.client.HTTPConnection("127.0.0.1", everything.port, timeout=TIMEOUT)
     for _ in range(30):
         began = time.perf_counter()
         connection.request("POST", "/mcp", body, headers)
         assert connection.getresponse().read()
-        kept.append(time.perf_counter() - began)
+        reused.append(time.perf_counter() - began)
         began = time.perf_counter()
         assert ask(everything, "tools/list")[0] == 200
         fresh.append(time.perf_counter() - began)
     connection.close()
 
-    assert statistics.median(kept) < 2 * statistics.median(fresh)
+    assert statistics.median(reused) < 2 * statistics.median(fresh)
 
 
 @pytest.mark.process
@@ -107,7 +107,7 @@ def test_tiny_chunks_of_one_client_do_not_delay_others(everything):
         waited.append(healthy(everything))
     took = time.perf_counter() - began
 
-    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # blanks are no message
+    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # a blank body is not a message
     assert max(waited) < took / 3
 
 
@@ -395,15 +395,15 @@ def test_an_unread_log_does_not_block_the_server(level):
     whole = {**os.environ, "LOG_LEVEL": level}
     with subprocess.Popen([*SERVE, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, env=whole) as process:
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
-        while not (found := re.search(rb":(\d+)/mcp", os.read(process.stderr.fileno(), 4096))):
+        while not (match := re.search(rb":(\d+)/mcp", os.read(process.stderr.fileno(), 4096))):
             pass
         for _ in range(300):
-            with socket.create_connection(("127.0.0.1", int(found[1])), 10) as peer:
+            with socket.create_connection(("127.0.0.1", int(match[1])), 10) as peer:
                 peer.sendall(b"bad\r\n\r\n")
                 assert peer.recv(12) == b"HTTP/1.1 400"
         process.kill()
-        said = process.stderr.read()
-    assert (b"Invalid HTTP request" in said) == (level == "debug")  # a peer cannot fill the log
+        log = process.stderr.read()
+    assert (b"Invalid HTTP request" in log) == (level == "debug")  # a peer cannot fill the log
 
 
 # --- Unix domain sockets
@@ -441,7 +441,7 @@ def test_a_system_without_unix_sockets_is_reported(monkeypatch):
 
 
 def exchange(server, verb, headers, body=None):
-    """The status, the headers and the body of a response."""
+    """Send a request; return the status, the headers and the body of its response."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
         connection.request(verb, "/mcp", body, headers)
         response = connection.getresponse()

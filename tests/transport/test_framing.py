@@ -1,4 +1,4 @@
-"""Lines out of a stream, however it is cut."""
+"""Splitting a stream into lines."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,8 +8,8 @@ from tmkb.transport.framing import Lines
 
 def lines(*chunks, limit=10):
     cutter = Lines(limit)
-    found = [line for chunk in chunks for line in cutter.feed(chunk)]
-    return found + cutter.finish()
+    complete = [line for chunk in chunks for line in cutter.feed(chunk)]
+    return complete + cutter.finish()
 
 
 def test_lines_end_with_lf_or_cr_lf():

@@ -1,4 +1,4 @@
-"""The endpoint without a socket: sessions, streams and what comes back to them, and who is let in."""
+"""The HTTP endpoint without sockets: sessions, streams, resumption and access control."""
 
 import copy
 import hashlib
@@ -17,13 +17,13 @@ META = {VERSION: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 class Client:
-    """Calls an endpoint of the server everything; what an answer says is read when it is asked for."""
+    """A client of an endpoint of the server `everything`."""
 
     def __init__(self, runtimes, quiet, **limits):
-        found = runtimes("everything")
-        spec = {**found.spec, "server": copy.deepcopy(found.spec["server"])}
+        source = runtimes("everything")
+        spec = {**source.spec, "server": copy.deepcopy(source.spec["server"])}
         spec["server"]["limits"].update(limits)
-        self.endpoint = Endpoint(Runtime(spec, found.provider, quiet(spec)), Guard())
+        self.endpoint = Endpoint(Runtime(spec, source.provider, quiet(spec)), Guard())
         self.session = {}
 
     def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
@@ -41,10 +41,10 @@ class Client:
         return answer
 
     def alone(self, method, id=1, headers=None, **params):
-        said = {"mcp-protocol-version": "2026-07-28", "mcp-method": method} if headers is None else headers
+        request_headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method} if headers is None else headers
         params["_meta"] = META | params.get("_meta", {})
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        return self.call(headers={**JSON, **said}, body=json.dumps(message).encode())
+        return self.call(headers={**JSON, **request_headers}, body=json.dumps(message).encode())
 
     def change(self, id):
         answer = self.send("tools/call", id, name="test_trigger_tool_change")
@@ -65,13 +65,13 @@ def client(runtimes, quiet):
 
 
 def events(answer):
-    """(id, message) of each event; what is no message is left out."""
-    found = []
+    """Return the id and the message of each event; skip events without a message."""
+    messages = []
     for event in answer.take().decode().split("\n\n"):
         fields = dict(line.partition(": ")[::2] for line in event.splitlines())
         if fields.get("data"):
-            found.append((fields.get("id"), json.loads(fields["data"])))
-    return found
+            messages.append((fields.get("id"), json.loads(fields["data"])))
+    return messages
 
 
 def error(answer):
@@ -104,7 +104,7 @@ def test_a_notification_gets_an_empty_response(client):
 
 
 @pytest.mark.parametrize(
-    ("call", "status", "said"),
+    ("call", "status", "message"),
     [
         ({"path": "/"}, 404, "There is nothing at /. The endpoint is /mcp"),
         ({"path": "/mcp/../etc"}, 404, "There is nothing at /mcp/../etc. The endpoint is /mcp"),
@@ -132,10 +132,10 @@ def test_a_notification_gets_an_empty_response(client):
         ({"headers": {**JSON, "mcp-session-id": "x"}}, 404, "There is no such session, or it has expired. Send initialize again"),
     ],
 )  # fmt: skip
-def test_requests_are_rejected_by_their_headers(client, call, status, said):
+def test_requests_are_rejected_by_their_headers(client, call, status, message):
     answer = client.call(**call)
 
-    assert error(answer) == (status, said)
+    assert error(answer) == (status, message)
     assert (status == 405) == ("allow" in answer.headers)
 
 
@@ -159,15 +159,15 @@ def test_a_session_belongs_to_its_token(runtimes, quiet):
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
     )
 
-    def said(token, more=()):
+    def send(token, more=()):
         return client.call(headers={**JSON, **token, **dict(more)}, body=asking.encode())
 
     for wrong in ({}, {"authorization": "Bearer three"}, {"authorization": "Basic one"}, {"authorization": "Bearer "}):
-        answer = said(wrong)
+        answer = send(wrong)
         assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-    session = {"mcp-session-id": said({"authorization": "Bearer one"}).headers["mcp-session-id"]}
-    assert said({"authorization": "bearer two"}, session).status == 404
-    assert said({"authorization": "Bearer one"}, session).status == 200
+    session = {"mcp-session-id": send({"authorization": "Bearer one"}).headers["mcp-session-id"]}
+    assert send({"authorization": "bearer two"}, session).status == 404
+    assert send({"authorization": "Bearer one"}, session).status == 200
 
 
 def test_the_stream_of_a_slow_call_can_be_resumed(client):
@@ -183,7 +183,7 @@ def test_the_stream_of_a_slow_call_can_be_resumed(client):
 
     assert [(id, message["id"]) for id, message in events(again)] == [("2-2", 1)]
     assert again.ended
-    assert [id for id, _ in events(client.listen(**{"last-event-id": "2-1"}))] == ["2-2"]  # once more
+    assert [id for id, _ in events(client.listen(**{"last-event-id": "2-1"}))] == ["2-2"]  # a second time
     assert error(client.listen(**{"last-event-id": "99-1"})) == (
         404,
         "There is no stream to go on with after the event 99-1",
@@ -207,9 +207,9 @@ def test_a_call_continues_in_its_stream_after_an_elicitation(client):
     answer = client.send("tools/call", 7, name="test_elicitation", arguments={"message": "Who?"})
     ((_, question),) = events(answer)
     assert question["method"] == "elicitation/create"
-    given = client.send(more={"id": question["id"], "result": {"action": "decline"}})
+    answered = client.send(more={"id": question["id"], "result": {"action": "decline"}})
 
-    assert (given.status, given.take()) == (202, b"")
+    assert (answered.status, answered.take()) == (202, b"")
     assert [message["id"] for _, message in events(answer)] == [7]
     assert answer.ended
 
@@ -221,7 +221,7 @@ def test_general_messages_wait_for_the_general_stream(client):
     assert [message["method"] for _, message in events(listener)] == ["notifications/tools/list_changed"]
     client.change(2)
     assert [message["method"] for _, message in events(listener)] == ["notifications/tools/list_changed"]
-    other = client.listen()  # one takes the place of the other: nothing is told twice
+    other = client.listen()  # replaces the first one; no message is sent twice
     client.change(3)
     assert listener.ended
     assert len(events(other)) == 1
@@ -358,9 +358,9 @@ def test_a_completed_request_leaves_no_state(client):
 )
 def test_headers_have_to_match_the_body(client, method, params, headers, status, code):
     answer = client.alone(method, 5, headers, **params)
-    said = json.loads(answer.take())
+    body = json.loads(answer.take())
 
-    assert (answer.status, said["error"]["code"], said["id"]) == (status, code, 5)
+    assert (answer.status, body["error"]["code"], body["id"]) == (status, code, 5)
 
 
 def named(value, header="mcp-name", **more):
@@ -386,10 +386,10 @@ def named(value, header="mcp-name", **more):
     ],
 )
 def test_arguments_that_are_repeated_as_headers_have_to_match(client, region, header, status):
-    said = named("test_x_mcp_header") | ({} if header is None else {"mcp-param-region": header})
+    headers = named("test_x_mcp_header") | ({} if header is None else {"mcp-param-region": header})
     arguments = {} if region is None else {"region": region}
 
-    assert client.alone("tools/call", 1, said, name="test_x_mcp_header", arguments=arguments).status == status
+    assert client.alone("tools/call", 1, headers, name="test_x_mcp_header", arguments=arguments).status == status
 
 
 def test_a_subscription_receives_changes_by_other_clients(client):
@@ -402,7 +402,7 @@ def test_a_subscription_receives_changes_by_other_clients(client):
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
     assert (id_, changed["method"]) == (None, "notifications/tools/list_changed")
     client.endpoint.shutdown()
-    assert [message["id"] for _, message in events(stream)] == ["s"]  # and no notification of a cancellation
+    assert [message["id"] for _, message in events(stream)] == ["s"]  # and no cancellation
     assert stream.ended
 
 
@@ -432,8 +432,8 @@ def test_a_task_continues_after_its_request(client):
     begun = client.alone("tools/call", 1, named(tool), name=tool, arguments=arguments, _meta=able)
     task = json.loads(begun.take())["result"]["taskId"]
     client.work()
-    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get", "mcp-name": task}
-    seen = json.loads(client.alone("tasks/get", 2, said, taskId=task, _meta=able).take())["result"]
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get", "mcp-name": task}
+    seen = json.loads(client.alone("tasks/get", 2, headers, taskId=task, _meta=able).take())["result"]
 
     assert seen["status"] == "completed"
 
@@ -457,8 +457,8 @@ def test_a_known_revision_header_of_a_handshake_is_accepted(client):
 
 
 def test_a_request_that_describes_itself_has_no_session(client):
-    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list", "mcp-session-id": "junk"}
-    answer = client.alone("tools/list", headers=said)
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list", "mcp-session-id": "junk"}
+    answer = client.alone("tools/list", headers=headers)
 
     assert (answer.status, "mcp-session-id" in answer.headers) == (200, False)
 

@@ -1,7 +1,7 @@
-"""What the server keeps between HTTP requests belongs to the principal that brought it.
+"""Each object that the server stores between HTTP requests belongs to the principal that created it.
 
-To add a kept thing, add a row: to `NAMED` where a request names the thing, to `APART` where requests of two principals
-merely look alike. `test_every_stored_attribute_has_a_test_case` fails until each attribute that holds state is in a row.
+Add a row for each new kind of stored object: to `NAMED` if requests name the object, to `APART` if requests of two principals
+only look alike. `test_every_stored_attribute_has_a_test_case` fails for each attribute with state that no row contains.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ NOWHERE = "no-such-thing"
 
 
 class Peer(Client):
-    """A client with a token of its own, at the endpoint of another."""
+    """A client with its own token at a shared endpoint."""
 
     def __init__(self, endpoint, token):
         self.endpoint = endpoint
@@ -45,21 +45,21 @@ class Peer(Client):
         self.unread.clear()
 
     def task(self, method, task, **more):
-        said = {"mcp-protocol-version": "2026-07-28", "mcp-method": f"tasks/{method}", "mcp-name": task}
-        return self.alone(f"tasks/{method}", 9, said, taskId=task, _meta=ABLE, **more)
+        request_headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": f"tasks/{method}", "mcp-name": task}
+        return self.alone(f"tasks/{method}", 9, request_headers, taskId=task, _meta=ABLE, **more)
 
     def tool(self, tool, id=1, arguments=None, **more):
         return self.alone("tools/call", id, named(tool), name=tool, arguments=arguments or {}, _meta=ABLE, **more)
 
     def begin(self):
-        """Shake hands with every capability; return the headers that name the session."""
+        """Initialize with all capabilities; return the session headers."""
         self.session = {}
         self.shake(**DECLARED)
         return self.session
 
 
 def peers(runtimes, quiet, tokens=("one", "two"), **limits):
-    """Clients of one endpoint, each with one of the ``tokens``."""
+    """Return clients of one endpoint, each with one of the ``tokens``."""
     endpoint = Client(runtimes, quiet, **limits).endpoint
     endpoint.guard = Guard(tokens=[hashlib.sha256(token.encode()).hexdigest() for token in tokens if token])
     return [Peer(endpoint, token) for token in tokens]
@@ -75,7 +75,7 @@ def result(answer):
 
 
 def seen(answer, name):
-    """Status, headers and body of ``answer``, without the ``name`` that the request gave."""
+    """Return status, headers and body of ``answer``, with ``name`` replaced."""
     headers = {key: value for key, value in answer.headers.items() if key != "content-length"}
     return answer.status, headers, answer.take().decode().replace(name, "NAME")
 
@@ -89,7 +89,7 @@ class Named:
     make: Callable
     use: Callable
     works: Callable
-    unknown: Callable = lambda name: NOWHERE  # a name of nothing
+    unknown: Callable = lambda name: NOWHERE  # a name that does not exist
     holds: tuple[str, ...] = ()
 
 
@@ -108,7 +108,7 @@ def within(act):
 
 
 def waiting(tool, **arguments):
-    """Begin a call in a session, and leave it there."""
+    """Start a call in a session, and leave it running."""
 
     def make(peer):
         name = session(peer)
@@ -131,8 +131,8 @@ def asking(peer):
 
 
 def answered(peer, state):
-    said = {"confirm": {"action": "accept", "content": {"ok": True}}, "user_name": ACCEPTED}
-    return peer.tool("test_input_required_result_request_state", 2, inputResponses=said, requestState=state)
+    responses = {"confirm": {"action": "accept", "content": {"ok": True}}, "user_name": ACCEPTED}
+    return peer.tool("test_input_required_result_request_state", 2, inputResponses=responses, requestState=state)
 
 
 def subscribed(peer):
@@ -195,7 +195,7 @@ NAMED = [
         holds=("subscribed",),
     ),
     Named(
-        "a task, asked for",
+        "a task",
         began("slow_compute", seconds=60),
         lambda peer, name: peer.task("get", name),
         lambda answer: result(answer)["status"] == "working",
@@ -243,9 +243,9 @@ class Apart:
 
 
 def cancelled_alone(peer):
-    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "notifications/cancelled"}
+    request_headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "notifications/cancelled"}
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7, "_meta": META}}
-    return peer.call(headers={**JSON, **said}, body=json.dumps(body).encode())
+    return peer.call(headers={**JSON, **request_headers}, body=json.dumps(body).encode())
 
 
 def listening(peer):
@@ -306,7 +306,7 @@ def test_a_subscriber_receives_only_its_subscriptions(two):
     assert "notifications/resources/updated" not in [m["method"] for _, m in events(other.listen())]
 
 
-SHARED = {  # what connections share, or only points at what is served
+SHARED = {  # between connections, or references to the snapshot
     "snapshot": "what is served", "references": "numbers for errors", "traced": "a setting of the log",
     "principal": "whose it is", "max_stored": "a limit", "budget": "see test_budgets",
 }  # fmt: skip
@@ -315,11 +315,11 @@ SHARED = {  # what connections share, or only points at what is served
 def test_every_stored_attribute_has_a_test_case(two):
     owner, _ = two
     owner.begin()
-    (kept,) = owner.endpoint.sessions.values()
-    assert isinstance(kept, Session)
+    (stored,) = owner.endpoint.sessions.values()
+    assert isinstance(stored, Session)
     rowed = {name for row in [*NAMED, *APART] for name in row.holds}
 
-    assert {*Connection.__slots__, *vars(kept)} - rowed - {*SHARED} == set()
+    assert {*Connection.__slots__, *vars(stored)} - rowed - {*SHARED} == set()
 
 
 def test_without_tokens_all_clients_are_one_principal(runtimes, quiet):

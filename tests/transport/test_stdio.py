@@ -1,4 +1,4 @@
-"""The real process on real pipes: contract, Framing and Log."""
+"""`tmkb serve` as a process on pipes: framing, signals and the log."""
 
 import json
 import os
@@ -174,9 +174,9 @@ def test_an_interrupt_during_startup_prints_no_traceback():
     command = [*SERVE, "--no-cache"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
-        while not _children(process.pid):  # one of which reads the sources, as it does where there is no cache
+        while not _children(process.pid):  # without a cache, a child process reads the sources
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl+C does
         output, log = process.communicate(timeout=TIMEOUT)
 
     assert (process.returncode, output, log) == (130, b"", b"")
@@ -188,7 +188,7 @@ def _children(pid):
 
 
 def test_responses_to_one_chunk_stay_within_the_limit(runtime):
-    """Many requests fit into one read; those whose answers find no room wait unanswered."""
+    """Requests without room for their responses wait unanswered."""
     conversation = stdio._Conversation(runtime, None)
     conversation.feed(json.dumps({**PING, "method": "no/such"}).encode() + b"\n")
     one = len(conversation.answer(1))

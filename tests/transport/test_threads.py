@@ -1,4 +1,4 @@
-"""Where descriptors cannot be polled: the same server with threads that read and write. Run here as on Windows."""
+"""The stdio loop without ``poll``, as on Windows: threads read and write."""
 
 import os
 import signal
@@ -90,11 +90,11 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read(ended):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("asked", [0, 5000])
-def test_the_server_ends_when_its_reader_disconnects(asked):
-    """With no request, it is idle and has nothing to write."""
+@pytest.mark.parametrize("count", [0, 5000])
+def test_the_server_ends_when_its_reader_disconnects(count):
+    """Without a request, the server is idle and writes nothing."""
     with server(read_stdout=False) as started:
-        started.send(*[{**PING, "id": number} for number in range(asked)])
+        started.send(*[{**PING, "id": number} for number in range(count)])
         started.process.stdout.close()
 
         assert started.wait() == 0
