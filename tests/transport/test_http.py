@@ -27,7 +27,7 @@ class Client:
         self.session = {}
 
     def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
-        return self.endpoint.handle(Request(verb, path, JSON if headers is None else headers, body), lambda: None)
+        return self.endpoint.handle(Request(verb, path, JSON if headers is None else headers, body))
 
     def send(self, method=None, id=None, more=None, **params):
         message = {"jsonrpc": "2.0"} | ({} if id is None else {"id": id}) | ({"method": method} if method else {})

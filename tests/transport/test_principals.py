@@ -1,7 +1,7 @@
 """Each object that the server stores between HTTP requests belongs to the principal that created it.
 
-Add a row for each new kind of stored object: to `NAMED` if requests name the object, to `APART` if requests of two principals
-only look alike. `test_every_stored_attribute_has_a_test_case` fails for each attribute with state that no row contains.
+Add a row for each new kind of stored object: to `NAMED` if requests name the object, to `APART` if requests of two
+principals only look alike. `test_every_stored_attribute_has_a_test_case` fails for each attribute without a row.
 """
 
 import dataclasses

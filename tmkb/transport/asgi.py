@@ -128,14 +128,13 @@ class Application:
         self._schedule_operations()
 
     async def _handle(self, scope: Event, receive: Receive, send: Send) -> None:
-        changed = asyncio.Event()
         connection: Protocol | _OtherConnection = scope.get("state", {}).get("connection") or _OtherConnection()
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         request = Request(scope["method"], path, _headers(scope), b"")
         try:
-            response = await self._start(request, receive, changed, connection)
+            response = await self._start(request, receive, connection)
         except ProtocolError as error:
-            response = self.endpoint.reject(request, error, changed.set)
+            response = self.endpoint.reject(request, error)
         except ConnectionError:
             return
         if "transfer-encoding" in request.headers and "content-length" in request.headers:  # RFC 9112, section 6.1
@@ -143,22 +142,20 @@ class Application:
         self.log.flush()
         self._schedule_operations()
         if response.ended:
-            await self._send_response(response, changed, send, connection)
+            await self._send_response(response, send, connection)
             return
-        tasks = [asyncio.create_task(_watch_disconnect(receive, response, changed))]
+        tasks = [asyncio.create_task(_watch_disconnect(receive, response))]
         connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
         if connection.half_closed:
             connection.on_half_close()
         try:
-            await self._send_response(response, changed, send, connection)
+            await self._send_response(response, send, connection)
         finally:
             for task in tasks:
                 task.cancel()
             self.endpoint.on_disconnect(response)
 
-    async def _start(
-        self, request: Request, receive: Receive, changed: asyncio.Event, connection: Protocol | _OtherConnection
-    ) -> Response:
+    async def _start(self, request: Request, receive: Receive, connection: Protocol | _OtherConnection) -> Response:
         """Read the body of a request, if it is needed, and pass the request to the endpoint.
 
         Raises:
@@ -174,7 +171,7 @@ class Application:
         if principal is not None and needs_body:
             budget = self.endpoint.runtime.budget(principal)
             request = request._replace(body=await self._read_body(receive, request.headers, budget))
-        return self.endpoint.handle(request, changed.set)
+        return self.endpoint.handle(request)
 
     async def _probe(self, response: Response) -> None:
         """Write to a half-closed connection until the response ends, to notice whether the client has closed it.
@@ -222,11 +219,10 @@ class Application:
             self.body_timeouts.discard(timeout)
             budget.release(len(body))
 
-    async def _send_response(
-        self, response: Response, changed: asyncio.Event, send: Send, connection: Protocol | _OtherConnection
-    ) -> None:
+    async def _send_response(self, response: Response, send: Send, connection: Protocol | _OtherConnection) -> None:
         """Send ``response`` as it grows. Disconnects a client that does not read."""
-        started = False
+        changed, started = asyncio.Event(), False
+        response.on_change = changed.set
         try:
             while True:
                 if not (response.chunks or response.ended or (response.started and not started)):
@@ -278,13 +274,12 @@ class Application:
             await send(event)
 
 
-async def _watch_disconnect(receive: Receive, response: Response, changed: asyncio.Event) -> None:
+async def _watch_disconnect(receive: Receive, response: Response) -> None:
     """Abort ``response`` when its client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
     response.aborted = True
     response.end()
-    changed.set()
 
 
 def _start_event(response: Response, connection: Protocol | _OtherConnection) -> Event:

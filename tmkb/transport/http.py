@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,9 +101,9 @@ class Endpoint:
         offered: list[Any] = [spec["revisions"][name]["http"] for name in spec["server"]["revisions"]]
         return [*dict.fromkeys(rules["session"].lower() for rules in offered if "session" in rules)]
 
-    def handle(self, request: Request, on_change: Callable[[], None]) -> Response:
-        """Handle a request and return its response, which may still grow; ``on_change`` is called when it does."""
-        response = Response(on_change, self.limits["stream_bytes"], self._cors(request))
+    def handle(self, request: Request) -> Response:
+        """Handle a request and return its response, which may still grow."""
+        response = Response(self.limits["stream_bytes"], self._cors(request))
         try:
             self._handle(request, response)
         except ProtocolError as error:
@@ -126,9 +126,9 @@ class Endpoint:
             return False
         return request.path == PATH and request.verb in _VERBS
 
-    def reject(self, request: Request, error: ProtocolError, on_change: Callable[[], None]) -> Response:
+    def reject(self, request: Request, error: ProtocolError) -> Response:
         """Return the response to a request that was not read completely. It closes the HTTP connection."""
-        response = Response(on_change, self.limits["stream_bytes"], {**self._cors(request), "connection": "close"})
+        response = Response(self.limits["stream_bytes"], {**self._cors(request), "connection": "close"})
         self._reject(response, error)
         return response
 

@@ -21,16 +21,15 @@ EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-tr
 class Response:
     """An HTTP response. Its headers are fixed when it has `started`; its body grows until it has `ended`."""
 
-    def __init__(self, on_change: Callable[[], None], max_unsent: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, max_unsent: int, headers: Mapping[str, str]) -> None:
         """Create a response.
 
         Args:
-            on_change: called after each change.
             max_unsent: bytes of the body that may wait for the client.
             headers: in addition to those of `complete` and `start_stream`.
         """
-        self.on_change = on_change
         self.max_unsent = max_unsent
+        self.on_change: Callable[[], None] = lambda: None
         self.status = 202
         self.base_headers = self.headers = dict(headers)
         self.started = self.ended = self.aborted = False
