@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from tmkb.conformance.replay import TIMEOUT, is_incomplete
+from tmkb.conformance.replay import TIMEOUT, Target, is_incomplete
 from tmkb.errors import ProtocolError
 from tmkb.protocol import headers, messages, negotiation
 from tmkb.protocol.messages import Notification, Request
@@ -29,7 +29,7 @@ _EVENTS = "text/event-stream"
 _POST_HEADERS = {"Content-Type": "application/json", "Accept": f"application/json, {_EVENTS}"}
 
 
-class Http:
+class Http(Target):
     """A client of the server at ``url``; it uses a session if the server starts one.
 
     The event loop runs during the methods only.
@@ -67,10 +67,6 @@ class Http:
         """Return the faults since the last call: failed connections, and responses that are not JSON."""
         faults, self._faults = self._faults, []
         return faults
-
-    def notes(self) -> list[str]:
-        """Return nothing: the process of the server is not known."""
-        return []
 
     def close(self) -> list[JsonValue]:
         """End the session and all streams; return the messages that still arrived."""

@@ -47,12 +47,14 @@ class Target(Protocol):
 
     def report(self) -> list[str]:
         """Return the faults of the connection since the last call, as sentences."""
+        return []
 
     def close(self) -> list[JsonValue]:
         """End the connection; return the messages that still arrived."""
 
     def notes(self) -> list[str]:
         """Return details for a failure report, such as the end of stderr. Call it after `close`."""
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,8 @@ def is_incomplete(messages: Sequence[JsonValue], count: int, pending: str | int 
     return not _is_settled(messages, pending) if pending is not None else len(messages) < count
 
 
-class InProcess:
-    """A connection to a runtime in this process: no pipes, no framing."""
+class InProcess(Target):
+    """A connection to a runtime in this process. Its faults raise exceptions."""
 
     ordered = True
 
@@ -171,14 +173,6 @@ class InProcess:
             time.sleep(wait)
             sent += _messages(self.runtime.work())
         return sent
-
-    def report(self) -> list[str]:
-        """Return nothing: a fault in this process raises an exception."""
-        return []
-
-    def notes(self) -> list[str]:
-        """Return nothing: an exception has a traceback."""
-        return []
 
     def close(self) -> list[JsonValue]:
         """End the input and return the messages that still arrived."""
@@ -199,7 +193,7 @@ def _messages(sent: Iterable[Sent]) -> list[JsonValue]:
     return [json.loads(each.message) for each in sent if isinstance(each, Send)]
 
 
-class Command:
+class Command(Target):
     """A connection to a process over its standard input and output.
 
     After the expected messages, the target sends a ping (``openings/barrier.yaml``). Messages before the response to it
