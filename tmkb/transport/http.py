@@ -222,11 +222,11 @@ class Endpoint:
         self._process(connection, value, stream)
         if stream not in self.requests:
             self._end_standalone(stream)
-        elif (limit := self._exceeded(connection)) is not None:
+        elif (limit := self._exceeded_limit(connection)) is not None:
             self._end_standalone(stream)
             raise ProtocolError("too_many_streams", limit=limit)
 
-    def _exceeded(self, connection: Connection) -> int | None:
+    def _exceeded_limit(self, connection: Connection) -> int | None:
         """Return the limit on streams that ``connection`` exceeds, per principal or in total; None if it exceeds none.
 
         Subscription streams and pending requests are counted separately.
@@ -302,12 +302,12 @@ class Endpoint:
     def _respond(self, sent: Send, stream: Stream) -> None:
         """Send the response in ``stream``, or an error if the client reads too slowly for its size."""
         keys, message, status = self.requests.get(stream), sent.message, _status(sent)
-        instead = partial(_error_responses, sent.message, sent.connection, keys) if keys else None
+        replacement = partial(_error_responses, sent.message, sent.connection, keys) if keys else None
         response = stream.response
-        if instead is not None and response is not None and not response.started and not response.fits(len(message)):
+        if replacement is not None and response is not None and not response.started and not response.fits(len(message)):
             error = ProtocolError("too_much_in_transit", limit=self.limits["principal_bytes"])
-            message, status = instead(error), sent.connection.revision["errors"][error.error]["status"]
-        stream.respond(message, status, instead)
+            message, status = replacement(error), sent.connection.revision["errors"][error.error]["status"]
+        stream.respond(message, status, replacement)
         self._forget_requests(stream)
 
     def _forget_requests(self, stream: Stream) -> None:
@@ -398,7 +398,7 @@ class Endpoint:
             stream.end()
 
     def _reject(self, response: Response, error: ProtocolError, session: Session | None = None) -> None:
-        """Response a request whose JSON-RPC id is not known."""
+        """Complete ``response`` with an error for a request whose JSON-RPC id is not known."""
         revision = negotiation.preferred(self.runtime.spec)
         if session is not None:
             revision = session.connection.revision

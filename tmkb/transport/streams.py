@@ -150,31 +150,31 @@ class Stream:
         while self.stored:
             self._drop_oldest()
 
-    def add(self, message: bytes, instead: Callable[[ProtocolError], bytes] | None = None) -> None:
+    def add(self, message: bytes, replacement: Callable[[ProtocolError], bytes] | None = None) -> None:
         """Add an event, and store it if a client may fetch it later.
 
         Args:
-            instead: returns the message to store instead of one that is too large, from an error.
+            replacement: returns the message to store instead of one that is too large, from an error.
         """
         self.last += 1
         event = self._event(message)
         if self.resumable or self.response is None:
             too_large = len(event) > self.max_stored or len(event) + _OVERHEAD > self.budget.most
-            if too_large and instead is not None:
+            if too_large and replacement is not None:
                 error = ProtocolError("response_not_kept", size=len(message), limit=self.max_stored)
-                self._store(self._event(instead(error)))
+                self._store(self._event(replacement(error)))
             else:
                 self._store(event)
         if self.response is not None:
             self._start(self.response)
             self._send(self.response, self.last, event)
 
-    def respond(self, message: bytes, status: int, instead: Callable[[ProtocolError], bytes] | None = None) -> None:
-        """Send the last message. If it is also the first one, it is the whole response. ``instead``: see `add`."""
+    def respond(self, message: bytes, status: int, replacement: Callable[[ProtocolError], bytes] | None = None) -> None:
+        """Send the last message. If it is also the first one, it is the whole response. ``replacement``: see `add`."""
         if self.response is not None and not self.response.started:
             self.response.complete(status, JSON, message)
         else:
-            self.add(message, instead)
+            self.add(message, replacement)
         self.end()
 
     def release(self, milliseconds: int) -> None:
