@@ -304,7 +304,8 @@ class Endpoint:
         keys, message, status = self.requests.get(stream), sent.message, _status(sent)
         replacement = partial(_error_responses, sent.message, sent.connection, keys) if keys else None
         response = stream.response
-        if replacement is not None and response is not None and not response.started and not response.fits(len(message)):
+        too_large = response is not None and not response.started and not response.fits(len(message))
+        if replacement is not None and too_large:
             error = ProtocolError("too_much_in_transit", limit=self.limits["principal_bytes"])
             message, status = replacement(error), sent.connection.revision["errors"][error.error]["status"]
         stream.respond(message, status, replacement)
