@@ -179,6 +179,15 @@ def test_an_invalid_url_is_a_usage_error(capsys, url):
     assert f"'{url}' is not the URL of an HTTP server" in capsys.readouterr().err
 
 
+@pytest.mark.needs("httpx2")
 def test_a_server_that_refuses_connections_is_named_with_the_cause(capsys):
     assert main.main(["replay", "--http", "http://127.0.0.1:1/mcp"]) == 2
     assert capsys.readouterr().err == "tmkb: Cannot reach http://127.0.0.1:1/mcp: Connection refused.\n"
+
+
+def test_http_without_the_extra_names_the_extra(capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "tmkb.conformance.http", raising=False)
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+
+    assert main.main(["replay", "--http", "http://127.0.0.1:1/mcp"]) == 2
+    assert capsys.readouterr().err.startswith("--http: This needs the module httpx2, which is not installed.")

@@ -382,10 +382,12 @@ def address():
         server.shutdown()
 
 
+@pytest.mark.needs("httpx2")
 def test_any_server_over_http_can_be_replayed(replay, address, transcript):
     assert replay(transcript(), "--http", f"{address}/mcp") == (0, "1 of 1 conversations are as recorded.\n", "")
 
 
+@pytest.mark.needs("httpx2")
 def test_an_empty_expectation_is_recorded_over_http(replay, address, transcript):
     file = transcript('  - send: {jsonrpc: "2.0", id: 2, method: echo}\n    expect: []\n')
 
@@ -393,6 +395,7 @@ def test_an_empty_expectation_is_recorded_over_http(replay, address, transcript)
     assert expected(file) == [[response(2, echo=True)]]
 
 
+@pytest.mark.needs("httpx2")
 def test_problems_over_http_are_reported(replay, address, transcript):
     status, out, _ = replay(transcript(), "--http", f"{address}/broken")
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from tmkb.cli import output
 from tmkb.conformance import replay, transcript
-from tmkb.conformance.replay import Replayed
+from tmkb.conformance.replay import Result
 from tmkb.conformance.transcript import Transcript
-from tmkb.errors import DocumentError
+from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import library
 from tmkb.schema import documents, hidden, paths
 from tmkb.schema.model import Spec
@@ -89,8 +89,10 @@ def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> It
     starter = _Starter(args)
     planned = []
     for each in transcripts:
-        if not (args.command or args.http) and each.lacking:
-            output.fail(f"{each.name} is skipped: it needs {' and '.join(each.lacking)}, which is not installed.")
+        if not (args.command or args.http) and each.missing_modules:
+            output.fail(
+                f"{each.name} is skipped: it needs {' and '.join(each.missing_modules)}, which is not installed."
+            )
             continue
         planned += [
             (each, revision)
@@ -149,11 +151,11 @@ class Conversation(NamedTuple):
 
     transcript: Transcript
     revision: str
-    results: list[Replayed]
+    results: list[Result]
     notes: Sequence[str]
 
     @property
-    def differing(self) -> list[Replayed]:
+    def differing(self) -> list[Result]:
         """The exchanges that are not as recorded."""
         return [result for result in self.results if result.differences]
 
@@ -190,11 +192,15 @@ class _Starter:
             return self.last
         server = str(each.value["server"])
         if args.http:
-            from tmkb.conformance.http import Http
+            try:
+                from tmkb.conformance.http import Http
+            except ImportError as error:
+                problem = Problem.of_argument("extra_missing", "--http", extra="replay", module=error.name)
+                raise DocumentError([problem]) from error
 
             target = Http(args.http, self._spec(server, each.config), args.timeout)
             if not self.reached:
-                target.reach()
+                target.check_connection()
                 self.reached = True
             return target
         key = server, each.config

@@ -112,7 +112,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         return 2
     server.announce(output, "stdio")
     try:
-        stdio.serve(runtime, news=news)
+        stdio.serve(runtime, updates=news)
     finally:
         if news is not None:
             news.close()
