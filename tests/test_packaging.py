@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.repository import ROOT
 from tmkb import __version__
+from tmkb.schema import export
+from tmkb.server import sources
 
 pytestmark = pytest.mark.full
 
@@ -43,6 +45,13 @@ def test_the_wheel_holds_code_and_data_apart(installed):
     assert names == ["conformance", "patterns", "schemas"]
     assert (installed.site / "tmkb" / "conformance" / "replay.py").is_file()
     assert not (installed.site / "tests").exists()
+
+
+def test_the_wheel_contains_the_schemas_for_editors(installed):
+    folder = installed.site / "tmkb" / "_data" / "schemas" / "editor"
+    files = {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in folder.rglob("*.json")}
+
+    assert files == dict(export.texts(sources.names()))
 
 
 def test_it_runs_from_there(installed):

@@ -1,4 +1,4 @@
-"""The commands as a person or a script runs them: what is printed, where, and the exit status."""
+"""The commands: output, streams and exit status."""
 
 import io
 import json
@@ -63,14 +63,14 @@ def test_query_in_full(tmkb):
     assert "Vulnerable:" in out
 
 
-def test_query_without_a_match_is_no_error(tmkb):
+def test_query_without_a_match_succeeds(tmkb):
     status, out, err = tmkb("query", "xyzzy")
 
     assert (status, err) == (0, "")
     assert out.startswith("No pattern matches. ") and "--explain" in out
 
 
-def test_query_judges_arguments_as_the_server_does(tmkb):
+def test_query_validates_arguments_like_the_server(tmkb):
     assert tmkb("query", "", "--language", "java") == (
         2,
         "",
@@ -88,14 +88,14 @@ def test_query_reads_its_choices_from_the_schema(tmkb, overlay):
     )
 
 
-def test_query_with_a_limit_out_of_range_is_wrong_usage(tmkb):
+def test_query_with_a_limit_out_of_range_is_a_usage_error(tmkb):
     status, out, err = tmkb("query", "x", "--limit", "11")
 
     assert (status, out) == (2, "")
     assert "--limit" in err
 
 
-def test_query_tells_what_is_wrong_with_the_patterns(tmkb, tmp_path):
+def test_query_reports_problems_of_the_patterns(tmkb, tmp_path):
     status, out, err = tmkb("query", "celery", "--patterns", str(tmp_path))
 
     assert (status, out.startswith("No pattern matches.")) == (0, True)
@@ -116,7 +116,7 @@ def test_get_prints_a_pattern_in_full(tmkb):
     assert json.loads(tmkb("get", "TMKB-AUTH-001", "--json")[1])["id"] == "TMKB-AUTH-001"
 
 
-def test_get_of_what_is_not_there_names_the_nearest(tmkb):
+def test_get_of_an_unknown_id_suggests_the_nearest(tmkb):
     assert tmkb("get", "TKMB-AUTH-007") == (
         1,
         "",
@@ -167,11 +167,11 @@ def test_every_example_is_a_command_line(command):
         main.parser(main.COMMANDS).parse_args(words[1:])
 
 
-def test_a_letter_shows_the_version(tmkb):
+def test_the_short_option_shows_the_version(tmkb):
     assert tmkb("-V") == (0, f"tmkb {__version__}\n", "")
 
 
-def test_get_tells_where_a_pattern_comes_from(tmkb, patterns):
+def test_get_shows_the_provenance(tmkb, patterns):
     folder = str(patterns("acme_auth_026"))
     _, out, err = tmkb("get", "ACME-AUTH-026", "--patterns", folder)
     assert err == ""
@@ -195,7 +195,7 @@ def test_get_tells_where_a_pattern_comes_from(tmkb, patterns):
     assert row["sources"] == found["references"]["sources"]
 
 
-def test_a_record_with_a_fault_is_told(tmkb, patterns):
+def test_an_invalid_record_is_reported(tmkb, patterns):
     folder = patterns("acme_auth_026")
     (folder / "_proven.yaml").write_text("kind: proven\n")
     status, out, err = tmkb("list", "--patterns", str(folder))
@@ -204,7 +204,7 @@ def test_a_record_with_a_fault_is_told(tmkb, patterns):
     assert "unproven" in out
 
 
-def test_get_test_prints_tests_that_can_be_saved(tmkb):
+def test_get_test_prints_runnable_tests(tmkb):
     status, out, err = tmkb("get", "tmkb-auth-001", "--test")
 
     assert (status, err) == (0, "")
@@ -249,28 +249,28 @@ def test_list_filters(tmkb, patterns):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--severity", "hgh"], "No pattern has the severity 'hgh'. Did you mean 'high'?"),
         (["--category", "objct-level"], "No pattern has the category 'objct-level'. Did you mean 'object-level'?"),
     ],
 )
-def test_list_suggests_the_value_of_a_filter(tmkb, words, said):
-    assert tmkb("list", *words) == (1, "", f"tmkb: {said}\n")
+def test_list_suggests_the_value_of_a_filter(tmkb, words, message):
+    assert tmkb("list", *words) == (1, "", f"tmkb: {message}\n")
 
 
 def test_list_of_a_folder_without_patterns_does_not_blame_filters(tmkb):
-    said = "nope:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
+    message = "nope:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
 
-    assert tmkb("list", "--patterns", "nope") == (1, "", said)
+    assert tmkb("list", "--patterns", "nope") == (1, "", message)
 
 
 @pytest.mark.parametrize(("word", "shown"), [("-1", "-1"), ("", "''")])
-def test_get_of_what_is_no_id(tmkb, word, shown):
-    assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {shown}. `tmkb list` shows all.\n")
+def test_get_of_an_invalid_id(tmkb, word, shown):
+    assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {shown}. See `tmkb list`.\n")
 
 
-def test_query_refuses_what_is_not_utf8(tmkb, monkeypatch):
+def test_query_refuses_invalid_utf8(tmkb, monkeypatch):
     for errors in ("strict", "surrogateescape"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"celery \xff"), "utf-8", errors))
         status, out, err = tmkb("query", "-")
@@ -286,26 +286,26 @@ def test_a_misspelt_action_gets_a_suggestion(tmkb):
     assert err.endswith("argument ACTION: invalid choice: 'chek'. Did you mean 'check'?\n")
 
 
-def test_eval_of_no_questions(tmkb):
+def test_eval_of_missing_queries(tmkb):
     assert tmkb("eval", os.devnull) == (2, "", "tmkb: cannot read /dev/null: it has no questions\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--http", "127.0.0.1:0", "--uds", "x"], "argument --uds: not allowed with argument --http"),
         (["--allow-origin", "foo"], "'foo' is not an origin. Write SCHEME://HOST or SCHEME://HOST:PORT"),
         (["--allow-origin", "https://x/"], "'https://x/' is not an origin. Write SCHEME://HOST or SCHEME://HOST:PORT"),
     ],
 )
-def test_serve_refuses_options_that_cannot_be_so(tmkb, words, said):
+def test_serve_refuses_invalid_options(tmkb, words, message):
     status, _, err = tmkb("serve", *words)
 
     assert status == 2
-    assert said in err
+    assert message in err
 
 
-def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
+def test_list_reports_skipped_patterns(tmkb, patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     (folder / "acme_auth_024" / "secure.py").unlink()
     status, out, err = tmkb("list", "--patterns", str(folder), "--patterns", "no/such")
@@ -317,7 +317,7 @@ def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
     )
 
 
-def test_validate_is_content_with_the_packaged_patterns(tmkb, ids):
+def test_validate_accepts_the_packaged_patterns(tmkb, ids):
     assert tmkb("validate") == (0, f"{len(ids)} patterns, no problems.\n", "")
     assert json.loads(tmkb("validate", "--json")[1]) == {"patterns": len(ids), "problems": []}
 
@@ -330,7 +330,7 @@ def test_validate_takes_folders_and_files(tmkb, patterns):
     assert tmkb("validate", str(folder / "acme_auth_024" / "pattern.yaml"))[1] == "1 pattern, no problems.\n"
 
 
-def test_validate_tells_every_problem(tmkb, patterns, tmp_path):
+def test_validate_reports_every_problem(tmkb, patterns, tmp_path):
     folder = patterns("acme_auth_024")
     file = folder / "acme_auth_024" / "pattern.yaml"
     file.write_text(file.read_text().replace("severity: medium", "severity: huge").replace("tier: B", "teir: B"))
@@ -366,7 +366,7 @@ def test_schema_check(tmkb, overlay):
     assert len(json.loads(tmkb("schema", "check", "--schemas", folder, "--json")[1])["problems"]) == 2
 
 
-def test_schema_show_tells_the_origin_of_each_line(tmkb, overlay):
+def test_schema_show_prints_the_origin_of_each_line(tmkb, overlay):
     folder = overlay(errors='kind: errors\nextends: packaged\nerrors: {unknown_tool: {message: "No {tool}"}}\n')
     _, out, _ = tmkb("schema", "show", "errors", "--schemas", folder)
     lines = [line for line in out.splitlines() if "No {tool}" in line or "Parse error" in line]
@@ -385,7 +385,7 @@ def test_schema_show_resolves_a_revision(tmkb):
     assert shown["origins"]["lifecycle"].startswith("schemas/protocol/2024-11-05.yaml:")
 
 
-def test_schema_show_of_what_is_not_there(tmkb):
+def test_schema_show_of_an_unknown_name(tmkb):
     assert tmkb("schema", "show", "2025-11-26") == (
         1,
         "",
@@ -394,7 +394,7 @@ def test_schema_show_of_what_is_not_there(tmkb):
     assert tmkb("schema", "show", "zzz")[2] == "tmkb: There is no schema zzz.\n"
 
 
-def test_schema_show_asks_which(tmkb, overlay):
+def test_schema_show_of_an_ambiguous_name(tmkb, overlay):
     folder = overlay(lifecycle__tmkb="kind: lifecycle\nname: tmkb\nstart: a\nstates: {a: {otherwise: shut_down}}\n")
 
     assert tmkb("schema", "show", "tmkb", "--schemas", folder) == (
@@ -404,7 +404,7 @@ def test_schema_show_asks_which(tmkb, overlay):
     )
 
 
-def test_a_mistake_in_the_schemas_is_exit_status_2(tmkb, overlay):
+def test_a_schema_problem_is_exit_status_2(tmkb, overlay):
     folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
     status, out, err = tmkb("query", "celery", "--schemas", folder)
 
@@ -415,7 +415,7 @@ def test_a_mistake_in_the_schemas_is_exit_status_2(tmkb, overlay):
 @pytest.mark.parametrize(
     "words", [(), ("nope",), ("get",), ("query",), ("query", "-"), ("list", "--made-up"), ("serve", "--port", "1")]
 )
-def test_wrong_usage_is_exit_status_2(tmkb, words, monkeypatch):
+def test_a_usage_error_is_exit_status_2(tmkb, words, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     status, out, err = tmkb(*words)
 
@@ -431,7 +431,7 @@ def test_help_names_every_command(tmkb):
 
 
 @pytest.mark.parametrize("command", main.COMMANDS)
-def test_every_command_explains_itself(tmkb, command):
+def test_every_command_has_help(tmkb, command):
     status, out, _ = tmkb(command, "--help")
 
     assert (status, out.startswith(f"usage: tmkb {command}")) == (0, True)
@@ -459,7 +459,7 @@ def in_terminal(*words, **env):
     return written.decode()
 
 
-def test_a_terminal_gets_colours_unless_told_otherwise():
+def test_a_terminal_gets_colours_without_no_color():
     assert "\x1b[31m" in in_terminal("query", "celery")
     assert "\x1b[3" not in in_terminal("query", "celery", NO_COLOR="1")
     assert "reviewed" not in in_terminal("list", NO_COLOR="1")
@@ -467,7 +467,7 @@ def test_a_terminal_gets_colours_unless_told_otherwise():
     assert max(map(len, re.sub(r"\x1b\[\d*m", "", in_terminal("list", NO_COLOR="1")).splitlines())) <= 100
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
     command = f"{shlex.quote(sys.executable)} -m tmkb get TMKB-AUTH-001 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
 
@@ -505,24 +505,24 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words):
 
 @pytest.mark.skipif(os.name != "posix", reason="closes descriptors with a shell")
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("version >&-", "tmkb: Cannot write the output: Bad file descriptor."),
         ("--help >&-", "tmkb: Cannot write the output: Bad file descriptor."),
         ("query <&-", "tmkb query: error: CONTEXT is missing: stdin is empty."),
         (
             "new pattern <&-",
-            "tmkb: Not given: --id, --name, --category. Give them, or run this in a terminal to be asked.",
+            "tmkb: Missing options: --id, --name, --category. Add them, or run this in a terminal to be prompted.",
         ),
         ("nosuch 2>&-", ""),
     ],
 )
-def test_a_closed_standard_stream_is_an_error_without_a_traceback(words, said):
+def test_a_closed_standard_stream_is_an_error_without_a_traceback(words, message):
     command = f"{shlex.quote(sys.executable)} -m tmkb {words}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1:] == [said] * bool(said)
+    assert done.stderr.splitlines()[-1:] == [message] * bool(message)
 
 
 def plain(text):
@@ -538,7 +538,7 @@ def test_list_fits_a_narrow_terminal():
     assert max(len(row.strip().splitlines()) for row in rows) <= 3
 
 
-def test_code_in_a_terminal_can_be_copied_and_sentences_hang():
+def test_code_is_not_wrapped_and_sentences_are_indented():
     text = in_terminal("query", "background job processing", COLUMNS="60")
     lines = plain(text).splitlines()
     code = next(line for line in lines if "filter_by(id=document_id" in line)
@@ -576,7 +576,7 @@ def test_query_explains_an_answer(tmkb):
     assert re.search(r"^TMKB-AUTH-024 .*\n(  .*\n)*  \+2  SCHEDULE \+ GONE$", out, re.M)
 
 
-def test_query_explains_silence(tmkb):
+def test_query_explains_an_empty_result(tmkb):
     status, out, _ = tmkb("query", "hash the pasword with bcrypt", "--explain")
 
     assert status == 0
@@ -599,23 +599,23 @@ def test_eval(tmkb, tmp_path, more):
 
     assert status == 0
     assert re.search(r"^all +2 +0.500 ", out, re.M)
-    assert "nothing to say: 0.000 of 1" in out
+    assert "Answered without a relevant pattern: 0.000 of 1" in out
     assert re.search(r"^2  0.00  expected TMKB-AUTH-052=3, got TMKB-AUTH-001", out, re.M)
 
 
-def test_eval_of_what_is_no_question(tmkb, tmp_path):
+def test_eval_of_an_invalid_query(tmkb, tmp_path):
     (tmp_path / "q.jsonl").write_text('{"id": 1}\n')
 
     assert tmkb("eval", str(tmp_path / "q.jsonl"))[0] == 2
     assert tmkb("eval", str(tmp_path / "none.jsonl"))[0] == 2
 
 
-def test_eval_of_a_server_that_is_none(tmkb, tmp_path):
+def test_eval_of_a_command_that_is_not_a_server(tmkb, tmp_path):
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     status, _, err = tmkb("eval", str(tmp_path / "q.jsonl"), "--server", f"{shlex.quote(sys.executable)} -c pass")
 
     assert status == 2
-    assert "does not answer as tmkb_query does" in err
+    assert "answers are not those of tmkb_query" in err
 
 
 def test_brackets_are_printed_as_they_are(tmp_path, capsys):

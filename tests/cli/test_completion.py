@@ -58,12 +58,12 @@ def complete(tmp_path):
         (["new", "pattern", "--dir", "sch"], ["schemas"]),
     ],
 )
-def test_bash_offers(complete, words, offered):
+def test_bash_completions(complete, words, offered):
     assert complete(*words) == offered
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
-def test_other_shells_have_a_script(shell):
+def test_every_shell_has_a_script(shell):
     done = subprocess.run(
         [sys.executable, "-m", "tmkb", "completion", shell], capture_output=True, text=True, check=True
     )

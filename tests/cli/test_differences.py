@@ -1,4 +1,4 @@
-"""`tmkb schema diff`: each change under its class, as a person, a script and a gate get it."""
+"""`tmkb schema diff`: each change with its impact, as text and as JSON."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def over(kind, patch):
     return f"kind: {kind}\nextends: packaged\n{patch}\n"
 
 
-# One overlay for each class: kind of file, its place below the folder, what is put on it, and how that is told.
+# Overlays by impact: kind of file, place below the folder, the text of the overlay, and the reported change.
 CASES = {
     "breaking": [
         ("tool", "servers/tmkb/tools/tmkb_query", "input: {required: [context, language]}", "+ input.required"),
@@ -101,7 +101,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("impact", CASES)
-def test_each_change_has_its_class_and_the_status_tells_of_breaking_ones(diff, tmp_path, impact):
+def test_each_change_has_an_impact_and_the_status_is_1_if_breaking(diff, tmp_path, impact):
     files = {}
     for kind, place, patch, _ in CASES[impact]:
         files[place] = put(files.get(place, {"kind": kind, "extends": "packaged"}), reader.parse(patch, place).value)
@@ -110,9 +110,9 @@ def test_each_change_has_its_class_and_the_status_tells_of_breaking_ones(diff, t
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(value))
     status, out, _ = diff("packaged", str(tmp_path), "--json")
-    told = [(each["impact"], f"{each['sign']} {'.'.join(each['path'])}") for each in json.loads(out)["changes"]]
+    changes = [(each["impact"], f"{each['sign']} {'.'.join(each['path'])}") for each in json.loads(out)["changes"]]
 
-    assert set(told) == {(impact, change) for *_, change in CASES[impact]}
+    assert set(changes) == {(impact, change) for *_, change in CASES[impact]}
     assert status == (impact == "breaking")
 
 
@@ -122,13 +122,13 @@ def put(old, patch):
     return {**old, **{key: put(old.get(key), value) for key, value in patch.items()}} if both else patch
 
 
-def test_a_tool_more(diff, overlay):
+def test_an_additional_tool(diff, overlay):
     status, out, _ = diff("packaged", overlay(servers__tmkb__tools__bare=BARE))
 
     assert (status, out.splitlines()[0]) == (0, "additive (1)")
 
 
-def test_comments_order_and_what_no_server_offers_are_no_change(diff, overlay):
+def test_comments_order_and_unused_files_are_not_changes(diff, overlay):
     folder = overlay(
         errors=over("errors", "# of no use\nerrors: {unknown_tool: {message: 'Unknown tool: {tool}', code: -32602}}"),
         **{"protocol__2099-01-01": "kind: revision\nrevision: '2099-01-01'\nextends: '2025-11-25'\n"},
@@ -144,7 +144,7 @@ def test_a_folder_does_not_differ_from_itself(diff, overlay):
     assert diff("packaged", "packaged") == (0, "No differences.\n", "")
 
 
-def test_what_is_added_one_way_is_removed_the_other(diff, overlay):
+def test_additions_are_removals_in_reverse(diff, overlay):
     folder = overlay(servers__tmkb__tools__bare=BARE)
     place = os.path.join(paths.shown(folder), "servers", "tmkb", "tools", "bare.yaml")
     status, out, _ = diff(folder, "packaged")
@@ -154,7 +154,7 @@ def test_what_is_added_one_way_is_removed_the_other(diff, overlay):
     assert out.endswith("  [tmkb, tmkb-full]\n")
 
 
-def test_the_gravest_comes_first_with_its_place_and_what_was_and_is(diff, overlay):
+def test_the_most_severe_change_is_first_with_position_and_values(diff, overlay):
     folder = overlay(
         errors=over("errors", "errors:\n  unknown_tool: {message: No.}\n  shut_down: {code: -32000}"),
         limits=over("limits", "limits: {running: 1000}"),
@@ -172,7 +172,7 @@ def test_the_gravest_comes_first_with_its_place_and_what_was_and_is(diff, overla
     ]
 
 
-def test_a_change_is_told_of_the_servers_whose_clients_notice_it(diff, overlay):
+def test_a_change_names_the_affected_servers(diff, overlay):
     folder = overlay(
         errors=over("errors", "errors: {unknown_tool: {message: No.}}"),
         servers__everything__errors="kind: errors\nerrors: {unknown_tool: {message: 'Unknown tool: {tool}'}}\n",
@@ -183,14 +183,14 @@ def test_a_change_is_told_of_the_servers_whose_clients_notice_it(diff, overlay):
     assert found["counts"] == {"breaking": 0, "additive": 0, "cosmetic": 1, "unseen": 0}
 
 
-def test_a_server_comes_as_a_whole(diff, overlay):
+def test_a_new_server_is_one_change(diff, overlay):
     folder = overlay(servers__mine__server="kind: server\nextends: tmkb\nname: mine\n")
     status, out, _ = diff("packaged", folder)
 
     assert (status, out.splitlines()[0], out.endswith("  [mine]\n")) == (0, "additive (2)", True)
 
 
-def test_folders_under_both_sides(diff, overlay, tmp_path):
+def test_shared_folders_below_both_sides(diff, overlay, tmp_path):
     under = overlay(servers__tmkb__tools__bare=BARE)
     mine = tmp_path / "mine" / "servers" / "tmkb" / "tools"
     mine.mkdir(parents=True)
@@ -210,13 +210,13 @@ def test_revisions_by_name(diff):
     assert "revision:" not in out
 
 
-def test_files_by_name_lie_on_a_folder(diff, overlay):
+def test_files_by_name_use_the_schema_folders(diff, overlay):
     folder = overlay(servers__tmkb__tools__bare=BARE)
 
     assert "- input.properties.context" in diff("tmkb_query", "bare", "--schemas", folder)[1]
 
 
-def test_problems_are_told_once_as_by_check(diff, overlay):
+def test_problems_are_reported_once_like_check(diff, overlay):
     folder = overlay(errors=over("errors", "errors: {unknown_tool: {message: '{name}'}}"))
     place = os.path.join(paths.shown(folder), "errors.yaml")
     line = f"{place}:3:34: The field 'name' does not exist here. Fields: tool.\n"
@@ -229,18 +229,18 @@ def test_problems_are_told_once_as_by_check(diff, overlay):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("2025-06-18", "2025-11-2", "There is no schema 2025-11-2. Did you mean 2025-11-25?"),
         ("2025-06-18", "tmkb_query", "2025-06-18 is a revision, tmkb_query a tool. Compare two files of one kind."),
         ("packaged", "tmkb", "tmkb is a schema, packaged a folder. To compare a folder named tmkb, write ./tmkb."),
     ],
 )
-def test_what_cannot_be_compared(diff, old, new, said):
-    assert diff(old, new) == (2, "", f"tmkb: {said}\n")
+def test_incomparable_arguments(diff, old, new, message):
+    assert diff(old, new) == (2, "", f"tmkb: {message}\n")
 
 
-def test_a_folder_that_is_not_there(diff):
+def test_a_missing_folder(diff):
     status, out, _ = diff("packaged", "./nowhere")
 
     assert status == 2

@@ -1,4 +1,4 @@
-"""`tmkb schema get`, `set`, `add`, `remove`, `new` and `eject`, as somebody types them."""
+"""`tmkb schema get`, `set`, `add`, `remove`, `new` and `eject`."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_get_shows_the_value_and_where_it_comes_from(schema):
     assert os.sep + os.path.join("protocol", "2024-11-05.yaml") in shown["origin"]
 
 
-def test_get_of_what_is_not_there(schema):
+def test_get_of_a_missing_path(schema):
     assert schema("get", "errors:errors.unknown_tol") == (
         1,
         "",
@@ -56,7 +56,7 @@ def test_get_of_what_is_not_there(schema):
     assert schema("get", "erors:errors")[0] == 1
 
 
-def test_set_begins_an_overlay(mine, tmp_path):
+def test_set_creates_an_overlay(mine, tmp_path):
     diff = mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry", "--dry-run")[1]
 
     assert diff.splitlines()[-1] == '+  unknown_tool: {message: "No {tool}: sorry"}'
@@ -73,7 +73,7 @@ def test_set_begins_an_overlay(mine, tmp_path):
     assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("unchanged.\n")
 
 
-def test_what_would_not_be_valid_is_not_written(mine, tmp_path):
+def test_invalid_results_are_not_written(mine, tmp_path):
     status, out, err = mine("set", "errors:errors.unknown_tool.message", "No {toll}")
 
     assert (status, out) == (2, "")
@@ -82,7 +82,7 @@ def test_what_would_not_be_valid_is_not_written(mine, tmp_path):
     assert not (tmp_path / "mine").exists()
 
 
-def test_an_edit_keeps_all_else(mine, overlay, tmp_path):
+def test_an_edit_keeps_other_bytes(mine, overlay, tmp_path):
     (tmp_path / "mine" / "servers" / "tmkb").mkdir(parents=True)
     file = tmp_path / "mine" / "servers" / "tmkb" / "server.yaml"
     file.write_bytes(b"# mine\r\nkind:   server\r\nextends: packaged\r\nlimits: {page_size: 50}   # few\r\n")
@@ -98,7 +98,7 @@ def test_an_edit_keeps_all_else(mine, overlay, tmp_path):
     assert file.read_bytes().endswith(b"limits: {page_size: 50}   # few\r\n")
 
 
-def test_what_an_editor_hides_beside_a_file_is_no_schema(mine, tmp_path):
+def test_hidden_files_are_ignored(mine, tmp_path):
     folder = tmp_path / "mine"
     (folder / ".idea").mkdir(parents=True)
     (folder / ".idea" / "misc.yaml").write_text("{")
@@ -113,7 +113,7 @@ def test_what_an_editor_hides_beside_a_file_is_no_schema(mine, tmp_path):
     assert mine("check")[0] == 0
 
 
-def test_lists_are_replaced_whole(mine, tmp_path):
+def test_lists_are_written_completely(mine, tmp_path):
     assert mine("remove", "tmkb:revisions.4")[0] == 0
     assert mine("remove", "tmkb:revisions[0]")[0] == 0
     assert mine("add", "tmkb:revisions", "2026-07-28")[0] == 0
@@ -130,7 +130,7 @@ def test_an_inherited_key_is_removed_by_null(mine, tmp_path):
     assert mine("remove", "2025-11-25:methods.ping")[0] == 1
 
 
-def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
+def test_a_file_in_the_users_folder_is_removed(mine, tmp_path):
     file = os.path.join("mine", "servers", "tmkb", "tools", "motto.yaml")
     assert mine("new", "tool", "motto")[0] == 0
 
@@ -145,7 +145,7 @@ def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
     assert not (tmp_path / file).exists()
 
 
-def test_a_packaged_file_or_one_that_is_needed_is_not(mine, tmp_path):
+def test_packaged_or_required_files_are_not_removed(mine, tmp_path):
     assert "packaged files cannot be changed" in mine("remove", "tmkb_query")[2]
     assert mine("new", "revision", "2099-01-01")[0] == 0
     assert mine("add", "tmkb:revisions", "2099-01-01")[0] == 0
@@ -166,7 +166,7 @@ def test_json_files_are_edited_too(mine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["set", "errors:errors.unknown_tol.code", "5"], "There is no 'unknown_tol' in errors."),
         (
@@ -179,11 +179,11 @@ def test_json_files_are_edited_too(mine, tmp_path):
         (["remove", "errrs:errors"], "There is no schema errrs. Did you mean errors?"),
     ],
 )
-def test_a_path_that_leads_nowhere(mine, words, said):
+def test_an_unknown_path(mine, words, message):
     status, out, err = mine(*words)
 
     assert (status, out) == (1, "")
-    assert said in err
+    assert message in err
 
 
 def test_packaged_files_are_not_edited(schema):
@@ -204,7 +204,7 @@ def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
 
 
 @pytest.mark.parametrize("kind", overlays.NEW_FILES)
-def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
+def test_new_files_are_valid_and_have_comments(mine, tmp_path, kind):
     name = "2099-01-01" if kind == "revision" else "hello"
     file = json.loads(mine("new", kind, name, "--json")[1])["file"]
     begun = (tmp_path / file).read_text(encoding="utf-8")
@@ -216,7 +216,7 @@ def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
     assert "already exists" in err
 
 
-def test_what_is_begun_goes_to_its_server(mine, tmp_path):
+def test_new_files_belong_to_the_named_server(mine, tmp_path):
     assert mine("new", "server", "hello")[0] == 0
     assert mine("new", "tool", "greet", "--server", "hello")[0] == 0
     assert mine("new", "error", "one")[0] == 0
@@ -228,7 +228,7 @@ def test_what_is_begun_goes_to_its_server(mine, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../greet", "a b", ".greet", ""])
-def test_a_name_that_is_none(mine, tmp_path, name):
+def test_an_invalid_name(mine, tmp_path, name):
     assert mine("new", "tool", name)[0] == 2
     assert not (tmp_path / "mine").exists()
 
@@ -246,7 +246,7 @@ def test_eject_copies_the_packaged_file(schema, tmp_path):
     assert schema("eject", "2025-11-26", "mine")[0] == 1
 
 
-def test_eject_of_what_a_server_only_inherits(schema, tmp_path):
+def test_eject_of_an_inherited_file(schema, tmp_path):
     assert schema("eject", "servers/tmkb-full/tools/tmkb_query", "mine")[0] == 0
     assert "name: tmkb_query\n" in text(tmp_path, "servers/tmkb-full/tools/tmkb_query.yaml")
     assert schema("check", "mine")[0] == 0
@@ -269,23 +269,24 @@ def test_in_a_checkout_files_point_editors_to_their_schema(schema, monkeypatch, 
 
     other = (tmp_path / "elsewhere" / place).read_text(encoding="utf-8")
     assert rest == (other.split("\n", 1)[1] if words[0] == "new" else other)  # which has one for this machine
-    assert os.path.samefile(tmp_path / "mine" / os.path.dirname(place) / target, f"{export.EDITOR}/{kind}.json")
+    folder = tmp_path / "mine" / os.path.dirname(place)
+    assert os.path.normpath(folder / target) == os.path.join(export.EDITOR, f"{kind}.json")
 
 
-def test_the_number_behind_the_last_entry_of_a_list_appends(mine, tmp_path):
+def test_the_index_after_the_last_entry_appends(mine, tmp_path):
     assert mine("set", "tmkb_query:input.properties.language.enum.1", "go")[0] == 0
     assert "enum: [python, go]" in text(tmp_path, "servers/tmkb/tools/tmkb_query.yaml")
 
 
 @pytest.mark.parametrize("action", ["get", "set", "remove"])
-def test_a_number_beyond_a_list_is_reported(mine, tmp_path, action):
+def test_an_index_out_of_range_is_reported(mine, tmp_path, action):
     (tmp_path / "mine").mkdir()
     status, out, err = mine(action, "tmkb:revisions.7", *(["x"] if action == "set" else []))
 
     assert (status, out, err) == (1, "", "tmkb: There is no '7' in revisions. Known: 0, 1, 2, 3, 4.\n")
 
 
-def test_an_own_server_gets_errors_of_its_own(mine, tmp_path):
+def test_a_users_server_gets_its_own_error_table(mine, tmp_path):
     assert mine("new", "server", "acme")[0] == 0
     assert mine("new", "error", "bad", "--server", "acme") == (
         0,
@@ -300,7 +301,7 @@ def test_an_own_server_gets_errors_of_its_own(mine, tmp_path):
 
 @pytest.mark.parametrize("server", ["tmkb", "acme"])
 @pytest.mark.parametrize(("kind", "capability"), [("prompt", "prompts"), ("resource", "resources")])
-def test_what_is_begun_is_served(mine, server, kind, capability):
+def test_new_files_are_served(mine, server, kind, capability):
     if server == "acme":
         mine("new", "server", "acme")
     status, out, _ = mine("new", kind, "hello", "--server", server)
@@ -311,7 +312,9 @@ def test_what_is_begun_is_served(mine, server, kind, capability):
     assert len(shown["files"]) == 1
 
 
-def test_a_begun_file_points_editors_to_a_schema_that_is_there(mine, tmp_path):
+def test_a_new_file_points_editors_to_an_existing_schema(mine, monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "EDITOR", str(tmp_path / "packaged"))
+    main.main(["schema", "export", export.EDITOR])
     mine("new", "tool", "one")
     first = text(tmp_path, "servers/tmkb/tools/one.yaml").splitlines()[0]
     way = first.removeprefix(metaschema.POINTER).removeprefix("file://")
@@ -336,7 +339,7 @@ def test_a_begun_file_points_editors_to_a_schema_that_is_there(mine, tmp_path):
         ["export", "FILE"],
     ],
 )
-def test_a_file_where_a_folder_belongs(tmp_path, capsys, words):
+def test_a_file_instead_of_a_folder(tmp_path, capsys, words):
     file = tmp_path / "file"
     file.touch()
 
@@ -344,7 +347,7 @@ def test_a_file_where_a_folder_belongs(tmp_path, capsys, words):
     assert "is not a folder. Use a folder; it is created if it does not exist." in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_made(tmp_path, capsys):
+def test_a_folder_that_cannot_be_created(tmp_path, capsys):
     (tmp_path / "file").touch()
 
     assert main.main(["schema", "eject", "tmkb_query", str(tmp_path / "file" / "below")]) == 2

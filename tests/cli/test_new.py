@@ -1,4 +1,4 @@
-"""`tmkb new pattern`: what it writes is valid and proved, and it writes over nothing."""
+"""`tmkb new pattern` creates a valid, proven pattern and overwrites nothing."""
 
 import datetime
 import json
@@ -46,7 +46,7 @@ def pattern(folder):
 
 
 @pytest.mark.parametrize("tier", ["A", "B"])
-def test_what_it_writes_is_valid(new, tmp_path, tier):
+def test_the_new_pattern_is_valid(new, tmp_path, tier):
     status, out, err = new(*NAMED, "--dir", "my-patterns", "--tier", tier)
     found = pattern("my-patterns")
 
@@ -65,7 +65,7 @@ def test_what_it_writes_is_valid(new, tmp_path, tier):
 
 
 @pytest.mark.needs("flask")
-def test_what_it_writes_is_proved(new, capsys):
+def test_the_new_pattern_is_proven(new, capsys):
     new(*NAMED)
     status = main.main(["prove", "ACME-AUTH-001", "--patterns", "."])
     line = capsys.readouterr().out.splitlines()[0]
@@ -86,12 +86,12 @@ def test_every_option_is_in_the_file(new):
 @pytest.mark.parametrize(
     "name", ['Links: "public" #1', "no", "2025-11-25", "Überall \\ 'offen'", "{a}", "- a", "&a *b"]
 )
-def test_a_name_means_what_was_typed(new, name):
+def test_names_are_quoted_in_the_file(new, name):
     assert new("--id", "ACME-001", "--name", name, "--category", "on")[0] == 0
     assert (pattern(".")["name"], pattern(".")["category"]) == (name, "on")
 
 
-def test_what_is_missing_is_named(new, tmp_path):
+def test_missing_options_are_named(new, tmp_path):
     assert new("--id", "ACME-AUTH-001") == (
         2,
         "",
@@ -101,7 +101,7 @@ def test_what_is_missing_is_named(new, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ("--id", "ACME"),
@@ -124,16 +124,16 @@ def test_what_is_missing_is_named(new, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_is_told(new, tmp_path, words, said):
-    assert new(*NAMED, *words) == (2, "", f"tmkb: {said}\n")
+def test_invalid_options_are_reported(new, tmp_path, words, message):
+    assert new(*NAMED, *words) == (2, "", f"tmkb: {message}\n")
     assert os.listdir(tmp_path) == []
 
 
-def test_every_fault_is_told_at_once(new):
+def test_all_invalid_options_are_reported(new):
     assert len(new("--id", "1", "--name", "", "--category", "")[2].splitlines()) == 3
 
 
-def test_a_severity_that_there_is_not(new):
+def test_an_unknown_severity(new):
     status, out, err = new(*NAMED, "--severity", "huge")
 
     assert (status, out) == (2, "")
@@ -160,7 +160,7 @@ def test_nothing_is_overwritten(new, tmp_path):
     assert file.read_text() == "mine"
 
 
-def test_a_pattern_inside_a_pattern_would_not_be_found(new):
+def test_a_pattern_inside_a_pattern_is_refused(new):
     new(*NAMED)
 
     assert new(*NAMED, "--id", "ACME-AUTH-002", "--dir", "acme_auth_001") == (
@@ -170,7 +170,7 @@ def test_a_pattern_inside_a_pattern_would_not_be_found(new):
     )
 
 
-def test_a_file_is_no_place(new, tmp_path):
+def test_a_file_is_not_a_target_folder(new, tmp_path):
     (tmp_path / "file").touch()
 
     assert new(*NAMED, "--dir", "file") == (
@@ -182,7 +182,7 @@ def test_a_file_is_no_place(new, tmp_path):
 
 
 @pytest.mark.parametrize("call", ["mkdir", "open"])
-def test_a_place_that_is_not_writable_is_told_and_left_as_it_was(new, tmp_path, monkeypatch, call):
+def test_an_unwritable_folder_is_reported_and_unchanged(new, tmp_path, monkeypatch, call):
     def refuse(path, *rest, **more):
         if call == "open" and "x" not in rest:
             return open(path, *rest, **more)
@@ -230,35 +230,35 @@ def in_terminal(folder, typed, *words):
     )
     os.close(theirs)
     os.write(ours, typed.encode())
-    said = b""
+    message = b""
     while True:
         try:
             chunk = os.read(ours, 65536)
         except OSError:  # the other end is closed
             break
-        said += chunk
+        message += chunk
         if not chunk:
             break
     status = process.wait(20)
     os.close(ours)
-    return said.decode(), status
+    return message.decode(), status
 
 
-def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
-    said, status = in_terminal(tmp_path, "acme\nacme-auth-001\nobject-level\n", "--name", "Mine")
+def test_a_terminal_prompts_for_missing_options(tmp_path):
+    message, status = in_terminal(tmp_path, "acme\nacme-auth-001\nobject-level\n", "--name", "Mine")
     found = library.load([str(tmp_path)]).patterns[0]
 
     assert status == 0
-    assert "Id, with a prefix of your own" in said and "Name, " not in said
-    assert "'ACME' is not a valid pattern id." in said
+    assert "Id, with a prefix of your own" in message and "Name, " not in message
+    assert "'ACME' is not a valid pattern id." in message
     assert (found["id"], found["name"], found["category"]) == ("ACME-AUTH-001", "Mine", "object-level")
 
 
-def test_whoever_ends_the_questions_gets_nothing(tmp_path):
-    said, status = in_terminal(tmp_path, "acme-auth-001\n\x04")
+def test_ending_the_prompts_creates_nothing(tmp_path):
+    message, status = in_terminal(tmp_path, "acme-auth-001\n\x04")
 
     assert status == 2
-    assert "tmkb: Missing options: --name, --category." in said
+    assert "tmkb: Missing options: --name, --category." in message
     assert os.listdir(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""What a terminal is sent: no character that it would obey, and none that its encoding lacks."""
+"""Output contains no control characters from content, and works with any encoding."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def test_content_is_escaped_and_styles_are_not(terminal, content):
     assert ("\x1b[" in shown) == any(style for line in content for _, style in line.spans)
 
 
-def test_json_is_escaped_and_says_the_same(capsys):
+def test_escaped_json_has_the_same_value(capsys):
     output.write(argparse.Namespace(json=True), {"a": HOSTILE, "é": "✓"}, "")
     text = capsys.readouterr().out
 
@@ -78,7 +78,7 @@ def test_problems_are_escaped(capsys, patterns):
 @pytest.mark.parametrize(
     "words", [["schema", "formats"], ["list"], ["list", "--json"], ["validate", "--json"]], ids=" ".join
 )
-def test_any_encoding_of_stdout_will_do(encoding, words):
+def test_any_encoding_of_stdout_works(encoding, words):
     command = [sys.executable, "-m", "tmkb", *words]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, capture_output=True, check=False, env=environment)

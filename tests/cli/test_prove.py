@@ -1,4 +1,4 @@
-"""`tmkb prove` as a person runs it."""
+"""`tmkb prove`."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_every_function_is_shown_on_request(command):
     assert "    leg 1 exploit_demoted on vulnerable: expected gained, was gained (" in out
 
 
-def test_for_programs(command):
+def test_json_output(command):
     status, out, _ = command("TMKB-AUTH-026", "--no-mutants", "--json")
     (report,) = json.loads(out)
 
@@ -56,7 +56,7 @@ def test_for_programs(command):
     assert set(report["cells"][0]) == {"leg", "function", "variant", "expected", "status", "detail", "seconds"}
 
 
-def test_what_is_not_proven_is_exit_status_1(command, patterns):
+def test_an_unproven_pattern_is_exit_status_1(command, patterns):
     folder = patterns("acme_auth_026")
     path = folder / "acme_auth_026" / "secure.py"
     path.write_text(path.read_text().replace('user.role != "admin"', "False"))
@@ -68,7 +68,7 @@ def test_what_is_not_proven_is_exit_status_1(command, patterns):
     assert out.endswith("0 of 1 proven\n")
 
 
-def test_what_is_proven_can_be_recorded(command, patterns):
+def test_proven_patterns_are_recorded(command, patterns):
     folder = patterns("acme_auth_024", "acme_auth_026")
     path = folder / "acme_auth_026" / "secure.py"
     path.write_text(path.read_text().replace('user.role != "admin"', "False"))
@@ -84,7 +84,7 @@ def test_what_is_proven_can_be_recorded(command, patterns):
     )
 
 
-def test_what_changes_meanwhile_is_not_recorded(command, patterns, monkeypatch):
+def test_patterns_changed_during_the_run_are_not_recorded(command, patterns, monkeypatch):
     folder = patterns("acme_auth_026")
 
     def changing(*given):
@@ -100,14 +100,14 @@ def test_what_changes_meanwhile_is_not_recorded(command, patterns, monkeypatch):
     assert "patterns: {}" in (folder / "_proven.yaml").read_text()
 
 
-def test_a_run_that_is_not_complete_is_not_recorded(command, patterns):
+def test_an_incomplete_run_is_not_recorded(command, patterns):
     with pytest.raises(SystemExit) as exit:
         command("--patterns", patterns("acme_auth_026"), "--record", "--no-mutants")
 
     assert exit.value.code == 2
 
 
-def test_a_record_that_cannot_be_written_is_told(command, patterns):
+def test_an_unwritable_record_is_reported(command, patterns):
     folder = patterns("acme_auth_024")
     (folder / "_proven.yaml").mkdir()
     status, _, err = command("--patterns", folder, "--record")
@@ -116,7 +116,7 @@ def test_a_record_that_cannot_be_written_is_told(command, patterns):
     assert f"tmkb: Cannot write {folder}/_proven.yaml: " in err
 
 
-def test_code_that_is_missing_is_no_failure_in_a_folder_of_ones_own(command, patterns):
+def test_missing_code_is_not_a_failure_in_a_users_folder(command, patterns):
     folder = patterns("acme_auth_024")
     path = folder / "acme_auth_024" / "pattern.yaml"
     path.write_text(
@@ -128,7 +128,7 @@ def test_code_that_is_missing_is_no_failure_in_a_folder_of_ones_own(command, pat
     assert command("--patterns", folder)[:2] == (0, "ACME-AUTH-024  unproven: no code\n0 of 1 proven\n")
 
 
-def test_a_broken_pattern_is_told(command, patterns):
+def test_an_invalid_pattern_is_reported(command, patterns):
     folder = patterns("acme_auth_024", "acme_auth_026")
     (folder / "acme_auth_024" / "secure.py").unlink()
     status, out, err = command("--patterns", folder, "--no-mutants")
@@ -138,7 +138,7 @@ def test_a_broken_pattern_is_told(command, patterns):
     assert out.endswith("1 of 1 proven\n")
 
 
-def test_an_unknown_id_is_answered_as_by_get(command):
+def test_an_unknown_id_is_reported_like_get(command):
     assert command("TMKB-AUTHZ-026") == (
         1,
         "",
@@ -147,13 +147,13 @@ def test_an_unknown_id_is_answered_as_by_get(command):
 
 
 @pytest.mark.parametrize("word", ["24", "acme-auth-24"])
-def test_short_ids_are_taken_as_by_get(command, patterns, word):
+def test_short_ids_are_accepted_like_get(command, patterns, word):
     status, out, _ = command(word, "--no-mutants", "--patterns", str(patterns("acme_auth_024")))
 
     assert (status, out.splitlines()[-1]) == (0, "1 of 1 proven")
 
 
-def test_without_the_extra_it_says_what_to_install(command, monkeypatch):
+def test_without_the_extra_the_message_names_it(command, monkeypatch):
     monkeypatch.setattr(prove, "NEEDED", ("flask", "no_such_package"))
 
     assert command() == (
@@ -163,7 +163,7 @@ def test_without_the_extra_it_says_what_to_install(command, monkeypatch):
     )
 
 
-def test_any_encoding_of_stdout_will_do(patterns):
+def test_any_encoding_of_stdout_works(patterns):
     command = [sys.executable, "-m", "tmkb", "prove", "--no-mutants", "--patterns", str(patterns("acme_auth_024"))]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, check=False, env=environment)

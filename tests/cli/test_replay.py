@@ -1,4 +1,4 @@
-"""`tmkb replay`: what it reports, and what it writes."""
+"""`tmkb replay`: reports and updates."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_packaged_transcripts_are_as_recorded(replay):
     assert out.endswith("conversations are as recorded.\n")
 
 
-def test_a_difference_is_told_in_words(replay, file):
+def test_a_difference_is_printed_as_text(replay, file):
     assert replay(file, "--revision", "2025-11-25") == (
         1,
         f"{file} (2025-11-25): A made-up conversation\n"
@@ -65,7 +65,7 @@ def test_a_difference_is_told_in_words(replay, file):
     )
 
 
-def test_a_difference_is_told_to_programs(replay, file):
+def test_a_difference_is_printed_as_json(replay, file):
     status, out, _ = replay(file, "--json")
 
     assert status == 1
@@ -75,7 +75,7 @@ def test_a_difference_is_told_to_programs(replay, file):
     ]
 
 
-def test_update_writes_what_came_and_leaves_the_rest(replay, file):
+def test_update_writes_actual_messages_only(replay, file):
     status, _, _ = replay(file, "--update")
 
     assert status == 0
@@ -85,7 +85,7 @@ def test_update_writes_what_came_and_leaves_the_rest(replay, file):
     assert replay(file)[0] == 0
 
 
-def test_update_refuses_what_revisions_disagree_about(replay, file):
+def test_update_refuses_differing_revisions(replay, file):
     text = CONVERSATION.replace('send: {jsonrpc: "2.0", id: 3, method: ping}', 'send_text: "{"')
     file.write_text(text)
     status, _, err = replay(file, "--update")
@@ -116,7 +116,7 @@ def test_another_server_is_started_for_each_conversation(replay, tmp_path):
 
 
 @pytest.mark.process
-def test_a_server_that_does_not_start_is_told(replay, file):
+def test_a_server_that_does_not_start_is_reported(replay, file):
     command = shlex.join([sys.executable, "-c", "pass"])
     status, out, _ = replay(file, "--command", command, "--revision", "2025-11-25")
 
@@ -134,19 +134,19 @@ def test_our_own_server_as_a_command(replay):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("send:", "sends:", "Unknown key 'sends'"),
         ("expect: []", "expected: []", "Key 'expect' is missing"),
         ("kind: transcript", "kind: [transcript", "Not valid YAML"),
     ],
 )
-def test_a_transcript_that_is_none_is_exit_status_2(replay, file, old, new, said):
+def test_an_invalid_transcript_is_exit_status_2(replay, file, old, new, message):
     file.write_text(CONVERSATION.replace(old, new, 1))
     status, out, err = replay(file)
 
     assert (status, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 def test_nothing_to_replay_is_exit_status_2(replay, tmp_path, file):
@@ -154,24 +154,24 @@ def test_nothing_to_replay_is_exit_status_2(replay, tmp_path, file):
     assert replay(file, "--revision", "1999-01-01")[0] == 2
 
 
-def test_a_folder_is_replayed_whole(replay, tmp_path):
+def test_all_transcripts_of_a_folder_are_replayed(replay, tmp_path):
     shutil.copytree(os.path.join(paths.CONFORMANCE, "batch"), tmp_path / "batch")
 
     assert replay(tmp_path)[1] == "5 of 5 conversations are as recorded.\n"
 
 
-def test_what_needs_a_module_that_is_not_there_is_left_out(tmp_path, capsys):
+def test_transcripts_that_need_a_missing_module_are_skipped(tmp_path, capsys):
     path = tmp_path / "made-up.yaml"
     path.write_text(CONVERSATION.replace("opening:", "needs: [no_such_module]\nopening:"))
 
     assert main.main(["replay", str(path), os.path.join(paths.CONFORMANCE, "tmkb", "no-match.yaml")]) == 0
-    said = capsys.readouterr()
-    assert "made-up is skipped: it needs no_such_module, which is not installed." in said.err
-    assert " conversations are as recorded." in said.out and "[" not in said.out
+    message = capsys.readouterr()
+    assert "made-up is skipped: it needs no_such_module, which is not installed." in message.err
+    assert " conversations are as recorded." in message.out and "[" not in message.out
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:1", "foo", "http://", "ftp://127.0.0.1/", "http://[", "http://a:b/"])
-def test_an_address_that_is_no_url_is_wrong_usage(capsys, url):
+def test_an_invalid_url_is_a_usage_error(capsys, url):
     with pytest.raises(SystemExit) as exit_:
         main.main(["replay", "--http", url])
 
@@ -179,6 +179,15 @@ def test_an_address_that_is_no_url_is_wrong_usage(capsys, url):
     assert f"'{url}' is not the URL of an HTTP server" in capsys.readouterr().err
 
 
+@pytest.mark.needs("httpx2")
 def test_a_server_that_refuses_connections_is_named_with_the_cause(capsys):
     assert main.main(["replay", "--http", "http://127.0.0.1:1/mcp"]) == 2
     assert capsys.readouterr().err == "tmkb: Cannot reach http://127.0.0.1:1/mcp: Connection refused.\n"
+
+
+def test_http_without_the_extra_names_the_extra(capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "tmkb.conformance.http", raising=False)
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+
+    assert main.main(["replay", "--http", "http://127.0.0.1:1/mcp"]) == 2
+    assert capsys.readouterr().err.startswith("--http: This needs the module httpx2, which is not installed.")

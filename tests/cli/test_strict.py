@@ -1,4 +1,4 @@
-"""`tmkb validate --strict`: what is asked of packaged patterns, one wrong pattern for each rule."""
+"""`tmkb validate --strict`: one invalid pattern for each rule for packaged patterns."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture
 def strict(capsys):
-    """What is said about a folder of patterns, a line for each problem, the folder itself left out."""
+    """Return the problems of a folder of patterns, one line each, without the name of the folder."""
 
     def run(folder, *words):
         status = main.main(["validate", "--strict", str(folder), *words])
@@ -54,16 +54,16 @@ def cut(path, key):
     path.write_text("".join(lines[:begin] + lines[end:]), encoding="utf-8")
 
 
-def test_the_packaged_patterns_stand_up_to_it(ids, capsys):
+def test_the_packaged_patterns_pass(ids, capsys):
     assert (main.main(["validate", "--strict"]), capsys.readouterr().out) == (0, f"{len(ids)} patterns, no problems.\n")
 
 
-def test_a_pattern_of_ones_own_can_stand_up_to_it(patterns, strict):
+def test_a_users_pattern_can_pass(patterns, strict):
     assert strict(patterns("acme_auth_024")) == []
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2026-02-30"', "6:11: '2026-02-30' is not a date. Write year, month and day, for example 2026-01-31."),
         ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2999-01-01"', "6:11: 2999-01-01 is in the future. Write the day on which the advice was last reviewed."),
@@ -84,19 +84,19 @@ def test_a_pattern_of_ones_own_can_stand_up_to_it(patterns, strict):
         ("secure.py", "(to, lines))", "(to, lines, f''))", "20:31: ruff F541: f-string without any placeholders."),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_at_its_place(changed, strict, file, old, new, said):
-    assert strict(changed("acme_auth_024", file, old, new)) == [f"acme_auth_024/{file}:{said}"]
+def test_violations_have_positions(changed, strict, file, old, new, message):
+    assert strict(changed("acme_auth_024", file, old, new)) == [f"acme_auth_024/{file}:{message}"]
 
 
 @pytest.mark.parametrize("key", ["blind_spots", "principles", "testing"])
-def test_tier_a_is_written_in_full(patterns, strict, key):
+def test_tier_a_must_be_complete(patterns, strict, key):
     folder = patterns("acme_auth_001")
     cut(folder / "acme_auth_001" / "pattern.yaml", key)
 
     assert strict(folder) == [f"acme_auth_001/pattern.yaml:2:1: Key '{key}' is missing in the file."]
 
 
-def test_tier_a_has_two_mitigations_and_says_what_each_costs(changed, strict):
+def test_tier_a_has_two_mitigations_with_tradeoffs(changed, strict):
     folder = changed("acme_auth_024", "pattern.yaml", "tier: B", "tier: A")
     assert "acme_auth_024/pattern.yaml:53:1: mitigations needs at least 2 entries but has 1." in strict(folder)
     edit(
@@ -108,11 +108,11 @@ def test_tier_a_has_two_mitigations_and_says_what_each_costs(changed, strict):
 
 
 def test_the_proof_of_tier_a_shows_three_exploits_and_two_legitimate_uses(patterns, strict):
-    said = "The proof has {} functions {}_…; tier A requires {}. Add a function with a docstring for each further step or use."
+    message = "The proof has {} functions {}_…; tier A requires {}. Add a function with a docstring for each further step or use."
 
     assert strict(patterns("acme_auth_026")) == [
-        "acme_auth_026/proof.py:26:1: " + said.format(2, "exploit", 3),
-        "acme_auth_026/proof.py:37:1: " + said.format(1, "legitimate", 2),
+        "acme_auth_026/proof.py:26:1: " + message.format(2, "exploit", 3),
+        "acme_auth_026/proof.py:37:1: " + message.format(1, "legitimate", 2),
     ]
 
 
@@ -151,17 +151,17 @@ def ties(lines):
     return [line for line in lines if "back." in line]
 
 
-def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
+def test_relations_are_mutual_or_marked_one_way(patterns, strict):
     folder = patterns("acme_auth_001", "acme_auth_024")
     related(folder, "ACME-AUTH-024", "ACME-AUTH-001")
-    told = (
+    message = (
         "acme_auth_024/pattern.yaml:68:10: ACME-AUTH-001 does not list ACME-AUTH-024 as a related pattern. "
         "Add ACME-AUTH-024 to its related_patterns, or add `one_way: true` and `why` here."
     )
 
-    assert ties(strict(folder)) == [told]
+    assert ties(strict(folder)) == [message]
     assert ties(strict(folder / "acme_auth_001")) == []
-    assert ties(strict(folder / "acme_auth_024")) == [told.partition("/")[2]]
+    assert ties(strict(folder / "acme_auth_024")) == [message.partition("/")[2]]
     related(folder, "ACME-AUTH-024", "ACME-AUTH-001", ", one_way: true")
     assert ties(strict(folder)) == []
     related(folder, "ACME-AUTH-001", "ACME-AUTH-024")
@@ -172,21 +172,21 @@ def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
     assert ties(strict(folder)) == []
 
 
-def test_patterns_that_say_the_same_are_told(patterns, strict):
+def test_duplicate_patterns_are_reported(patterns, strict):
     folder = patterns("acme_auth_024", "acme_auth_001")
     shutil.copytree(folder / "acme_auth_024", folder / "acme_auth_025")
     edit(folder / "acme_auth_025" / "pattern.yaml", "id: ACME-AUTH-024", "id: ACME-AUTH-025")
-    lines = [line for line in strict(folder) if "also said" in line]
+    lines = [line for line in strict(folder) if "is the same as" in line]
 
-    said = "100 % of {} is the same as {}; the limit is 40 %. Describe the difference, or merge the two patterns."
+    message = "100 % of {} is the same as {}; the limit is 40 %. Describe the difference, or merge the two patterns."
     assert lines == [
-        f"acme_auth_02{one}/pattern.yaml:{place}: " + said.format(what, f"ACME-AUTH-02{other}")
+        f"acme_auth_02{one}/pattern.yaml:{place}: " + message.format(what, f"ACME-AUTH-02{other}")
         for one, other in ((4, 5), (5, 4))
         for place, what in (("17:3", "triggers.keywords"), ("36:1", "agent_summary"))
     ]
 
 
-def test_a_keyword_is_not_that_of_many(patterns, strict):
+def test_a_keyword_of_many_patterns_is_reported(patterns, strict):
     folder = patterns("acme_auth_001", "acme_auth_024", "acme_auth_026")
     shutil.copytree(folder / "acme_auth_024", folder / "acme_auth_025")
     edit(folder / "acme_auth_025" / "pattern.yaml", "id: ACME-AUTH-024", "id: ACME-AUTH-025")
@@ -214,7 +214,7 @@ def test_neighbours_may_share_words(patterns, strict):
 # The code
 
 
-def test_what_the_secure_version_uses_may_stand_idle_in_the_vulnerable_one(patterns, strict):
+def test_names_used_by_the_secure_version_may_be_unused_in_the_vulnerable_one(patterns, strict):
     folder = patterns("acme_auth_024")
     for file, body in (
         ("vulnerable.py", "    outbox.append((to, []))"),
@@ -260,7 +260,7 @@ def count(values):
 """
 
 
-def test_what_others_prescribe_is_no_idle_name(patterns, strict):
+def test_names_required_by_libraries_are_not_unused(patterns, strict):
     folder = patterns("acme_auth_024")
     extra = folder / "acme_auth_024" / "extra.py"
     extra.write_text(IDLE, encoding="utf-8")
@@ -271,7 +271,7 @@ def test_what_others_prescribe_is_no_idle_name(patterns, strict):
     ]
 
 
-def test_an_exception_and_a_lambda_are_looked_at_too(patterns, strict):
+def test_exceptions_and_lambdas_are_checked(patterns, strict):
     folder = patterns("acme_auth_024")
     extra = folder / "acme_auth_024" / "extra.py"
     extra.write_text(
@@ -284,7 +284,7 @@ def test_an_exception_and_a_lambda_are_looked_at_too(patterns, strict):
     ]
 
 
-def test_code_that_no_key_names_is_read_too(patterns, strict, monkeypatch):
+def test_code_without_a_key_is_checked(patterns, strict, monkeypatch):
     monkeypatch.setattr(lint, "find_ruff", lambda: None)
     folder = patterns("acme_auth_024")
     (folder / "acme_auth_024" / "draft.py").write_text("def f(:\n", encoding="utf-8")
@@ -292,7 +292,7 @@ def test_code_that_no_key_names_is_read_too(patterns, strict, monkeypatch):
     assert strict(folder) == ["acme_auth_024/draft.py:1:7: Not valid Python: invalid syntax."]
 
 
-def test_without_ruff_the_rest_is_checked_and_it_is_said(patterns, monkeypatch, capsys):
+def test_without_ruff_a_message_reports_that_linting_is_skipped(patterns, monkeypatch, capsys):
     monkeypatch.setattr(lint, "find_ruff", lambda: None)
     status = main.main(["validate", "--strict", "--json", str(patterns("acme_auth_024"))])
     captured = capsys.readouterr()
@@ -304,7 +304,7 @@ def test_without_ruff_the_rest_is_checked_and_it_is_said(patterns, monkeypatch, 
 
 
 @pytest.mark.parametrize("path", ["", ".", "bin", os.pathsep.join(["", "bin", "."])])
-def test_no_linter_of_the_current_folder_is_run(tmp_path, monkeypatch, path):
+def test_a_linter_in_the_current_folder_is_not_run(tmp_path, monkeypatch, path):
     """Neither where PATH names that folder, nor where Windows looks there first."""
     name = os.path.basename(str(lint.find_ruff()))
     for folder in (tmp_path, tmp_path / "bin"):
@@ -343,7 +343,7 @@ def test_the_packaged_vocabulary_is_valid_and_every_category_has_parts():
     assert all(vocabulary.read([]).categories.values())
 
 
-def test_a_vocabulary_of_ones_own_adds_to_the_packaged_one(changed, strict):
+def test_a_users_vocabulary_extends_the_packaged_one(changed, strict):
     folder = changed("acme_auth_024", "pattern.yaml", "cwe: [CWE-863,", "cwe: [CWE-863, CWE-9001,")
     assert len(strict(folder)) == 1
     own = folder / vocabulary.FILE
@@ -354,7 +354,7 @@ def test_a_vocabulary_of_ones_own_adds_to_the_packaged_one(changed, strict):
     assert strict(folder / "acme_auth_024") == []
 
 
-def test_a_wrong_vocabulary_is_told(patterns, strict):
+def test_an_invalid_vocabulary_is_reported(patterns, strict):
     folder = patterns("acme_auth_024")
     (folder / vocabulary.FILE).write_text("kind: vocabulary\ncewe: {}\n")
     assert strict(folder) == [
@@ -364,14 +364,14 @@ def test_a_wrong_vocabulary_is_told(patterns, strict):
     assert strict(folder)[0].startswith("_vocabulary.yaml:2:1: Not valid YAML or JSON:")
 
 
-def test_names_with_an_underscore_are_no_patterns(patterns):
+def test_names_with_an_underscore_are_ignored(patterns):
     folder = patterns("acme_auth_024")
     shutil.copytree(folder / "acme_auth_024", folder / "_draft")
 
     assert [os.path.basename(each.path) for each in library.load([str(folder)]).folders] == ["acme_auth_024"]
 
 
-def test_the_files_of_a_new_pattern_have_nothing_for_ruff(tmp_path):
+def test_a_new_pattern_passes_ruff(tmp_path):
     scaffold.write(str(tmp_path), {"id": "ACME-AUTH-001", "name": "X", "category": "object-level"})
 
     assert lint.run_ruff(lint.find_ruff(), [str(tmp_path)]) == []

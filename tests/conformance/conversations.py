@@ -1,4 +1,4 @@
-"""The packaged transcripts, and each of them under each of its revisions."""
+"""The packaged transcripts, as a list of (name, revision)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Expected against actual, in words."""
+"""The comparison of expected and actual messages."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ values = st.recursive(
 )
 
 
-def test_each_difference_names_its_place():
+def test_each_difference_names_its_path():
     expected = {"a": [1, {"b": "x"}], "c": 1, "d": {"$any": "string"}}
     actual = {"a": [1, {"b": "y"}, 3], "d": 5, "e": None}
 
@@ -25,16 +25,16 @@ def test_each_difference_names_its_place():
     ]
 
 
-def test_true_is_not_one_and_1_is_not_1_0():
+def test_json_types_are_compared():
     assert list(match.differences(1, True)) == ["value: expected 1, got true"]
     assert list(match.differences(1, 1.0)) == ["value: expected 1, got 1.0"]
 
 
-def test_matchers_that_still_match_stay():
+def test_placeholders_that_still_match_stay():
     expected = {"v": {"$var": "revision"}, "t": {"$any": "string"}, "l": [1], "x": {"$any": "string"}}
     actual = {"v": "2025-11-25", "t": "y", "l": [1, 2], "x": 5}
 
-    assert match.updated(expected, actual, "2025-11-25") == {
+    assert match.update(expected, actual, "2025-11-25") == {
         "v": {"$var": "revision"},
         "t": {"$any": "string"},
         "l": [1, 2],
@@ -49,4 +49,4 @@ def test_a_value_equals_itself(value):
 
 @given(values, values)
 def test_an_updated_value_matches(expected, actual):
-    assert list(match.differences(match.updated(expected, actual, "r"), actual)) == []
+    assert list(match.differences(match.update(expected, actual, "r"), actual)) == []

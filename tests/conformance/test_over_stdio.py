@@ -1,4 +1,4 @@
-"""The official Python client drives real servers. It holds each result against its own types, and refuses what is wrong."""
+"""The official Python client against servers over stdio. The client validates each result."""
 
 import asyncio
 import json
@@ -9,21 +9,21 @@ import pytest
 from mcp import Client, ClientSession, MCPError, StdioServerParameters, UrlElicitationRequiredError, types
 from mcp.client.stdio import stdio_client
 
-# Subscriptions, log levels and roots, which the client calls deprecated since its newest revision is without them.
+# The newest revision has no subscriptions, log levels and roots, so the client reports them as deprecated.
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")]
 
 SERVE = ["-m", "tmkb", "serve"]
-TIMEOUT = 60  # generous: it bounds a failure, not a measurement
+TIMEOUT = 60  # only limits failures
 WATCHED = "test://watched-resource"
 
 
 def server(*options):
-    """What starts ``tmkb serve`` with these options."""
+    """Return the parameters of ``tmkb serve`` with these options."""
     return StdioServerParameters(command=sys.executable, args=[*SERVE, *options])
 
 
 def drive(conversation, *options, mode="legacy", **callbacks):
-    """What ``conversation`` with a client of the server everything gives; ``options`` are the server's."""
+    """Return the result of ``conversation`` with a server `everything` with these ``options``."""
 
     async def talk():
         with anyio.fail_after(TIMEOUT):
@@ -34,7 +34,7 @@ def drive(conversation, *options, mode="legacy", **callbacks):
 
 
 def call(tool, *, client=None, **arguments):
-    """What this tool gives a client with these callbacks."""
+    """Call a tool with a client that has the callbacks ``client``."""
 
     async def conversation(connected):
         return await connected.call_tool(tool, arguments)
@@ -43,26 +43,26 @@ def call(tool, *, client=None, **arguments):
 
 
 def text(result):
-    """The only text of a result."""
+    """Return the text of a result with one block."""
     (block,) = result.content
     return block.text
 
 
 async def refusal(request):
-    """The error that answers a request."""
+    """Return the error response of a request."""
     with pytest.raises(MCPError) as raised:
         await request
     return raised.value.error
 
 
 async def until(holds):
-    """Wait for what is on its way; the timeout of the conversation bounds it."""
+    """Wait until ``holds()`` is true; `drive` has a timeout."""
     while not holds():
         await anyio.sleep(0.005)
 
 
 def sampling(reply):
-    """A model: ``reply(params)`` is what it says."""
+    """Return a sampling callback with the response ``reply(params)``."""
 
     async def callback(_context, params):
         return types.CreateMessageResult(
@@ -73,24 +73,24 @@ def sampling(reply):
 
 
 def elicitation(action, **content):
-    """A user who answers so; and the list of what they were asked."""
-    asked = []
+    """Return an elicitation callback, and the list of its requests."""
+    requests = []
 
     async def callback(_context, params):
-        asked.append(params)
+        requests.append(params)
         return types.ElicitResult(action=action, content=content or None)
 
-    return callback, asked
+    return callback, requests
 
 
 def listener():
-    """A handler of notifications; and the list of those that came."""
-    heard = []
+    """Return a notification handler, and the list of its notifications."""
+    received = []
 
     async def handler(message):
-        heard.append(message)
+        received.append(message)
 
-    return handler, heard
+    return handler, received
 
 
 # --- The server tmkb
@@ -118,7 +118,7 @@ def test_initialize_list_tools_call_tool():
 # --- The server everything: what it is, and what it lists
 
 
-def test_what_the_server_says_of_itself():
+def test_server_info():
     async def conversation(client):
         return client.protocol_version, client.server_info, client.server_capabilities, client.instructions
 
@@ -155,7 +155,7 @@ def test_lists_have_one_page():
     assert [template.uri_template for template in templates.resource_templates] == ["test://template/{id}/data"]
 
 
-def test_a_cursor_that_nobody_gave():
+def test_an_unknown_cursor_is_rejected():
     async def conversation(client):
         return await refusal(client.list_tools(cursor="elsewhere"))
 
@@ -165,7 +165,7 @@ def test_a_cursor_that_nobody_gave():
 # --- Tools
 
 
-def test_content_of_every_kind():
+def test_all_content_types():
     kinds = {
         "test_simple_text": [types.TextContent],
         "test_image_content": [types.ImageContent],
@@ -181,7 +181,7 @@ def test_content_of_every_kind():
     assert drive(conversation) == kinds
 
 
-def test_a_tool_that_says_all_of_itself():
+def test_a_tool_with_all_optional_fields():
     async def conversation(client):
         return next(tool for tool in (await client.list_tools()).tools if tool.name == "test_tool_description")
 
@@ -193,7 +193,7 @@ def test_a_tool_that_says_all_of_itself():
     assert tool.meta == {"example.com/shown": True}
 
 
-def test_structured_output_fits_the_output_schema():
+def test_structured_output_matches_the_output_schema():
     async def conversation(client):
         (schema,) = [tool.output_schema for tool in (await client.list_tools()).tools if tool.output_schema]
         good = await client.call_tool("test_structured_output", {"city": "Oslo", "degrees": 3.5})
@@ -220,35 +220,35 @@ def test_tools_that_fail():
     assert (unknown.code, unknown.message) == (types.INVALID_PARAMS, "Unknown tool: test_none")
 
 
-def test_progress_is_told_to_who_asks_for_it():
-    told = []
-    handler, heard = listener()
+def test_progress_is_sent_on_request():
+    reports = []
+    handler, received = listener()
 
-    async def progress(*said):
-        told.append(said)
+    async def progress(*report):
+        reports.append(report)
 
     async def conversation(client):
         await client.call_tool("test_tool_with_progress")
         await client.call_tool("test_tool_with_progress", progress_callback=progress)
-        await until(lambda: len(told) >= 3 and len(heard) >= 3)
+        await until(lambda: len(reports) >= 3 and len(received) >= 3)
 
     drive(conversation, message_handler=handler)
 
-    assert told == [(0, 100, "Begun"), (50, 100, None), (100, 100, "Done")]
-    assert len(heard) == 3
+    assert reports == [(0, 100, "Begun"), (50, 100, None), (100, 100, "Done")]
+    assert len(received) == 3
 
 
 def test_changes_of_lists_are_announced():
-    handler, heard = listener()
+    handler, received = listener()
 
     async def conversation(client):
         for changed in ("tool", "prompt", "resource"):
             await client.call_tool(f"test_trigger_{changed}_change")
-        await until(lambda: len(heard) == 3)
+        await until(lambda: len(received) == 3)
 
     drive(conversation, message_handler=handler)
 
-    assert [type(message) for message in heard] == [
+    assert [type(message) for message in received] == [
         types.ToolListChangedNotification,
         types.PromptListChangedNotification,
         types.ResourceListChangedNotification,
@@ -258,7 +258,7 @@ def test_changes_of_lists_are_announced():
 # --- Logging
 
 
-def test_logging_from_the_level_that_was_set():
+def test_log_messages_from_the_selected_level_on():
     logs = []
     levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -286,7 +286,7 @@ def test_logging_from_the_level_that_was_set():
     assert (logs[0].logger, logs[0].data) == ("everything", {"detail": 1})
 
 
-# --- What the client is asked: sampling, elicitation, roots
+# --- Requests to the client: sampling, elicitation, roots
 
 
 def test_sampling():
@@ -301,7 +301,7 @@ def test_sampling():
     assert (result.is_error, text(result)) == (False, "LLM response: Say hello (100)")
 
 
-def test_sampling_with_content_of_three_kinds():
+def test_sampling_with_three_content_types():
     def reply(params):
         (message,) = params.messages
         return ", ".join(block.type for block in message.content) + f"; {params.system_prompt}"
@@ -311,7 +311,7 @@ def test_sampling_with_content_of_three_kinds():
     assert text(result) == "parrot: text, image, audio; Answer in one word."
 
 
-def test_sampling_with_tools_where_the_client_has_them():
+def test_sampling_with_tools_if_the_client_supports_them():
     def reply(params):
         assert [tool.name for tool in params.tools] == ["weather"]
         return "Sunny"
@@ -335,8 +335,8 @@ def test_sampling_that_the_client_refuses():
     assert (result.is_error, text(result)) == (True, "The client refused: User rejected sampling request")
 
 
-def test_answers_find_who_asked():
-    """Two calls wait for the model at once, and the first to ask is the last to be answered."""
+def test_responses_reach_the_call_that_waits_for_them():
+    """Two calls sample at the same time, and are answered in reverse order."""
     second_answered = anyio.Event()
 
     async def callback(_context, params):
@@ -367,19 +367,19 @@ def test_answers_find_who_asked():
     [("accept", {"username": "ann", "email": "ann@example.com"}), ("decline", {}), ("cancel", {})],
 )
 def test_elicitation(action, content):
-    callback, asked = elicitation(action, **content)
+    callback, requests = elicitation(action, **content)
 
     result = call("test_elicitation", message="Who are you?", client={"elicitation_callback": callback})
 
-    assert [(form.mode, form.message) for form in asked] == [("form", "Who are you?")]
-    assert asked[0].requested_schema["required"] == ["username", "email"]
+    assert [(form.mode, form.message) for form in requests] == [("form", "Who are you?")]
+    assert requests[0].requested_schema["required"] == ["username", "email"]
     assert not result.is_error
     assert text(result).startswith(f"User response: action={action}, content=")
     if content:
         assert json.loads(text(result).partition("content=")[2]) == content
 
 
-def test_elicitation_whose_answer_does_not_fit_the_form():
+def test_an_elicitation_result_that_does_not_match_the_schema():
     callback, _ = elicitation("accept", username="ann")
 
     result = call("test_elicitation", message="Who are you?", client={"elicitation_callback": callback})
@@ -388,14 +388,14 @@ def test_elicitation_whose_answer_does_not_fit_the_form():
 
 
 def test_elicitation_with_defaults_and_enums():
-    callback, asked = elicitation("accept", untitledMulti=["option1", "option3"])
+    callback, requests = elicitation("accept", untitledMulti=["option1", "option3"])
 
     async def conversation(client):
         await client.call_tool("test_elicitation_sep1034_defaults")
         return await client.call_tool("test_elicitation_sep1330_enums")
 
     result = drive(conversation, elicitation_callback=callback)
-    defaults, enums = [form.requested_schema["properties"] for form in asked]
+    defaults, enums = [form.requested_schema["properties"] for form in requests]
 
     assert [field["default"] for field in defaults.values()] == ["John Doe", 30, 95.5, "active", True]
     assert enums["legacyEnum"]["enumNames"] == ["Option One", "Option Two", "Option Three"]
@@ -404,24 +404,24 @@ def test_elicitation_with_defaults_and_enums():
 
 
 def test_elicitation_by_url():
-    callback, asked = elicitation("accept")
-    handler, heard = listener()
+    callback, requests = elicitation("accept")
+    handler, received = listener()
 
     async def conversation(client):
         result = await client.call_tool("test_elicitation_url")
         await client.call_tool("test_elicitation_complete")
-        await until(lambda: heard)
+        await until(lambda: received)
         return result
 
     result = drive(conversation, elicitation_callback=callback, message_handler=handler)
 
-    assert [(asking.mode, asking.url) for asking in asked] == [("url", "https://example.com/sign-in")]
+    assert [(asking.mode, asking.url) for asking in requests] == [("url", "https://example.com/sign-in")]
     assert text(result) == "The user answered accept."
-    assert [type(message) for message in heard] == [types.ElicitCompleteNotification]
-    assert heard[0].params.elicitation_id == asked[0].elicitation_id
+    assert [type(message) for message in received] == [types.ElicitCompleteNotification]
+    assert received[0].params.elicitation_id == requests[0].elicitation_id
 
 
-def test_a_tool_that_needs_the_user_to_visit_an_address_first():
+def test_a_tool_that_requires_a_url_elicitation():
     async def conversation(client):
         return await refusal(client.call_tool("test_url_elicitation_required"))
 
@@ -457,7 +457,7 @@ def test_roots():
         ("test_roots", {}, "roots"),
     ],
 )
-def test_a_client_is_not_asked_what_it_cannot(tool, arguments, capability):
+def test_requests_that_the_client_does_not_support_are_not_sent(tool, arguments, capability):
     result = call(tool, **arguments)
 
     assert (result.is_error, text(result)) == (True, f"The client does not declare the capability {capability}")
@@ -478,7 +478,7 @@ def test_resources_are_read():
     assert (filled.uri, json.loads(filled.text)["id"]) == ("test://template/7/data", "7")
 
 
-def test_a_resource_that_is_not_there():
+def test_an_unknown_resource():
     async def conversation(client):
         return await refusal(client.read_resource("test://none"))
 
@@ -491,8 +491,8 @@ def test_a_resource_that_is_not_there():
     )
 
 
-def test_subscribers_hear_of_updates():
-    handler, heard = listener()
+def test_subscribers_receive_updates():
+    handler, received = listener()
 
     async def conversation(client):
         await client.call_tool("test_trigger_resource_change")
@@ -501,10 +501,10 @@ def test_subscribers_hear_of_updates():
         await client.unsubscribe_resource(WATCHED)
         await client.call_tool("test_trigger_resource_change")
         await client.call_tool("test_trigger_tool_change")
-        await until(lambda: heard and isinstance(heard[-1], types.ToolListChangedNotification))
+        await until(lambda: received and isinstance(received[-1], types.ToolListChangedNotification))
 
     drive(conversation, message_handler=handler)
-    *changes, _ = heard
+    *changes, _ = received
 
     assert [message.params and message.params.uri for message in changes] == [None, None, WATCHED, None]
 
@@ -528,19 +528,19 @@ def test_prompts():
     ]
 
 
-def test_a_prompt_that_asks_the_user():
-    callback, asked = elicitation("accept", context="a library")
+def test_a_prompt_with_an_elicitation():
+    callback, requests = elicitation("accept", context="a library")
 
     async def conversation(client):
         return (await client.get_prompt("test_prompt_with_elicitation")).messages
 
     (message,) = drive(conversation, elicitation_callback=callback)
 
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert message.content.text == "Use this context: a library"
 
 
-def test_prompts_that_cannot_be_given():
+def test_invalid_prompt_requests():
     async def conversation(client):
         lacking = await refusal(client.get_prompt("test_prompt_with_arguments", {"arg1": "a"}))
         return lacking, await refusal(client.get_prompt("test_none"))
@@ -564,7 +564,7 @@ def test_completion():
     assert drive(conversation) == [["paris", "park", "party"], ["bench", "pond"], ["123", "124"]]
 
 
-def test_completion_of_what_is_not_there():
+def test_completion_of_an_unknown_reference():
     async def conversation(client):
         unknown = types.PromptReference(name="test_none")
         return await refusal(client.complete(unknown, {"name": "arg1", "value": ""}))
@@ -577,7 +577,7 @@ def test_completion_of_what_is_not_there():
 
 @pytest.fixture
 def slow(overlay):
-    """The options of a server that runs one slow tool at a time: so who gets in knows that the one before has ended."""
+    """Return the options of a server that runs one slow call at a time: a second call shows that the first has ended."""
     folder = overlay(
         servers__everything__server="kind: server\nextends: packaged\nlimits: {running: 1}\n",
         servers__everything__tools__test_slow="kind: tool\nextends: packaged\nsteps: [{pause: 3600}]\n",
@@ -601,7 +601,7 @@ def test_a_slow_tool_is_cancelled_and_ping_answered_meanwhile(slow):
     assert text(result) == "Logging evaluated"
 
 
-def test_a_client_that_does_not_wait_any_longer(slow):
+def test_a_client_timeout_cancels_the_call(slow):
     async def conversation(client):
         late = await refusal(client.call_tool("test_slow", read_timeout_seconds=0.05))
         return late, await client.call_tool("test_logging_tool")
@@ -612,11 +612,11 @@ def test_a_client_that_does_not_wait_any_longer(slow):
     assert text(result) == "Logging evaluated"
 
 
-def test_whom_a_cancelled_tool_asked_is_told():
-    asked, let_go = anyio.Event(), anyio.Event()
+def test_cancelling_a_call_cancels_its_requests_to_the_client():
+    sampling_started, let_go = anyio.Event(), anyio.Event()
 
     async def callback(_context, _params):
-        asked.set()
+        sampling_started.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -625,7 +625,7 @@ def test_whom_a_cancelled_tool_asked_is_told():
     async def conversation(client):
         async with anyio.create_task_group() as calls:
             calls.start_soon(client.call_tool, "test_elicitation", {"message": "Who are you?"})
-            await asked.wait()
+            await sampling_started.wait()
             await client.send_ping()
             calls.cancel_scope.cancel()
         await let_go.wait()
@@ -657,8 +657,8 @@ def test_each_mode_queries(mode, revision):
 
 
 @pytest.mark.parametrize(("mode", "revision"), MODES)
-def test_each_mode_is_asked(mode, revision):
-    answering, asked = elicitation("accept", name="Ann", color="blue", context="a garden")
+def test_each_mode_elicits(mode, revision):
+    answering, requests = elicitation("accept", name="Ann", color="blue", context="a garden")
 
     async def folders(_context):
         return types.ListRootsResult(roots=[])
@@ -681,11 +681,11 @@ def test_each_mode_is_asked(mode, revision):
         "Ann likes blue.",
         "Use this context: a garden",
     )
-    assert len(asked) == 4
+    assert len(requests) == 4
 
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
-def test_a_stream_hears_of_what_it_asked_for(mode):
+def test_a_stream_receives_its_subscriptions(mode):
     async def conversation(client):
         async with client.listen(tools_list_changed=True, resource_subscriptions=[WATCHED]) as stream:
             for kind in ("prompt", "tool", "resource"):
@@ -696,7 +696,7 @@ def test_a_stream_hears_of_what_it_asked_for(mode):
 
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
-def test_a_level_goes_with_each_request(mode):
+def test_the_log_level_of_a_request(mode):
     levels = []
 
     async def logging(params):

@@ -1,4 +1,4 @@
-"""Every transcript over HTTP and over the pipes of a process: the same answers as in this process.
+"""Every transcript over HTTP and stdio, with servers as processes.
 
 A sample is in the tier `process`, the rest in the tier `full`.
 """
@@ -19,7 +19,7 @@ TIERS = sample(CONVERSATIONS, 20, chosen=pytest.mark.process)
 
 @pytest.fixture(scope="module")
 def servers():
-    """The address of a server with these arguments."""
+    """Return a function that starts a server with these arguments, or reuses it, and returns its URL."""
     running = {}
 
     def address(*arguments):
@@ -35,7 +35,7 @@ def servers():
 @pytest.mark.parametrize(("name", "revision"), TIERS, ids=str)
 def test_conversation_over_stdio(monkeypatch, name, revision):
     for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
-        monkeypatch.delenv(variable)  # these processes are many, and run no code that other tests do not
+        monkeypatch.delenv(variable)  # other tests cover the same code
     target = Noted(replay.Command([*SERVE, *TRANSCRIPTS[name].arguments]))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))
 

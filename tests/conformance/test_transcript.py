@@ -1,4 +1,4 @@
-"""Transcripts as files: which are found, what they may name, and that reading one runs nothing."""
+"""Transcript files: search, validation, and permitted paths."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def write(path, text=TRANSCRIPT):
 
 @pytest.fixture
 def complaints(tmp_path):
-    """What is wrong with a transcript in `tmp_path/mine` that has these lines too, beside this configuration."""
+    """Return the problems of a transcript with additional lines, and of a configuration in its folder."""
 
     def check(more, config=""):
         path = write(tmp_path / "mine" / "one.yaml", TRANSCRIPT.replace("opening:", f"{more}opening:"))
@@ -44,7 +44,7 @@ def complaints(tmp_path):
     return check
 
 
-def test_folders_above_do_not_matter(tmp_path):
+def test_parent_folders_do_not_matter(tmp_path):
     home = tmp_path / "openings" / "fixtures" / "requirements.yaml" / "conformance"
     one, other = write(home / "a" / "one.yaml"), write(home / "requirements.yaml.d" / "other.yaml")
     for beside in ("openings/x.yaml", "a/fixtures/x.yaml", "requirements.yaml", "x.schema.yaml", "x.txt"):
@@ -53,7 +53,7 @@ def test_folders_above_do_not_matter(tmp_path):
     assert transcript.find(str(home)) == [str(one), str(other)]
 
 
-def test_a_name_that_only_begins_like_another_folder_is_found(tmp_path):
+def test_folders_with_a_similar_name_are_not_skipped(tmp_path):
     file = write(tmp_path / "openings-of-mine" / "my-openings.yaml")
 
     assert transcript.find(str(tmp_path)) == [str(file)]
@@ -63,7 +63,7 @@ def test_a_name_that_only_begins_like_another_folder_is_found(tmp_path):
     ("name", "there"),
     [("{0}", True), ("{0}.inner", True), ("{0}.none", False), ("{0}.inner.none", False), ("no_{0}", False), ("os.path", False), ("sys", True), ("xml.dom", True)],
 )  # fmt: skip
-def test_a_module_that_is_needed_is_not_imported(tmp_path, monkeypatch, name, there):
+def test_missing_modules_are_detected_without_an_import(tmp_path, monkeypatch, name, there):
     package = "package_that_tells"
     write(tmp_path / package / "__init__.py", "raise SystemExit('imported')")
     write(tmp_path / package / "inner.py", "raise SystemExit('imported')")
@@ -71,21 +71,21 @@ def test_a_module_that_is_needed_is_not_imported(tmp_path, monkeypatch, name, th
     name = name.format(package)
     value = transcript.Transcript("x.yaml", {"needs": [name]})
 
-    assert value.lacking == ([] if there else [name])
+    assert value.missing_modules == ([] if there else [name])
     assert package not in sys.modules
 
 
 @pytest.mark.parametrize("name", ["", ".a", "a..b", "a/b", "a b"])
-def test_what_is_no_module_is_refused(complaints, name):
+def test_an_invalid_module_name_is_reported(complaints, name):
     assert [each.startswith("mine/one.yaml:5:9: needs") for each in complaints(f'needs: ["{name}"]\n')] == [True]
 
 
-def test_requirement_is_not_mandatory(complaints):
+def test_the_requirement_is_optional(complaints):
     assert complaints("") == complaints("requirement: tools.unknown\n") == []
 
 
 @pytest.mark.parametrize("name", ["../openings/handshake", "/etc/passwd", "nope"])
-def test_an_opening_is_one_of_those_in_its_folders(tmp_path, name):
+def test_an_unknown_opening_is_reported(tmp_path, name):
     path = write(tmp_path / "one.yaml", TRANSCRIPT.replace("opening: none", f"opening: {name}"))
     with pytest.raises(DocumentError) as raised:
         transcript.read(str(path))
@@ -96,21 +96,21 @@ def test_an_opening_is_one_of_those_in_its_folders(tmp_path, name):
 # --- Paths outside of the transcript's folder
 
 
-def test_a_configuration_beside_the_transcript_is_fine(complaints, tmp_path):
+def test_a_configuration_in_the_same_folder_is_accepted(complaints, tmp_path):
     (tmp_path / "mine" / "docs").mkdir(parents=True)
 
     assert complaints("config: config.yaml\n", "providers: {files: {roots: {docs: docs}}}\n") == []
 
 
-def test_a_configuration_elsewhere_is_refused(complaints, tmp_path):
+def test_a_configuration_in_another_folder_is_rejected(complaints, tmp_path):
     write(tmp_path / "config.yaml", "kind: config\n")
     (tmp_path / "mine").mkdir()
     os.symlink(tmp_path / "config.yaml", tmp_path / "mine" / "link.yaml")
 
     for named in ("../config.yaml", "link.yaml", str(tmp_path / "config.yaml")):
-        (said,) = complaints(f"config: {named}\n")
-        assert said.startswith("mine/one.yaml:5:9: ")
-        assert "is outside mine, the folder of this transcript" in said
+        (message,) = complaints(f"config: {named}\n")
+        assert message.startswith("mine/one.yaml:5:9: ")
+        assert "is outside mine, the folder of this transcript" in message
 
 
 @pytest.mark.parametrize(
@@ -126,36 +126,36 @@ def test_a_configuration_elsewhere_is_refused(complaints, tmp_path):
         "services: /etc",
     ],
 )
-def test_a_configuration_that_names_what_lies_elsewhere_is_refused(complaints, tmp_path, setting):
+def test_a_configuration_with_a_path_to_another_folder_is_rejected(complaints, tmp_path, setting):
     (tmp_path / "mine").mkdir()
     os.symlink("/etc", tmp_path / "mine" / "link")
-    (said,) = complaints("config: config.yaml\n", f"{setting}\n")
+    (message,) = complaints("config: config.yaml\n", f"{setting}\n")
 
-    assert said.startswith("mine/config.yaml:2:")
-    assert "is outside mine, the folder of this transcript" in said and "Move it into that folder." in said
-
-
-def test_our_own_configurations_obey_that():
-    found = [transcript.read(path) for path in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
-
-    assert any(each.config for each in found)
+    assert message.startswith("mine/config.yaml:2:")
+    assert "is outside mine, the folder of this transcript" in message and "Move it into that folder." in message
 
 
-def test_titles_of_ours_say_what_is():
+def test_packaged_configurations_are_accepted():
+    transcripts = [transcript.read(path) for path in transcript.find(os.path.join(paths.CONFORMANCE, "sysmcp"))]
+
+    assert any(each.config for each in transcripts)
+
+
+def test_titles_of_packaged_transcripts_state_facts():
     for path in transcript.find(paths.CONFORMANCE):
         value = transcript.read(path).value
         texts = [value["title"], *(exchange.get("about", "") for exchange in value["exchanges"])]
         assert not any(re.search("[Ss]hould|[Tt]est that", text) for text in texts), path
 
 
-def test_the_titles_of_others_are_free(tmp_path):
+def test_titles_of_other_transcripts_are_not_checked(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(TRANSCRIPT.replace("A made-up conversation", "This should work"), encoding="utf-8")
 
     assert transcript.read(str(file)).value["title"] == "This should work"
 
 
-def test_a_placeholder_of_no_json_type_is_reported_when_read(tmp_path):
+def test_a_placeholder_with_an_unknown_type_is_reported(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(TRANSCRIPT.replace("[]", "[{result: {$any: objct}}]"), encoding="utf-8")
 

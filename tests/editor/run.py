@@ -11,7 +11,8 @@ import sys
 
 from tests.editor.lsp import Editor
 from tests.support import packages
-from tmkb.schema import metaschema, reader
+from tmkb.schema import export, metaschema, reader
+from tmkb.server import sources
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join("node_modules", "yaml-language-server", "bin", "yaml-language-server")
@@ -81,6 +82,7 @@ def slips(editor):
 def main():
     """Print what is wrong; 1 where anything is."""
     place = packages.for_node(HERE)
+    export.write(export.EDITOR, sources.names())
     with Editor([packages.node(), os.path.join(place, SERVER), "--stdio"], packages.with_node(os.environ)) as editor:
         wrong, files = faults(editor)
         missing, keys = untold(editor, files)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.server.test_stateless import meta
-from tmkb.schema import negotiable
+from tmkb.schema import model
 from tmkb.server.runtime import Runtime
 
 NAMES = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2026-07-28"]
@@ -71,7 +71,7 @@ def test_a_request_that_describes_itself_has_only_its_revision_and_the_preferred
     ],
 )
 def test_values_computed_from_the_served_revisions(runtimes, names, preferred, stateless):
-    computed = negotiable.negotiation(names, runtimes("everything").spec["revisions"])
+    computed = model.negotiation(names, runtimes("everything").spec["revisions"])
 
     assert (computed["preferred"], computed["stateless"]) == (preferred, stateless)
     assert computed["version_params"] == ({"initialize": "protocolVersion"} if names != stateless else {})

@@ -1,4 +1,4 @@
-"""Mistakes in schemas: each is told at its place, with the remedy."""
+"""Problems in schemas: each has a position and a remedy."""
 
 import sys
 
@@ -17,7 +17,7 @@ def test_unknown_key(complaints):
     ]
 
 
-def test_missing_key_in_something_new(complaints):
+def test_missing_key_in_a_new_entry(complaints):
     assert complaints(errors=ERRORS + "  made_up: {surface: protocol, code: 1}\n") == [
         "errors.yaml:4:3: Key 'message' is missing in errors.made_up."
     ]
@@ -29,45 +29,45 @@ def test_wrong_type(complaints):
     ]
 
 
-def test_wrong_choice(complaints):
+def test_value_outside_an_enum(complaints):
     assert complaints(errors=ERRORS + "  unknown_tool: {surface: protocoll}\n") == [
         "errors.yaml:4:27: errors.unknown_tool.surface cannot be 'protocoll'. Did you mean 'protocol'?"
     ]
 
 
-def test_wrong_kind(complaints):
+def test_unknown_kind(complaints):
     assert complaints(errors="kind: error\nextends: packaged\n") == [
         "errors.yaml:1:7: kind cannot be 'error'. Did you mean 'errors'?"
     ]
 
 
-def test_field_that_the_code_does_not_supply(complaints):
+def test_unknown_field_of_a_message(complaints):
     assert complaints(errors=ERRORS + '  unknown_tool: {message: "No {toll}"}\n') == [
         "errors.yaml:4:27: The field 'toll' does not exist here. Did you mean 'tool'?"
     ]
 
 
-def test_brace_without_a_name(complaints):
+def test_stray_brace(complaints):
     assert complaints(errors=ERRORS + '  unknown_tool: {message: "No {tool.name}"}\n') == [
         "errors.yaml:4:27: '{tool.name}' is not a placeholder such as {name}. Write {{ or }} for a brace."
     ]
 
 
-def test_fields_are_the_contract_of_the_code(complaints):
+def test_fields_of_packaged_messages_cannot_change(complaints):
     assert complaints(errors=ERRORS + "  unknown_tool: {fields: [tool, name]}\n") == [
         "errors.yaml:4:26: The fields of 'unknown_tool' are tool, not tool, name. Do not override `fields`."
     ]
 
 
-def test_a_replaced_table_has_to_be_whole(complaints):
-    said = complaints(errors="kind: errors\nerrors: {parse_error: {surface: protocol, code: -32700, message: x}}\n")
+def test_a_replaced_table_must_be_complete(complaints):
+    messages = complaints(errors="kind: errors\nerrors: {parse_error: {surface: protocol, code: -32700, message: x}}\n")
 
-    (sentence,) = said  # and not what follows from it in every file that names an error
+    (sentence,) = messages  # and not what follows from it in every file that names an error
     assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged file but lacks ")
     assert sentence.endswith(" entries that the code uses, such as invalid_request. Add `extends: packaged`.")
 
 
-def test_a_replaced_table_of_a_server_has_to_have_what_others_name(complaints):
+def test_a_replaced_table_of_a_server_must_have_referenced_errors(complaints):
     (sentence,) = complaints(servers__tmkb__errors="kind: errors\nerrors: {oops: {surface: tool, message: x}}\n")
 
     assert sentence == (
@@ -79,7 +79,7 @@ def test_a_replaced_table_of_a_server_has_to_have_what_others_name(complaints):
 @pytest.mark.parametrize(
     ("place", "name"), [("errors", "unknown_tool"), ("servers/tmkb/errors", "query_failed"), ("log", "called")]
 )
-def test_an_entry_that_is_needed_cannot_be_removed(complaints, place, name):
+def test_a_required_entry_cannot_be_removed(complaints, place, name):
     key = "lines" if place == "log" else "errors"
     text = f"kind: {'log' if place == 'log' else 'errors'}\nextends: packaged\n{key}:\n  {name}: null\n"
 
@@ -88,7 +88,7 @@ def test_an_entry_that_is_needed_cannot_be_removed(complaints, place, name):
     ]
 
 
-def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
+def test_an_unreadable_folder(complaints, monkeypatch):
     def closed(folder):
         raise PermissionError(13, "Permission denied", folder)
 
@@ -97,147 +97,147 @@ def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
     assert any("Cannot list" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
 
 
-def test_null_for_what_is_not_there(complaints):
+def test_null_for_a_missing_key(complaints):
     assert complaints(errors=ERRORS + "  unknown_tol: null\n") == [
         "errors.yaml:4:3: There is no 'unknown_tol' to remove here. Did you mean 'unknown_tool'?"
     ]
 
 
 def test_unknown_handler(complaints):
-    said = complaints(
+    messages = complaints(
         **{"protocol__2025-11-25.yaml": "kind: revision\nextends: packaged\nmethods: {ping: {handler: pong}}\n"}
     )
 
-    assert said == ["protocol/2025-11-25.yaml:3:27: There is no handler 'pong'. Did you mean 'ping'?"]
+    assert messages == ["protocol/2025-11-25.yaml:3:27: There is no handler 'pong'. Did you mean 'ping'?"]
 
 
 def test_unknown_error_id(complaints):
-    said = complaints(
+    messages = complaints(
         lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {initializing: {otherwise: not_initialised}}\n"
     )
 
-    assert said == [
+    assert messages == [
         "lifecycle/handshake.yaml:3:36: There is no error 'not_initialised'. Did you mean 'server_not_initialized'?"
     ]
 
 
 def test_unknown_state(complaints):
-    said = complaints(
+    messages = complaints(
         lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {initializing: {accepts: {ping: intializing}}}\n"
     )
 
-    assert said == ["lifecycle/handshake.yaml:3:41: There is no state 'intializing'. Did you mean 'initializing'?"]
+    assert messages == ["lifecycle/handshake.yaml:3:41: There is no state 'intializing'. Did you mean 'initializing'?"]
 
 
 def test_unreachable_state(complaints):
-    said = complaints(
+    messages = complaints(
         lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {resting: {otherwise: shut_down}}\n"
     )
 
-    assert said == [
+    assert messages == [
         "lifecycle/handshake.yaml:3:10: No message or event leads to the state 'resting'. Remove it, or add a transition to it."
     ]
 
 
 def test_state_without_otherwise(complaints):
-    said = complaints(
+    messages = complaints(
         lifecycle__handshake="kind: lifecycle\nextends: packaged\nstates: {initializing: {otherwise: null}}\n"
     )
 
-    assert said == [
+    assert messages == [
         "lifecycle/handshake.yaml:3:10: The state 'initializing' does not define what happens to other methods."
         ' Add `otherwise` with an error, or accept "*".'
     ]
 
 
 def test_unknown_lifecycle(complaints):
-    said = complaints(**{"protocol__2025-11-25.yaml": "kind: revision\nextends: packaged\nlifecycle: handshak\n"})
+    messages = complaints(**{"protocol__2025-11-25.yaml": "kind: revision\nextends: packaged\nlifecycle: handshak\n"})
 
-    assert said == ["protocol/2025-11-25.yaml:3:12: There is no lifecycle 'handshak'. Did you mean 'handshake'?"]
+    assert messages == ["protocol/2025-11-25.yaml:3:12: There is no lifecycle 'handshak'. Did you mean 'handshake'?"]
 
 
 def test_unknown_parent(complaints):
-    said = complaints(
+    messages = complaints(
         **{"protocol__2099-01-01.yaml": 'kind: revision\nextends: "2025-11-26"\nrevision: "2099-01-01"\n'}
     )
 
-    assert said == ["protocol/2099-01-01.yaml:2:10: There is no parent '2025-11-26'. Did you mean '2025-11-25'?"]
+    assert messages == ["protocol/2099-01-01.yaml:2:10: There is no parent '2025-11-26'. Did you mean '2025-11-25'?"]
 
 
 def test_circular_extends(complaints):
-    said = complaints(
+    messages = complaints(
         **{
             "protocol__2099-01-01.yaml": 'kind: revision\nextends: "2099-01-02"\n',
             "protocol__2099-01-02.yaml": 'kind: revision\nextends: "2099-01-01"\n',
         }
     )
 
-    assert said == [
+    assert messages == [
         "protocol/2099-01-01.yaml:2:10: `extends` is circular: 2099-01-02 → 2099-01-01 → 2099-01-02.",
         "protocol/2099-01-02.yaml:2:10: `extends` is circular: 2099-01-01 → 2099-01-02 → 2099-01-01.",
     ]
 
 
-def test_revision_called_otherwise_than_its_file(complaints):
-    said = complaints(
+def test_revision_differs_from_its_file_name(complaints):
+    messages = complaints(
         **{"protocol__2099-01-01.yaml": 'kind: revision\nextends: "2025-11-25"\nrevision: "2099-01-02"\n'}
     )
 
-    assert said == [
+    assert messages == [
         "protocol/2099-01-01.yaml:3:11: The file is named 2099-01-01, but its revision is '2099-01-02'. Rename one of them."
     ]
 
 
 def test_unknown_revision_of_a_server(complaints):
-    said = complaints(servers__tmkb__server='kind: server\nextends: packaged\nrevisions: ["2025-11-24"]\n')
+    messages = complaints(servers__tmkb__server='kind: server\nextends: packaged\nrevisions: ["2025-11-24"]\n')
 
-    assert said == ["servers/tmkb/server.yaml:3:13: There is no revision '2025-11-24'. Did you mean '2025-11-25'?"]
+    assert messages == ["servers/tmkb/server.yaml:3:13: There is no revision '2025-11-24'. Did you mean '2025-11-25'?"]
 
 
 def test_unknown_operation(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "provider: knowledge.qury\n")
+    messages = complaints(servers__tmkb__tools__tmkb_query=TOOL + "provider: knowledge.qury\n")
 
-    assert said == [
+    assert messages == [
         "servers/tmkb/tools/tmkb_query.yaml:3:11: There is no operation 'knowledge.qury'. Did you mean 'knowledge.query'?"
     ]
 
 
 def test_unknown_coercion_and_argument(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "coerce: {context: trim}\n")
+    messages = complaints(servers__tmkb__tools__tmkb_query=TOOL + "coerce: {context: trim}\n")
     other = complaints(servers__tmkb__tools__tmkb_query=TOOL + "coerce: {contxt: strip}\n")
 
-    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:19: There is no coercion 'trim'. Did you mean 'strip'?"]
+    assert messages == ["servers/tmkb/tools/tmkb_query.yaml:3:19: There is no coercion 'trim'. Did you mean 'strip'?"]
     assert other == ["servers/tmkb/tools/tmkb_query.yaml:3:10: There is no argument 'contxt'. Did you mean 'context'?"]
 
 
-def test_input_that_is_no_json_schema(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "input: {properties: {context: {type: text}}}\n")
+def test_input_is_not_a_json_schema(complaints):
+    messages = complaints(servers__tmkb__tools__tmkb_query=TOOL + "input: {properties: {context: {type: text}}}\n")
 
-    assert len(said) == 1
-    assert said[0].startswith(
+    assert len(messages) == 1
+    assert messages[0].startswith(
         "servers/tmkb/tools/tmkb_query.yaml:3:38: input.properties.context.type cannot be 'text'."
     )
 
 
 def test_error_of_the_wrong_surface(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "errors: {language.enum: parse_error}\n")
+    messages = complaints(servers__tmkb__tools__tmkb_query=TOOL + "errors: {language.enum: parse_error}\n")
 
-    assert said == [
+    assert messages == [
         "servers/tmkb/tools/tmkb_query.yaml:3:25: The error 'parse_error' has `surface: protocol`; this place needs `surface: tool`."
         " Use another error."
     ]
 
 
-def test_log_line_with_a_fact_that_the_operation_does_not_give(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "log: {fields: [patterns], message: '{patterns}'}\n")
+def test_log_line_with_an_unknown_fact(complaints):
+    messages = complaints(servers__tmkb__tools__tmkb_query=TOOL + "log: {fields: [patterns], message: '{patterns}'}\n")
 
-    assert said == [
+    assert messages == [
         "servers/tmkb/tools/tmkb_query.yaml:3:16: The field 'patterns' does not exist here. Did you mean 'pattern_count'?"
     ]
 
 
-def test_canned_tool_without_its_answer(complaints):
-    said = complaints(
+def test_script_tool_without_an_answer(complaints):
+    messages = complaints(
         servers__tmkb__tools__greet="""
         kind: tool
         name: greet
@@ -247,20 +247,20 @@ def test_canned_tool_without_its_answer(complaints):
         """
     )
 
-    assert said == ["servers/tmkb/tools/greet.yaml:2:1: Key 'answer' is missing in the file."]
+    assert messages == ["servers/tmkb/tools/greet.yaml:2:1: Key 'answer' is missing in the file."]
 
 
-def test_wrong_setting_of_a_provider(complaints):
-    said = complaints(
+def test_invalid_setting_of_a_provider(complaints):
+    messages = complaints(
         servers__tmkb__server="kind: server\nextends: packaged\nproviders: {knowledge: {agent: {token: 5}}}\n"
     )
 
-    assert said == [
+    assert messages == [
         "servers/tmkb/server.yaml:3:33: Unknown key 'token' in providers.knowledge.agent. Did you mean 'tokens'?"
     ]
 
 
-def test_file_in_no_place(complaints):
+def test_misplaced_file(complaints):
     assert complaints(error="kind: errors\n") == [
         "error.yaml:1:1: error is not a path for a schema file. Did you mean errors?"
     ]
@@ -272,29 +272,29 @@ def test_file_in_no_place(complaints):
 
 
 def test_nothing_to_extend(complaints):
-    said = complaints(servers__tmkb__tools__tmkb_qery="kind: tool\nextends: packaged\n")
+    messages = complaints(servers__tmkb__tools__tmkb_qery="kind: tool\nextends: packaged\n")
 
-    assert said == [
+    assert messages == [
         "servers/tmkb/tools/tmkb_qery.yaml:2:10: `extends: packaged`, but no packaged file has the path "
         "servers/tmkb/tools/tmkb_qery. Did you mean servers/tmkb/tools/tmkb_query?"
     ]
 
 
-def test_all_files_are_told_at_once(complaints):
-    said = complaints(
+def test_problems_of_all_files_are_reported(complaints):
+    messages = complaints(
         errors=ERRORS + "  a: {}\n  b: {}\n", log="kind: log\nextends: packaged\nlines: {ready: {level: loud}}\n"
     )
 
-    assert len(said) == 5
+    assert len(messages) == 5
 
 
-def test_syntax_of_every_file_is_told_at_once(complaints):
-    said = complaints(errors="kind: on\n", log="kind: [log\n")
+def test_syntax_errors_of_all_files_are_reported(complaints):
+    messages = complaints(errors="kind: on\n", log="kind: [log\n")
 
-    assert [line.split(":")[0] for line in said] == ["errors.yaml", "log.yaml"]
+    assert [line.split(":")[0] for line in messages] == ["errors.yaml", "log.yaml"]
 
 
-def test_folder_that_is_not_there():
+def test_missing_folder():
     found = load.read(["no/such/folder"], sources.names())
 
     assert [problems.line(p) for p in found.problems] == [

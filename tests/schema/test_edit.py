@@ -1,4 +1,4 @@
-"""Edits change what was meant: every other byte of every packaged file stays."""
+"""Edits change one value and keep every other byte of every packaged file."""
 
 import glob
 import os
@@ -38,7 +38,7 @@ def leaves(doc):
 
 @pytest.mark.parametrize("file", sample(FILES, 10), ids=lambda file: os.path.relpath(file, paths.SCHEMAS))
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
-def test_values_set_and_set_back_keep_every_byte(file, newline):
+def test_setting_a_value_back_restores_every_byte(file, newline):
     before = source(file, newline)
     doc = reader.parse(before, file)
     olds = {path: doc.part(path).value for path in leaves(doc)}
@@ -55,7 +55,7 @@ def test_values_set_and_set_back_keep_every_byte(file, newline):
 
 
 @pytest.mark.parametrize("file", sample(FILES, 10), ids=lambda file: os.path.relpath(file, paths.SCHEMAS))
-def test_what_is_added_and_removed_keeps_every_byte(file):
+def test_adding_and_removing_restores_every_byte(file):
     before = source(file)
     doc = reader.parse(before, file)
     maps = [path for path in doc.values if isinstance(doc.part(path).value, dict)]
@@ -107,7 +107,7 @@ def test_an_edit(before, action, path, value, after):
     assert edited(action, before, path, *([] if action == "remove" else [value])) == after
 
 
-def test_what_is_long_takes_several_lines():
+def test_long_values_use_several_lines():
     long = {
         "surface": "tool",
         "fields": ["one", "two"],

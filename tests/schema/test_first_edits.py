@@ -1,4 +1,4 @@
-"""What somebody gets wrong in the first files of a folder of schemas: each mistake has a message that names the fix."""
+"""Common errors in the first files of a schema folder: each has a message that names the fix."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SERVER = 'kind: server\nname: a\nrevisions: ["2025-11-25"]\ncapabilities: {tools
 
 
 @pytest.mark.parametrize(
-    ("place", "text", "said"),
+    ("place", "text", "message"),
     [
         ("errors", "kind: errors\nextends: package\nerrors: {}\n", "2:10: There is no parent 'package'. Did you mean 'packaged'?"),
         ("errors", "kind: errors\nextends: packaged\nerrors: [a]\n", "3:9: errors must be a map, not a list."),
@@ -32,14 +32,14 @@ SERVER = 'kind: server\nname: a\nrevisions: ["2025-11-25"]\ncapabilities: {tools
         ("servers__tmkb__prompts__hi", PROMPT, "1:1: The server tmkb does not declare the capability `prompts`, so clients cannot use this prompt. Add `capabilities: {prompts: {}}` to servers/tmkb/server.yaml."),
     ],
 )  # fmt: skip
-def test_a_mistake_is_reported_once_with_its_fix(complaints, place, text, said):
-    assert complaints(**{place: text}) == [f"{place.replace('__', '/')}.yaml:{said}"]
+def test_a_problem_is_reported_once_with_its_fix(complaints, place, text, message):
+    assert complaints(**{place: text}) == [f"{place.replace('__', '/')}.yaml:{message}"]
 
 
 def test_choices_are_sorted_and_those_without_python_come_first(complaints):
     text = TOOL.replace("script.answer", "shell").replace("answer: x\n", "") + "input: {type: object}\n"
-    (said,) = complaints(servers__tmkb__tools__hi=text)
-    known = said.split("Known: ")[1].rstrip("….").rstrip(", ").split(", ")
+    (message,) = complaints(servers__tmkb__tools__hi=text)
+    known = message.split("Known: ")[1].rstrip("….").rstrip(", ").split(", ")
 
     assert known[:2] == ["script.answer", "script.steps"]
     assert known[2:] == sorted(known[2:])
@@ -47,13 +47,13 @@ def test_choices_are_sorted_and_those_without_python_come_first(complaints):
 
 def test_a_replaced_file_of_a_parent_lacks_its_keys_once(complaints):
     child = 'kind: server\nextends: tmkb\nname: child\nversion: "1"\n'
-    said = complaints(servers__child__server=child, servers__child__tools__tmkb_query="kind: tool\ntitle: Ask\n")
+    messages = complaints(servers__child__server=child, servers__child__tools__tmkb_query="kind: tool\ntitle: Ask\n")
 
-    assert len(said) == 1
-    assert "replaces the file of the server tmkb" in said[0]
+    assert len(messages) == 1
+    assert "replaces the file of the server tmkb" in messages[0]
 
 
-def test_a_capability_that_is_removed_is_no_mistake(complaints):
+def test_a_removed_capability_is_not_a_problem(complaints):
     server = "kind: server\nextends: packaged\ncapabilities: {prompts: null}\n"
 
     assert complaints(**{"servers__tmkb-full__server": server}) == []
@@ -65,7 +65,7 @@ def warned(folder):
     return [problems.line(each).replace(paths.shown(folder) + "/", "") for each in found.warnings]
 
 
-def test_a_required_argument_that_is_not_described_is_a_warning(overlay):
+def test_a_required_argument_without_properties_is_a_warning(overlay):
     text = TOOL + "input: {type: object, properties: {who: {type: string}}, required: [whoo]}\n"
 
     assert warned(overlay(servers__tmkb__tools__hi=text)) == [
@@ -93,8 +93,8 @@ def test_a_plain_copy_of_the_packaged_folder_works(tmp_path):
 
     with open(os.path.join(folder, "meta", "tool.yaml"), "a", encoding="utf-8") as file:
         file.write("\n")
-    (said,) = warned(folder)
-    assert said.startswith("meta/tool.yaml:1:1: This file is ignored")
+    (message,) = warned(folder)
+    assert message.startswith("meta/tool.yaml:1:1: This file is ignored")
 
 
 def test_an_argument_has_no_line(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""docs/formats.md, and `tmkb schema formats`, which writes it."""
+"""docs/formats.md, and `tmkb schema formats`, which generates it."""
 
 import os
 import re
@@ -21,18 +21,18 @@ def printed(capsys):
     return run
 
 
-def test_the_page_is_what_is_printed(printed):
+def test_the_page_equals_the_output_of_the_command(printed):
     assert source(os.path.join(ROOT, "docs", "formats.md")) == printed(), "run `tmkb schema formats > docs/formats.md`"
 
 
-def test_every_kind_of_file_is_told_once():
+def test_every_kind_of_file_has_one_section():
     kinds = formats.kinds()
 
     assert sorted([*kinds, "file"]) == sorted(paths.meta_schemas())
     assert re.findall(r"^## (.*)$", formats.page(), re.M) == kinds
 
 
-def test_every_key_at_the_top_of_a_file_has_its_line():
+def test_every_top_level_key_has_a_row():
     for kind, file in paths.meta_schemas().items():
         for key in reader.read(file).mapping().get("properties", {}):
             assert f"\n| `{key}` | " in formats.section(kind)
@@ -69,7 +69,7 @@ def test_a_line(printed, kind, line):
     assert f"\n{line}" in printed(kind)
 
 
-def test_what_is_told_elsewhere_is_linked(printed):
+def test_shared_definitions_are_linked(printed):
     assert re.search(r"\| `icons` \| list \|  \| .* As in \[server\]\(#server\)\. \|", printed("tool"))
 
 

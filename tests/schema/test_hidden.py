@@ -1,4 +1,4 @@
-"""Characters that people do not see: found wherever they stand, named, and escaped."""
+"""Hidden characters are found, named and escaped."""
 
 import json
 import unicodedata
@@ -24,7 +24,7 @@ def test_every_control_and_format_character_is_hidden_and_no_visible_one_is():
 
 
 @pytest.mark.parametrize("text", ["", "a\tb\n", "Ünïcödé → ✓ “quoted” 漢字 עברית العربية", "⚠️", "x = 'a'"])
-def test_what_people_see_is_not_hidden(text):
+def test_visible_characters_are_not_hidden(text):
     assert hidden.find(text) == ""
     assert hidden.escape(text) == text
 
@@ -36,7 +36,7 @@ def test_a_character_is_named():
     assert hidden.describe("\ud800") == "U+D800 (half of a surrogate pair)"
 
 
-def test_json_with_escaped_characters_says_the_same():
+def test_escaping_does_not_change_json():
     value = {"a": "".join(map(chr, range(0x20, 0x3000))) + "\U000e0041\ud800"}
     text = hidden.escape(json.dumps(value, ensure_ascii=False))
 
@@ -64,7 +64,7 @@ def faults(folder):
 
 
 @pytest.mark.parametrize("character", HIDDEN)
-def test_a_character_that_is_written_as_an_escape_is_reported(folder, character):
+def test_an_escaped_character_is_reported(folder, character):
     path = folder / "acme_auth_001" / "pattern.yaml"
     lines = path.read_text().splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("  threat:"))
@@ -77,7 +77,7 @@ def test_a_character_that_is_written_as_an_escape_is_reported(folder, character)
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\U000e0041", "\u200b"])
-def test_a_character_that_stands_in_the_file_is_reported_at_its_column(folder, character):
+def test_a_literal_character_is_reported_at_its_column(folder, character):
     path = folder / "acme_auth_001" / "pattern.yaml"
     text = path.read_text()
     path.write_text(text.replace("  check: Does", f"  check: Do{character}es"))
@@ -111,7 +111,7 @@ def test_an_escape_in_the_docstring_of_an_exploit_is_reported(folder):
     )
 
 
-def test_the_text_of_a_pattern_alone_is_held_to_the_same(folder):
+def test_a_pattern_text_is_checked_for_hidden_characters(folder):
     text = (folder / "acme_auth_001" / "pattern.yaml").read_text()
 
     assert [p.rule for p in pattern.check_text(text.replace("Does", "Do\u200bes", 1), "x.yaml", [])] == [

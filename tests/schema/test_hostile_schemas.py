@@ -1,4 +1,4 @@
-"""JSON Schemas of tools that are made to keep a server busy, or to make each call fail."""
+"""JSON Schemas of tools that would keep a server busy or make each call fail are refused."""
 
 import re
 import time
@@ -117,7 +117,7 @@ def unevaluated(levels):
 
 
 @pytest.mark.parametrize("schema", [doubled(40), doubled(40, True), unevaluated(30)])
-def test_work_that_doubles_at_each_level_is_refused(schema):
+def test_exponential_schemas_are_refused(schema):
     assert [rule for _, rule in rules(schema)] == ["many_visits"]
 
 
@@ -125,13 +125,13 @@ def test_a_long_chain_of_references_is_refused():
     assert [rule for _, rule in rules(chain(600))] == ["long_chain"]
 
 
-def test_what_is_not_refused_can_be_judged():
+def test_accepted_schemas_can_validate():
     assert rules(chain(60)) == []
     assert len(errors(chain(60), {"x": 1})) == 1
     assert rules(doubled(8)) == []
 
 
-def test_a_tree_that_refers_to_itself_is_not_refused():
+def test_a_recursive_schema_is_accepted():
     tree = {"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "all": {"items": {"$ref": "#"}}}}
 
     assert rules(tree) == []

@@ -1,4 +1,4 @@
-"""A server that extends another has what that one has, and changes what it says itself."""
+"""A server inherits the files of the server it extends, and overrides them with its own."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def errors_of(spec):
     return spec["revisions"]["2025-11-25"]["errors"]
 
 
-def test_all_that_is_not_said_is_inherited(overlay):
+def test_missing_keys_are_inherited(overlay):
     spec, parent = spec_of("child", overlay(servers__child__server=CHILD)), spec_of("tmkb", overlay())
 
     assert spec["server"] == parent["server"] | {"name": "child", "description": "Mine."}
@@ -38,7 +38,7 @@ def test_all_that_is_not_said_is_inherited(overlay):
     assert errors_of(spec) == errors_of(parent)
 
 
-def test_tools_prompts_and_resources_are_those_of_one_server(overlay):
+def test_tools_prompts_and_resources_belong_to_one_server(overlay):
     folder = overlay(servers__child__server=CHILD, servers__child__tools__motto=TOOL)
 
     assert list(spec_of("child", folder)["tools"]) == ["motto", "tmkb_query"]
@@ -68,7 +68,7 @@ def test_a_file_that_extends_the_parent_is_merged_into_its_file(overlay):
     assert errors_of(spec)["query_failed"] == errors_of(spec_of("tmkb", folder))["query_failed"]
 
 
-def test_null_removes_what_is_inherited(overlay):
+def test_null_removes_an_inherited_file_key(overlay):
     folder = overlay(servers__child__server=CHILD + "cache: null\nproviders: {knowledge: {agent: {tokens: 300}}}\n")
     server = spec_of("child", folder)["server"]
 
@@ -76,7 +76,7 @@ def test_null_removes_what_is_inherited(overlay):
     assert server["providers"]["knowledge"] == {"agent": {"patterns": 3, "tokens": 300}, "human": {"patterns": 3}}
 
 
-def test_what_a_parent_inherits_is_inherited_too(overlay):
+def test_inheritance_is_transitive(overlay):
     folder = overlay(
         servers__child__server=CHILD,
         servers__child__tools__motto=TOOL,
@@ -99,7 +99,7 @@ def test_an_overlay_on_the_parent_changes_the_child(overlay):
     assert spec["tools"]["tmkb_query"]["description"] == "Ask."
 
 
-def test_an_overlay_on_the_child_lies_on_what_it_inherits(tmp_path):
+def test_an_overlay_on_the_child_is_merged_into_inherited_files(tmp_path):
     for folder, path, text in (
         ("low", "servers/child/server.yaml", CHILD),
         ("high", "servers/child/server.yaml", "kind: server\nextends: packaged\ntitle: Child\n"),
@@ -116,13 +116,13 @@ def test_an_overlay_on_the_child_lies_on_what_it_inherits(tmp_path):
     assert "title" not in parent["server"]
 
 
-def test_another_server_that_is_broken_does_not_matter(overlay):
+def test_problems_of_another_server_are_ignored(overlay):
     folder = overlay(servers__child__server=CHILD, servers__everything__server="kind: [")
 
     assert spec_of("child", folder)["server"]["name"] == "child"
 
 
-def test_a_parent_that_is_broken_does(overlay):
+def test_problems_of_a_parent_are_reported(overlay):
     folder = overlay(servers__child__server=CHILD, servers__tmkb__tools__x="kind: [")
     with pytest.raises(SpecError) as caught:
         spec_of("child", folder)
@@ -150,7 +150,7 @@ def test_unknown_parent(complaints, overlay):
     ]
 
 
-def test_an_unknown_parent_is_told_to_who_serves_the_child_alone(overlay):
+def test_an_unknown_parent_is_reported_if_only_the_child_is_read(overlay):
     with pytest.raises(SpecError) as caught:
         spec_of("child", overlay(servers__child__server=CHILD.replace("tmkb", "tmbk")))
 
@@ -160,13 +160,13 @@ def test_an_unknown_parent_is_told_to_who_serves_the_child_alone(overlay):
 
 
 def test_servers_that_extend_each_other(complaints):
-    said = complaints(
+    messages = complaints(
         servers__child__server=CHILD.replace("tmkb", "other"),
         servers__child__tools__motto=TOOL,
         servers__other__server=CHILD.replace("tmkb", "child").replace("name: child", "name: other"),
     )
 
-    assert said == [
+    assert messages == [
         "servers/child/server.yaml:3:10: `extends` is circular: other → child → other.",
         "servers/other/server.yaml:3:10: `extends` is circular: child → other → child.",
     ]
@@ -178,37 +178,39 @@ def test_a_server_that_extends_itself(complaints):
     ]
 
 
-def test_a_file_that_extends_one_that_the_parent_does_not_have(complaints):
-    said = complaints(servers__child__server=CHILD, servers__child__tools__motto="kind: tool\nextends: tmkb\n")
+def test_a_file_without_a_parent_to_extend(complaints):
+    messages = complaints(servers__child__server=CHILD, servers__child__tools__motto="kind: tool\nextends: tmkb\n")
 
-    assert said == ["servers/child/tools/motto.yaml:2:10: There is no parent 'tmkb'. Known: packaged."]
+    assert messages == ["servers/child/tools/motto.yaml:2:10: There is no parent 'tmkb'. Known: packaged."]
 
 
-def test_a_layer_that_lies_on_nothing(complaints):
-    (said,) = complaints(servers__child__server=CHILD, servers__child__tools__motto="kind: tool\nextends: packaged\n")
+def test_a_layer_without_a_file_below(complaints):
+    (message,) = complaints(
+        servers__child__server=CHILD, servers__child__tools__motto="kind: tool\nextends: packaged\n"
+    )
 
-    assert said.startswith(
+    assert message.startswith(
         "servers/child/tools/motto.yaml:2:10: `extends: packaged`, but no packaged file has the path "
         "servers/child/tools/motto."
     )
 
 
-def test_a_name_that_is_only_inherited_is_told_where_it_is_missing(complaints):
+def test_an_inherited_name_is_reported_in_the_child(complaints):
     assert complaints(servers__child__server="kind: server\nextends: tmkb\n") == [
         "servers/child/server.yaml:1:1: The file is named child, but its name is 'tmkb'. Rename one of them."
     ]
 
 
-def test_what_the_parent_has_wrong_is_told_once(complaints):
-    said = complaints(
+def test_a_problem_of_the_parent_is_reported_once(complaints):
+    messages = complaints(
         servers__child__server=CHILD,
         servers__tmkb__tools__tmkb_query="kind: tool\nextends: packaged\ncoerce: {context: trim}\n",
     )
 
-    assert said == ["servers/tmkb/tools/tmkb_query.yaml:3:19: There is no coercion 'trim'. Did you mean 'strip'?"]
+    assert messages == ["servers/tmkb/tools/tmkb_query.yaml:3:19: There is no coercion 'trim'. Did you mean 'strip'?"]
 
 
-def test_what_is_inherited_counts_as_no_file(overlay):
+def test_inherited_files_are_not_counted(overlay):
     found = documents.read([overlay(servers__child__server=CHILD)])
 
     assert len(found.documents.keys() - found.inherited) == len(found.places)

@@ -1,4 +1,4 @@
-"""Folders of schemas put on top of the packaged ones."""
+"""Schema folders on top of the packaged schemas."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def test_null_removes(overlay):
     assert list(states["not_initialized"]["accepts"]) == ["initialize", "notifications/cancelled"]
 
 
-def test_a_revision_can_lose_what_it_inherits(overlay):
+def test_a_revision_can_remove_inherited_keys(overlay):
     folder = overlay(
         **{
             "protocol__2025-11-25.yaml": """
@@ -77,7 +77,7 @@ def test_a_revision_can_lose_what_it_inherits(overlay):
     assert "ping" in spec["revisions"]["2025-06-18"]["methods"]
 
 
-def test_folders_are_looked_through_in_their_order(tmp_path):
+def test_folders_are_searched_in_order(tmp_path):
     for name, sentence in (("first", "One: {tool}"), ("second", "Two: {tool}")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "errors.yaml").write_text(
@@ -88,7 +88,7 @@ def test_folders_are_looked_through_in_their_order(tmp_path):
     assert spec["revisions"]["2025-11-25"]["errors"]["unknown_tool"]["message"] == "One: {tool}"
 
 
-def test_json_files_count_too(tmp_path):
+def test_json_files_are_read(tmp_path):
     (tmp_path / "errors.json").write_text(
         '{"kind": "errors", "extends": "packaged", "errors": {"parse_error": {"message": "No JSON"}}}'
     )
@@ -105,7 +105,7 @@ def test_two_files_of_one_place_in_one_folder(complaints):
     ]
 
 
-def test_a_folder_that_is_named_twice(overlay):
+def test_a_folder_named_twice(overlay):
     folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {}\n")
 
     assert load.read([folder, folder, paths.SCHEMAS], sources.names()).problems == []
@@ -165,7 +165,7 @@ def test_a_new_server_is_a_folder(overlay):
     assert documents.servers([folder]) == ["everything", "hello", "sysmcp", "tmkb", "tmkb-full"]
 
 
-def test_an_unknown_server_is_told_with_the_nearest_name():
+def test_an_unknown_server_gets_a_suggestion():
     with pytest.raises(SpecError) as caught:
         load.load("tmbk", [], sources.names())
 
@@ -250,7 +250,7 @@ def test_the_first_of_three_folders_wins(layers, monkeypatch, capsys, flags):
     assert server["version"] == load.read([], sources.names()).documents["servers/tmkb/server"].value["version"]
 
 
-def test_what_does_not_extend_hides_all_that_lies_under_it(layers):
+def test_a_file_without_extends_hides_the_files_below(layers):
     whole = """
 kind: server
 name: tmkb
@@ -265,7 +265,7 @@ capabilities: {}
     assert server["log"]["ready"]["level"] == "info"
 
 
-def test_the_lowest_of_a_new_place_has_nothing_to_extend(layers, tmp_path):
+def test_the_lowest_file_of_a_new_place_cannot_extend(layers, tmp_path):
     folders = layers()
     for folder in folders[:2]:
         file = tmp_path / folder / "servers" / "mine" / "server.yaml"
@@ -277,7 +277,7 @@ def test_the_lowest_of_a_new_place_has_nothing_to_extend(layers, tmp_path):
     ] == [os.path.join("second", "servers", "mine", "server.yaml") + ":2:10: `extends: packaged`"]
 
 
-def test_each_line_that_is_shown_stands_where_it_is_said_to_come_from(layers, capsys):
+def test_shown_origins_are_correct(layers, capsys):
     words = [word for folder in layers() for word in ("--schemas", folder)]
     origins = json.loads(shown(capsys, "tmkb", "--json", *words))["origins"]
     named = set()
@@ -308,7 +308,7 @@ TREES = st.dictionaries(
 
 
 @given(st.lists(TREES, min_size=1, max_size=4))
-def test_any_number_of_layers_is_a_merge_patch_that_knows_where_each_part_stands(trees):
+def test_layers_equal_a_merge_patch_with_origins(trees):
     texts = {f"{number}.yaml": yaml.safe_dump(tree) for number, tree in enumerate(trees)}
     merged, expected = reader.parse("{}", "none.yaml"), {}
     for (file, text), tree in zip(texts.items(), trees, strict=True):
@@ -324,7 +324,7 @@ def test_any_number_of_layers_is_a_merge_patch_that_knows_where_each_part_stands
 
 
 def patched(old, patch):
-    """RFC 7386, as it says it."""
+    """Merge as the pseudocode of RFC 7386 does."""
     if not isinstance(patch, dict):
         return patch
     result = dict(old) if isinstance(old, dict) else {}

@@ -1,4 +1,4 @@
-"""The reader of YAML and JSON: what it takes, what it refuses, and where it says that."""
+"""The reader of YAML and JSON: accepted values, refused values, and positions."""
 
 import json
 
@@ -31,7 +31,7 @@ def test_values_are_those_of_json():
     }
 
 
-def test_every_value_and_key_has_its_place():
+def test_every_value_and_key_has_a_position():
     doc = parse("a:\n  b: [1, {c: x}]\n")
 
     assert doc.keys["a", "b"] == ("file.yaml", 2, 3)
@@ -76,11 +76,11 @@ def test_every_value_and_key_has_its_place():
         ("a: \x01", "syntax", 4),
     ],
 )
-def test_what_readers_could_take_differently_is_refused(text, rule, column):
+def test_ambiguous_scalars_are_refused(text, rule, column):
     assert [(found, at) for found, _, at in faults(text)] == [(rule, column)]
 
 
-def test_all_faults_of_a_file_are_told_at_once():
+def test_all_problems_of_a_file_are_reported():
     assert faults("a: on\nb: 010\nb: &x 1\n") == [
         ("ambiguous", 1, 4),
         ("ambiguous", 2, 4),
@@ -110,12 +110,12 @@ def test_escaped_surrogates_do_not_make_keys_alike():
     assert parse('{"\\\\ud800": 1, "\\\\ue000": 2}', "file.json").value == {"\\ud800": 1, "\\ue000": 2}
 
 
-def test_json_files_are_held_to_json():
+def test_json_files_must_be_json():
     assert faults("a: 1", "file.json") == [("syntax", 1, 1)]
     assert faults('{"a": 1, "a": 2}', "file.json") == [("duplicate_key", 1, 10)]
 
 
-def test_a_file_that_is_not_utf8_says_where(tmp_path):
+def test_invalid_utf8_is_reported_with_its_position(tmp_path):
     (tmp_path / "file.yaml").write_bytes("a: 1\nb: é".encode() + b"\xff\n")
 
     with pytest.raises(DocumentError) as caught:
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_utf8_says_where(tmp_path):
     assert problems.line(caught.value.problems[0]) == "file.yaml:2:5: Not UTF-8 from here on. Save the file as UTF-8."
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(DocumentError) as caught:
         reader.read(str(tmp_path / "file.yaml"), "file.yaml")
 
@@ -137,7 +137,7 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
     assert reader.read(str(tmp_path / "file.yaml")).value == {"a": 1}
 
 
-def test_a_problem_below_a_missing_part_is_told_at_the_nearest_part():
+def test_a_problem_below_a_missing_part_is_at_the_nearest_parent():
     doc = parse("a:\n  b: 1\n")
 
     assert doc.problem("missing_key", ("a", "x", "y")).line == 2
@@ -154,7 +154,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_whatever_json_can_say_is_read_back(value):
+def test_any_json_value_is_read_back(value):
     assert parse(json.dumps(value), "file.json").value == value
 
 
@@ -167,7 +167,7 @@ def test_no_text_breaks_the_reader(text):
 
 
 @given(json_values)
-def test_what_is_read_is_what_the_usual_reader_reads(value):
+def test_values_equal_those_of_the_standard_reader(value):
     text = yaml.safe_dump(value, allow_unicode=True)
     try:
         found = parse(text).value
@@ -178,7 +178,7 @@ def test_what_is_read_is_what_the_usual_reader_reads(value):
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-def test_what_only_python_takes_for_json_is_a_problem(number):
+def test_nan_and_infinity_are_refused(number):
     with pytest.raises(DocumentError) as caught:
         reader.parse(f'{{"NaN": "NaN",\n "x": {number}}}', "t.json")
 

@@ -1,4 +1,4 @@
-"""Sentences with holes."""
+"""Placeholders in texts."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tmkb.schema import template
 
 
-def test_holes_are_filled_once():
+def test_placeholders_are_filled_once():
     assert template.fill("{a} and {b}", {"a": "{b}", "b": 2}) == "{b} and 2"
 
 
@@ -16,12 +16,12 @@ def test_doubled_braces_are_braces():
 
 
 @pytest.mark.parametrize("text", ["{", "}", "{}", "{a.b}", "{a[0]}", "{a!r}", "{a:>5}", "{0}", "{a b}", "a}"])
-def test_a_hole_is_a_bare_name(text):
+def test_a_placeholder_is_a_bare_name(text):
     with pytest.raises(ValueError):
         template.names(text)
 
 
-def test_holes_are_told_in_order():
+def test_placeholder_names_are_in_order():
     assert template.names("{b} {{x}} {a}{b}") == ["b", "a", "b"]
 
 

@@ -1,4 +1,4 @@
-"""Edits that a person makes while a server runs: each by hand in a file, and again by command. No Python, no restart."""
+"""Ten edits while a server runs: each by hand in a file, and by command, without Python and without a restart."""
 
 import contextlib
 import http.client

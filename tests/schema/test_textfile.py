@@ -1,4 +1,4 @@
-"""Files that other people write: what is no regular file, or too large, is refused before it is read."""
+"""Untrusted files: special files and large files are refused before they are read."""
 
 import os
 import socket
@@ -41,7 +41,7 @@ if sys.platform == "win32":
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_regular_file_is_never_read(tmp_path, kind, monkeypatch):
+def test_only_regular_files_are_read(tmp_path, kind, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
     special(tmp_path / "odd", kind)
 

@@ -1,4 +1,4 @@
-"""Values of the wrong type in schema files: problems with a place, never an exception."""
+"""Values of the wrong type in schema files are problems with a position, never exceptions."""
 
 import json
 import os
@@ -52,9 +52,9 @@ def test_each_command_reports_a_file_that_is_not_a_map(overlay, capsys, words):
 @pytest.mark.parametrize("methods", ["{ping: 5}", "hi", "[]"])
 def test_methods_of_the_wrong_type(complaints, methods):
     text = f"kind: revision\nextends: packaged\nmethods: {methods}\n"
-    said = complaints(**{"protocol/2024-11-05": text})
+    messages = complaints(**{"protocol/2024-11-05": text})
 
-    assert any(line.startswith("protocol/2024-11-05.yaml:3:") and "must be a map" in line for line in said)
+    assert any(line.startswith("protocol/2024-11-05.yaml:3:") and "must be a map" in line for line in messages)
 
 
 @pytest.mark.parametrize(("lines", "type_"), [("[]", "a list"), ("hi", "a string")])

@@ -12,6 +12,7 @@ SYSTEM = {
 FROM = {
     "uvicorn": "the extra http",
     "h11": "the extra http",
+    "httpx2": "the extra replay",
     "watchfiles": "the extra watch",
     "evtx": "the extra sysmcp",
     "Registry": "the extra sysmcp",

@@ -26,7 +26,7 @@ def path_of(name: str) -> str:
 
 
 class TranscriptExtension(AbstractSyrupyExtension):
-    """Compares with matchers; writes through `transcript.rewrite`, so that comments and matchers stay."""
+    """Compares with placeholders; writes with `transcript.rewrite`, which keeps comments and placeholders."""
 
     def serialize(self, data, *, exclude=None, include=None, matcher=None) -> Any:
         return data

@@ -1,4 +1,4 @@
-"""A real server over HTTP: bad manners, several workers, and how it ends."""
+"""HTTP servers as processes: malformed requests, workers, options, shutdown."""
 
 import contextlib
 import hashlib
@@ -31,15 +31,15 @@ HASTY = """
 
 
 def alone(method, id=1, **params):
-    """The body and the headers of a request that describes itself."""
-    said = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
-    said |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    """Return the body and the headers of a request that describes itself."""
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
     message = {"jsonrpc": "2.0", "id": id, "method": method, "params": {**params, "_meta": META}}
-    return json.dumps(message), {**JSON, **said}
+    return json.dumps(message), {**JSON, **headers}
 
 
 def ask(server, method, /, token=None, **params):
-    """The response to a request: its status, and its message."""
+    """Send a request; return the status and the message of its response."""
     body, headers = alone(method, **params)
     headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
@@ -50,7 +50,7 @@ def ask(server, method, /, token=None, **params):
 
 
 def raw(server, data):
-    """All that comes back for these bytes, to the end of the connection."""
+    """Send ``data``; return everything that arrives until the connection ends."""
     with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as peer:
         with contextlib.suppress(OSError):
             peer.sendall(data)
@@ -65,7 +65,7 @@ def received(peer):
 
 
 def stream(server, method="subscriptions/listen", **params):
-    """A connection whose stream has begun."""
+    """Return a connection with an open stream."""
     body, headers = alone(method, **params)
     lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": len(body)}.items()]
     peer = socket.create_connection(("127.0.0.1", server.port), TIMEOUT)
@@ -79,7 +79,7 @@ def hasty(tmp_path_factory):
     (folder / "limits.yaml").write_text("\n".join(line[4:] for line in HASTY.splitlines()))
     with HttpServer("--server", "everything", "--schemas", str(folder)) as server:
         yield server
-        assert ask(server, "tools/list")[0] == 200  # whatever has been done to it
+        assert ask(server, "tools/list")[0] == 200  # after all tests
     assert [line for line in server.log if line.startswith("[ERROR] HTTP") or "Traceback" in line] == []
 
 
@@ -106,20 +106,20 @@ HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json
     ids=["host", "dots", "slashes", "nul", "head", "two-lengths", "lengths-differ", "bad-chunk", "large", "endless",
          "slow-body", "tls"],
 )  # fmt: skip
-def test_bad_manners_get_a_clear_status(hasty, data, status):
+def test_malformed_requests_get_an_error_status(hasty, data, status):
     assert raw(hasty, data).split(b" ")[1].startswith(status)
 
 
-def test_a_head_that_does_not_come_is_not_waited_for(hasty):
+def test_an_incomplete_head_times_out(hasty):
     began = time.monotonic()
 
     assert raw(hasty, b"POST /mcp HTTP/1.1\r\nHost: loc") == b""
     assert time.monotonic() - began < TIMEOUT / 2
 
 
-def test_abandoned_streams_are_bounded_and_calls_are_served_beside_them(hasty):
-    wanted = {"toolsListChanged": True}
-    streams = [stream(hasty, id=number, notifications=wanted) for number in range(60)]
+def test_unread_streams_are_limited_and_do_not_block_calls(hasty):
+    notifications = {"toolsListChanged": True}
+    streams = [stream(hasty, id=number, notifications=notifications) for number in range(60)]
     statuses = [each.recv(200).split(b" ")[1] for each in streams]
 
     assert (statuses.count(b"200"), statuses.count(b"503")) == (20, 40)
@@ -127,13 +127,13 @@ def test_abandoned_streams_are_bounded_and_calls_are_served_beside_them(hasty):
     for each in streams:
         each.close()
     deadline = time.monotonic() + TIMEOUT
-    while (again := stream(hasty, id=1, notifications=wanted)).recv(200).split(b" ")[1] == b"503":
+    while (again := stream(hasty, id=1, notifications=notifications)).recv(200).split(b" ")[1] == b"503":
         again.close()
         assert time.monotonic() < deadline
     again.close()
 
 
-def test_a_stream_says_that_it_is_still_there(hasty):
+def test_an_idle_stream_sends_keep_alive_comments(hasty):
     peer = stream(hasty, id=1, notifications={"toolsListChanged": True})
     seen = b""
     while b"\n:\n\n" not in seen.replace(b"\r\n", b"\n"):
@@ -143,14 +143,14 @@ def test_a_stream_says_that_it_is_still_there(hasty):
     assert b"notifications/subscriptions/acknowledged" in seen
 
 
-def test_a_client_that_never_reads_is_given_up(hasty):
+def test_a_client_that_never_reads_is_disconnected(hasty):
     peer = stream(hasty, id=1, notifications={"toolsListChanged": True})
     for _ in range(50):
         assert ask(hasty, "tools/call", name="test_trigger_tool_change")[0] == 200
     peer.close()
 
 
-def test_operations_go_on_side_by_side(hasty):
+def test_operations_run_concurrently(hasty):
     answers = []
     threads = [
         threading.Thread(target=lambda: answers.append(ask(hasty, "tools/call", name="test_slow"))) for _ in range(10)
@@ -166,34 +166,34 @@ def test_operations_go_on_side_by_side(hasty):
     assert time.monotonic() - began < TIMEOUT / 2
 
 
-def test_the_end_lets_finish_what_runs_and_tells_who_listens():
+def test_shutdown_finishes_calls_and_ends_subscriptions():
     with HttpServer("--server", "everything") as server:
         listener = stream(server, id="s", notifications={"toolsListChanged": True})
         listener.recv(10)
         slow = stream(server, "tools/call", id=7, name="test_slow")
         time.sleep(0.1)
         assert server.end() == 0
-        said = [b"".join(iter(lambda peer=peer: received(peer), b"")) for peer in (listener, slow)]
+        output = [b"".join(iter(lambda peer=peer: received(peer), b"")) for peer in (listener, slow)]
         for peer in (listener, slow):
             peer.close()
 
-    assert b'"id":"s","result"' in said[0]
-    assert b'"id":7,"result"' in said[1]
+    assert b'"id":"s","result"' in output[0]
+    assert b'"id":7,"result"' in output[1]
     assert server.log[-1] == "[INFO] MCP server shutdown"
 
 
-def test_a_stateless_conversation_does_not_notice_two_workers():
+def test_two_workers_share_a_stateless_conversation():
     with HttpServer("--server", "everything", "--workers", "2") as server:
         _, discovered = ask(server, "server/discover")
         assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
         assert "extensions" not in discovered["result"]["capabilities"]
-        for _ in range(20):  # each may reach another worker
+        for _ in range(20):  # each may reach a different worker
             tool = {"name": "test_input_required_result_multi_round"}
             result, answers = ask(server, "tools/call", **tool)[1]["result"], [{"name": "Ann"}, {"color": "blue"}]
             for content in answers:
                 ((key, _),) = result["inputRequests"].items()
-                given = {key: {"action": "accept", "content": content}}
-                again = {**tool, "inputResponses": given, "requestState": result["requestState"]}
+                responses = {key: {"action": "accept", "content": content}}
+                again = {**tool, "inputResponses": responses, "requestState": result["requestState"]}
                 result = ask(server, "tools/call", **again)[1]["result"]
             assert result["resultType"] == "complete"
         assert ask(server, "initialize", protocolVersion="2025-11-25")[0] == 404
@@ -204,7 +204,7 @@ def test_a_stateless_conversation_does_not_notice_two_workers():
 def test_a_worker_that_dies_is_replaced():
     with HttpServer("--workers", "2") as server:
         assert ask(server, "tools/list")[0] == 200
-        time.sleep(1.5)  # one that lived shorter would not be
+        time.sleep(1.5)  # a worker that ends sooner is not replaced
         children = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True, check=True
         ).stdout.split()
@@ -213,18 +213,18 @@ def test_a_worker_that_dies_is_replaced():
         assert server.end() == 0
 
 
-def test_a_token_is_asked_for(tmp_path):
-    said = json.loads(subprocess.run([*SERVE[:-1], "token", "--json"], capture_output=True, check=True).stdout)
-    assert hashlib.sha256(said["token"].encode()).hexdigest() == said["digest"]
+def test_requests_without_a_token_are_rejected(tmp_path):
+    token = json.loads(subprocess.run([*SERVE[:-1], "token", "--json"], capture_output=True, check=True).stdout)
+    assert hashlib.sha256(token["token"].encode()).hexdigest() == token["digest"]
     file = tmp_path / "tokens"
-    file.write_text(f"# Ann's laptop\n{said['digest']}\n")
+    file.write_text(f"# Ann's laptop\n{token['digest']}\n")
     with HttpServer("--auth-tokens", str(file)) as server:
         assert ask(server, "tools/list")[0] == 401
         assert ask(server, "tools/list", token="x")[0] == 401
-        assert ask(server, "tools/list", token=said["token"])[0] == 200
+        assert ask(server, "tools/list", token=token["token"])[0] == 200
 
 
-def test_a_unix_socket_is_its_owners(tmp_path):
+def test_only_the_owner_can_use_the_unix_socket(tmp_path):
     path = str(tmp_path / "s")
     with HttpServer(at=("--uds", path)) as server:
         assert os.stat(path).st_mode & 0o777 == 0o600
@@ -236,12 +236,12 @@ def test_a_unix_socket_is_its_owners(tmp_path):
             assert peer.recv(100).startswith(b"HTTP/1.1 200")
         assert refused("--uds", path) == f"{path}: Cannot listen on this address: something is listening there already."
         assert server.end() == 0
-    with HttpServer(at=("--uds", path)):  # what was left behind is no obstacle
+    with HttpServer(at=("--uds", path)):  # a stale socket file is replaced
         pass
 
 
 def refused(*arguments):
-    """What is said instead of serving."""
+    """Return the error message of a server that does not start."""
     done = subprocess.run(
         [*SERVE, *arguments], check=False, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL
     )
@@ -250,11 +250,11 @@ def refused(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["--http", "0.0.0.0:0"],
-            "Other machines can reach --http: 0.0.0.0. Use 127.0.0.1, or add --allow-remote and "
+            "--http: Other machines can reach 0.0.0.0. Use 127.0.0.1, or add --allow-remote and "
             "--auth-tokens FILE.",
         ),
         (
@@ -279,11 +279,11 @@ def refused(*arguments):
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_served_so_is_said(arguments, said):
-    assert refused(*arguments) == said
+def test_invalid_http_options_are_reported(arguments, message):
+    assert refused(*arguments) == message
 
 
-def test_a_file_of_tokens_is_read_with_care(tmp_path):
+def test_an_invalid_token_file_is_reported(tmp_path):
     file = tmp_path / "tokens"
     file.write_text("# mine\nsecret\n")
     assert "tokens:2:1: This line is not the SHA-256 digest of a token." in refused(
@@ -293,13 +293,13 @@ def test_a_file_of_tokens_is_read_with_care(tmp_path):
     assert "The file is empty." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
 
 
-def test_a_port_in_use_is_said():
+def test_a_port_in_use_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
         assert refused("--http", where) == f"{where}: Cannot listen on this address: Address already in use."
 
 
-def test_what_is_missing_without_the_extra_is_said(tmp_path):
+def test_http_without_the_extra_names_the_extra(tmp_path):
     (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('uvicorn', name='uvicorn')")
     done = subprocess.run(
         [*SERVE, "--http", "127.0.0.1:0"],
@@ -314,11 +314,11 @@ def test_what_is_missing_without_the_extra_is_said(tmp_path):
     )
 
 
-def test_nothing_of_it_is_loaded_over_stdio():
+def test_stdio_loads_no_http_modules():
     code = "import sys; from tmkb.cli import serve; serve.serve({}); print(*sys.modules, file=sys.stderr)"
     plain = {
         key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")
-    }  # it imports much itself
+    }  # coverage imports many modules
     done = subprocess.run(
         [sys.executable, "-c", code], env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
     )

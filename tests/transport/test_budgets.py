@@ -1,4 +1,4 @@
-"""What one principal can make the server keep: numbers of things, and bytes of memory as a ratio to the limit."""
+"""Limits per principal: numbers of objects, and bytes of memory as a ratio to the limit."""
 
 import copy
 import gc
@@ -14,7 +14,7 @@ from tests.transport.test_principals import ABLE, DECLARED, began, peers, result
 from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry, footprint
 from tmkb.server.runtime import Runtime
-from tmkb.transport.http import Call
+from tmkb.transport.http import Request
 
 MEBIBYTE = 1 << 20
 SMALL = {"session_bytes": MEBIBYTE // 2, "principal_bytes": MEBIBYTE, "stream_bytes": MEBIBYTE // 8}
@@ -28,7 +28,7 @@ def error(answer):
 # Numbers
 
 
-def test_sessions_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
+def test_a_new_session_only_ends_sessions_of_its_principal(runtimes, quiet):
     many, few = peers(runtimes, quiet, sessions=4, principal_sessions=3)
     few.begin()
     sessions = [many.begin() for _ in range(9)]
@@ -40,7 +40,7 @@ def test_sessions_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
     assert alive == [404] * 6 + [200] * 3
 
 
-def test_a_principal_without_a_session_waits_where_others_have_them_all(runtimes, quiet):
+def test_a_principal_gets_no_session_while_others_use_all_of_them(runtimes, quiet):
     first, second, third = peers(runtimes, quiet, tokens=("one", "two", "three"), sessions=2)
     first.begin()
     second.begin()
@@ -51,23 +51,23 @@ def test_a_principal_without_a_session_waits_where_others_have_them_all(runtimes
     assert [each.send("ping", 1).status for each in (first, second)] == [200, 200]
     assert len(third.endpoint.runtime.connections) == 2
     first.begin()
-    assert second.send("ping", 2).status == 200  # the first has ended its own
+    assert second.send("ping", 2).status == 200  # after the first principal has ended its session
 
 
-def test_tasks_of_a_principal_make_room_for_each_other_only(runtimes, quiet):
+def test_a_new_task_only_drops_tasks_of_its_principal(runtimes, quiet):
     many, few = peers(runtimes, quiet, tasks=4, principal_tasks=3)
     over = began("slow_compute", seconds=0)(few)
     few.work()
     running = [began("slow_compute", seconds=60)(many) for _ in range(3)]
     refused = many.tool("slow_compute", arguments={"seconds": 60})
-    began("slow_compute", seconds=60)(few)  # takes the place of its own
+    began("slow_compute", seconds=60)(few)  # replaces a task of the same principal
 
     assert error(refused) == "Too many tasks at once. Limit: 3"
     assert all(result(many.task("get", task))["status"] == "working" for task in running)
     assert error(few.task("get", over)) == f"Unknown task: {over}"
 
 
-def test_streams_of_a_principal_leave_room_for_others(runtimes, quiet):
+def test_streams_are_limited_per_principal(runtimes, quiet):
     many, few = peers(runtimes, quiet, streams=4, principal_streams=2)
 
     def listen(peer, id):
@@ -77,21 +77,21 @@ def test_streams_of_a_principal_leave_room_for_others(runtimes, quiet):
     assert [listen(few, id) for id in range(3)] == [200, 200, 503]
 
 
-# Bytes. A row makes one thing that is kept, of about a tenth of a mebibyte. To add a kept thing, add a row.
+# Each action stores one object of about a tenth of a mebibyte. Add an action for each new kind of stored object.
 
 
-def closed_early(peer, number):
-    """A response that no client is there to take."""
+def disconnected(peer, number):
+    """Call a tool and disconnect before the response."""
     arguments = {"seconds": 0.001, "label": BIG}
     answer = peer.send("tools/call", number, name="slow_compute", arguments=arguments)
-    peer.endpoint.quiet(answer)
-    peer.endpoint.gone(answer)
+    peer.endpoint.on_idle(answer)
+    peer.endpoint.on_disconnect(answer)
     peer.work()
 
 
-def closed_early_each_in_a_session(peer, number):
+def disconnected_in_new_sessions(peer, number):
     peer.begin()
-    closed_early(peer, number)
+    disconnected(peer, number)
 
 
 def capabilities(peer, number):
@@ -105,7 +105,7 @@ def subscriptions(peer, number):
         peer.send("resources/subscribe", 1, uri=f"test://template/{BIG[:10000]}{number}-{part}/data")
 
 
-def subscriptions_each_in_a_session(peer, number):
+def subscriptions_in_new_sessions(peer, number):
     peer.begin()
     subscriptions(peer, number)
 
@@ -137,20 +137,20 @@ def task_results(peer, number):
 
 
 def notifications(peer, number):
-    """Many small events that nobody listens for."""
+    """Cause many small events without a general stream."""
     for id in range(number * 20, number * 20 + 20):
         peer.send("tools/call", id + 1, name="test_trigger_tool_change")
     peer.work()
 
 
 ROWS = [
-    closed_early, closed_early_each_in_a_session, capabilities, subscriptions, subscriptions_each_in_a_session, listening,
+    disconnected, disconnected_in_new_sessions, capabilities, subscriptions, subscriptions_in_new_sessions, listening,
     running, running_alone, task_params, task_results, notifications,
 ]  # fmt: skip
 
 
 def grown(peer, act, numbers):
-    """The bytes of memory by which ``act`` leaves the server larger, for a client that reads what it gets."""
+    """Return the bytes of memory that ``act`` adds to the server, for a client that reads its responses."""
     gc.collect()
     before, _ = tracemalloc.get_traced_memory()
     for number in numbers:
@@ -173,21 +173,21 @@ def traced():
 @pytest.mark.parametrize("row", ROWS)
 def test_memory_stays_within_the_budget_of_a_principal(runtimes, quiet, traced, row, tokens):
     (peer,) = peers(runtimes, quiet, tokens, **SMALL)
-    peer.answers = []  # a client that stays keeps its responses open
+    peer.answers = []  # keeps the responses open
     peer.begin()
     row(peer, 1)
     most = grown(peer, row, range(2, 27))
 
     assert most < 1.5 * SMALL["principal_bytes"]
     assert peer.endpoint.runtime.budget(next(iter(peer.endpoint.runtime.budgets))).limit == SMALL["principal_bytes"]
-    left_alone(peer)
+    cleaned_up(peer)
 
 
-def left_alone(peer):
-    """Everything ends, and nothing counts any more."""
+def cleaned_up(peer):
+    """End everything, and check that no bytes are counted."""
     runtime = peer.endpoint.runtime
     for answer in peer.answers:
-        peer.endpoint.gone(answer)
+        peer.endpoint.on_disconnect(answer)
     for session in [*peer.endpoint.sessions.values()]:
         peer.session = {"mcp-session-id": session.id}
         assert peer.call("DELETE", {"host": "localhost", **peer.session}).status == 204
@@ -196,7 +196,7 @@ def left_alone(peer):
         runtime.tasks.limits = {**runtime.tasks.limits, "task_seconds": -1}
     peer.task("get", "x")
     peer.read()
-    assert (runtime.connections, peer.endpoint.waiting) == (set(), {})
+    assert (runtime.connections, peer.endpoint.streams) == (set(), {})
     assert [(budget.reserved, budget.entry_bytes, len(budget.entries)) for budget in runtime.budgets.values()] == [
         (0, 0, 0)
     ]
@@ -204,7 +204,7 @@ def left_alone(peer):
 
 @pytest.mark.full
 @pytest.mark.parametrize("row", ROWS)
-def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
+def test_requests_without_a_token_leave_nothing_in_memory(runtimes, quiet, traced, row):
     (peer,) = peers(runtimes, quiet, **{"tokens": ("one",)}, **SMALL)
     peer.answers = []
     peer.begin()
@@ -215,12 +215,12 @@ def test_without_a_token_nothing_is_kept(runtimes, quiet, traced, row):
     peer.read()
     held = peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).reserved
 
-    assert grown(stranger, lambda *given: (row(*given), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20
+    assert grown(stranger, lambda *args: (row(*args), stranger.answers.clear()), range(2, 22)) < MEBIBYTE / 20
     assert (len(peer.endpoint.sessions), len(peer.endpoint.runtime.budgets)) == (1, 1)
     assert peer.endpoint.runtime.budget(*peer.endpoint.runtime.budgets).reserved == held
 
 
-def test_one_principal_over_its_budget_leaves_another_alone(runtimes, quiet):
+def test_a_principal_over_its_budget_does_not_affect_another(runtimes, quiet):
     many, few = peers(runtimes, quiet, **SMALL)
     many.answers = []
     many.begin()
@@ -236,7 +236,7 @@ def test_one_principal_over_its_budget_leaves_another_alone(runtimes, quiet):
     assert result(answer)["content"][0]["text"].endswith("done")
 
 
-def test_idle_sessions_do_not_hold_the_whole_budget(runtimes, quiet):
+def test_idle_sessions_do_not_use_up_the_budget(runtimes, quiet):
     hoarder, modest = peers(runtimes, quiet, tokens=("one", "one"), **SMALL)
     for number in range(9):
         hoarder.session = {}
@@ -254,17 +254,17 @@ def test_idle_sessions_do_not_hold_the_whole_budget(runtimes, quiet):
 # Events that a client comes back for
 
 
-def test_a_response_that_is_too_large_to_keep_is_an_error_for_a_client_that_comes_back(runtimes, quiet):
+def test_resuming_a_stream_whose_response_was_too_large_returns_an_error(runtimes, quiet):
     (peer,) = peers(runtimes, quiet, tokens=(None,), stream_bytes=1000)
     peer.begin()
     arguments = {"seconds": 0.001, "label": "x" * 2000}
-    gone, kept = (peer.send("tools/call", id, name="slow_compute", arguments=arguments) for id in (1, 2))
-    for answer in (gone, kept):
-        peer.endpoint.quiet(answer)
+    disconnected_call, call = (peer.send("tools/call", id, name="slow_compute", arguments=arguments) for id in (1, 2))
+    for answer in (disconnected_call, call):
+        peer.endpoint.on_idle(answer)
         answer.take()
-    peer.endpoint.gone(gone)
+    peer.endpoint.on_disconnect(disconnected_call)
     peer.work()
-    ((_, whole),) = events(kept)
+    ((_, whole),) = events(call)
     ((_, error),) = events(peer.listen(**{"last-event-id": "2-1"}))
 
     assert whole["result"]["content"][0]["text"] == "x" * 2000 + ": done"
@@ -272,14 +272,14 @@ def test_a_response_that_is_too_large_to_keep_is_an_error_for_a_client_that_come
     assert error["error"]["message"].startswith("The response of ")
 
 
-def test_a_batch_that_is_too_large_to_keep_is_an_error_for_each_request(runtimes, quiet):
+def test_resuming_a_stream_whose_batch_was_too_large_returns_an_error_for_each_request(runtimes, quiet):
     (peer,) = peers(runtimes, quiet, tokens=(None,), stream_bytes=1000)
     peer.shake("2025-03-26")
     params = {"name": "slow_compute", "arguments": {"seconds": 0.001, "label": "x" * 2000}}
     lines = [{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params} for id in (1, 2)]
     answer = peer.call(headers={**peer_headers(peer)}, body=json.dumps(lines).encode())
-    peer.endpoint.quiet(answer)
-    peer.endpoint.gone(answer)
+    peer.endpoint.on_idle(answer)
+    peer.endpoint.on_disconnect(answer)
     peer.work()
     ((_, errors),) = events(peer.listen(**{"last-event-id": "2-0"}))
 
@@ -290,7 +290,7 @@ def peer_headers(peer):
     return {"host": "localhost", "content-type": "application/json", **peer.session}
 
 
-def test_a_stream_whose_response_is_kept_no_more_cannot_be_gone_on_with(runtimes, quiet):
+def test_a_stream_whose_response_was_dropped_cannot_be_resumed(runtimes, quiet):
     (peer,) = peers(runtimes, quiet, tokens=(None,), session_bytes=4000, principal_bytes=4000)
     peer.shake()
     for id in range(1, 20):
@@ -307,7 +307,7 @@ def test_a_stream_whose_response_is_kept_no_more_cannot_be_gone_on_with(runtimes
     "event",
     ["9" * 5000 + "-1", "2-" + "9" * 5000, "9" * 5000, "", "-", "2", "2-", "-1", "+2-1", "2_0-1", "²-1", "2-1-1"],
 )
-def test_an_event_id_that_is_none_is_refused(runtimes, quiet, event):
+def test_an_invalid_event_id_is_rejected(runtimes, quiet, event):
     (peer,) = peers(runtimes, quiet, tokens=(None,))
     peer.begin()
     refused = peer.listen(**{"last-event-id": event})
@@ -326,10 +326,10 @@ def over_http(runtimes, quiet, **limits):
 
 
 def over_stdio(runtimes, quiet, **limits):
-    found = runtimes("everything")
-    spec = {**found.spec, "server": copy.deepcopy(found.spec["server"])}
+    server = runtimes("everything")
+    spec = {**server.spec, "server": copy.deepcopy(server.spec["server"])}
     spec["server"]["limits"].update(limits)
-    runtime = Runtime(spec, found.provider, quiet(spec))
+    runtime = Runtime(spec, server.provider, quiet(spec))
     connection = runtime.connect()
 
     def ask(method, id=1, **params):
@@ -342,7 +342,7 @@ def over_stdio(runtimes, quiet, **limits):
 
 
 @pytest.mark.parametrize("transport", [over_http, over_stdio])
-def test_subscriptions_are_bounded(runtimes, quiet, transport):
+def test_subscriptions_are_limited(runtimes, quiet, transport):
     ask = transport(runtimes, quiet, subscriptions=3, uri_bytes=40)
 
     def subscribe(name, method="resources/subscribe"):
@@ -357,7 +357,7 @@ def test_subscriptions_are_bounded(runtimes, quiet, transport):
     assert [subscribe(name) for name in "de"] == [None, "Too many subscriptions. Limit: 3"]
 
 
-def test_uris_of_all_streams_of_a_connection_are_bounded_together(runtimes, quiet):
+def test_subscribed_uris_are_limited_per_connection(runtimes, quiet):
     ask = over_stdio(runtimes, quiet, subscriptions=3, uri_bytes=40)
 
     def listen(id, *uris):
@@ -375,7 +375,7 @@ META_ABLE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", **ABLE}
 # The mechanism
 
 
-def test_the_footprint_is_the_memory_that_a_value_takes():
+def test_footprint_is_the_memory_of_a_value():
     tracemalloc.start()
     text = json.dumps([{"a": [{}] * 5, "b": ["x" * 50, 1.5, None]} for _ in range(2000)])
     before, _ = tracemalloc.get_traced_memory()
@@ -393,7 +393,7 @@ def test_the_footprint_is_the_memory_that_a_value_takes():
         )
     )
 )
-def test_what_counts_never_exceeds_a_limit(actions):
+def test_counted_bytes_never_exceed_a_limit(actions):
     parent = Budget(100)
     budgets = [Budget(60, parent), Budget(90, parent)]
     held, kept = ([[], []] for _ in range(2))
@@ -432,7 +432,7 @@ def echo(peer, number, size):
     return peer.tool("greet", number, {"name": "x" * size})
 
 
-def test_responses_that_nobody_reads_count(runtimes, quiet):
+def test_unread_responses_count_against_the_budget(runtimes, quiet):
     many, few = peers(runtimes, quiet, **SMALL)
     statuses = [echo(many, number, MEBIBYTE // 4).status for number in range(6)]
 
@@ -444,7 +444,7 @@ def test_responses_that_nobody_reads_count(runtimes, quiet):
     many.read()
     assert echo(many, 7, MEBIBYTE // 4).status == 200
     assert many.endpoint.runtime.budget(
-        many.endpoint.principal(Call("POST", "/mcp", {**JSON, **many.token}, b""))
+        many.endpoint.principal(Request("POST", "/mcp", {**JSON, **many.token}, b""))
     ).reserved
     many.read()
     few.read()

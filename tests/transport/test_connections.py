@@ -1,4 +1,4 @@
-"""Connections to a real server: what one that has no permission, or no manners, can cost the others."""
+"""Connections to HTTP servers as processes: what unauthorized or misbehaving clients can cost the others."""
 
 import contextlib
 import fcntl
@@ -51,14 +51,14 @@ def connect(server):
 
 
 def healthy(server):
-    """Seconds until the server says that it is alive, on a new connection."""
+    """Return the seconds of a health check on a new connection."""
     began = time.perf_counter()
     assert raw(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b"ok\n")
     return time.perf_counter() - began
 
 
 def settled(server, limit):
-    """The memory of the server, once it is below ``limit`` or does not change any more."""
+    """Wait until the memory of the server is below ``limit`` or constant, and return it."""
     deadline = time.monotonic() + 3
     while (memory := server.memory()) > limit and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -66,7 +66,7 @@ def settled(server, limit):
 
 
 def until(peer, end):
-    """What comes up to ``end``, or to the end of the connection."""
+    """Receive until ``end``, or until the end of the connection."""
     data = b""
     while end not in data and (more := received(peer)):
         data += more
@@ -77,25 +77,25 @@ def until(peer, end):
 
 
 @pytest.mark.process
-def test_a_call_on_a_kept_connection_is_not_slower_than_on_a_new_one(everything):
+def test_a_call_on_a_reused_connection_is_not_slower(everything):
     body, headers = alone("tools/list")
-    kept, fresh = [], []
+    reused, fresh = [], []
     connection = http.client.HTTPConnection("127.0.0.1", everything.port, timeout=TIMEOUT)
     for _ in range(30):
         began = time.perf_counter()
         connection.request("POST", "/mcp", body, headers)
         assert connection.getresponse().read()
-        kept.append(time.perf_counter() - began)
+        reused.append(time.perf_counter() - began)
         began = time.perf_counter()
         assert ask(everything, "tools/list")[0] == 200
         fresh.append(time.perf_counter() - began)
     connection.close()
 
-    assert statistics.median(kept) < 2 * statistics.median(fresh)
+    assert statistics.median(reused) < 2 * statistics.median(fresh)
 
 
 @pytest.mark.process
-def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
+def test_tiny_chunks_of_one_client_do_not_delay_others(everything):
     attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 10_000 + b"0\r\n\r\n"
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(raw(everything, attack))) for _ in range(10)]
@@ -107,7 +107,7 @@ def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
         waited.append(healthy(everything))
     took = time.perf_counter() - began
 
-    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # blanks are no message
+    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # a blank body is not a message
     assert max(waited) < took / 3
 
 
@@ -116,7 +116,7 @@ def test_tiny_chunks_of_some_do_not_hold_up_others(everything):
 
 @pytest.mark.process
 @linux
-def test_requests_of_closed_connections_are_forgotten(guarded):
+def test_requests_of_closed_connections_are_freed(guarded):
     count, request = 600, b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 60_000 + b"\r\n\r\n"
     before = guarded.memory()
     for _ in range(count):
@@ -131,7 +131,7 @@ def test_requests_of_closed_connections_are_forgotten(guarded):
 @pytest.mark.parametrize(
     "begun", [b"GET /x HTTP/1.1\r\nX: ", b"GET /x HTTP/1.1\r\n" + b"a:\r\n" * 10], ids=["long", "many"]
 )
-def test_a_connection_without_permission_holds_no_more_than_a_head(guarded, begun):
+def test_an_unauthorized_connection_uses_memory_for_one_head_only(guarded, begun):
     count, before = 200, guarded.memory()
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(connect(guarded)) for _ in range(count)]
@@ -144,7 +144,7 @@ def test_a_connection_without_permission_holds_no_more_than_a_head(guarded, begu
 
 @pytest.mark.process
 @linux
-def test_a_waiting_connection_does_not_keep_its_last_request(guarded):
+def test_an_idle_connection_does_not_store_its_last_request(guarded):
     count, before = 30, guarded.memory()
     many = b"GET /x HTTP/1.1\r\nHost: localhost\r\n" + b"a:\r\n" * 15_000 + b"\r\n"
     with contextlib.ExitStack() as stack:
@@ -157,7 +157,7 @@ def test_a_waiting_connection_does_not_keep_its_last_request(guarded):
 
 @pytest.mark.process
 @linux
-def test_the_body_of_a_request_without_permission_is_not_read(guarded):
+def test_the_body_of_an_unauthorized_request_is_not_read(guarded):
     count, size, before = 40, 2_000_000, guarded.memory()
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(connect(guarded)) for _ in range(count)]
@@ -172,7 +172,7 @@ def test_the_body_of_a_request_without_permission_is_not_read(guarded):
 
 @pytest.mark.process
 @linux
-def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
+def test_a_client_that_does_not_read_its_response_is_disconnected(tmp_path):
     (tmp_path / "limits.yaml").write_text("kind: limits\nextends: packaged\nlimits: {request_seconds: 0.3}\n")
     body, headers = alone("tools/call", name="test_error_handling", filling="x")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -193,7 +193,7 @@ def test_a_client_that_does_not_read_its_answer_is_let_go(tmp_path):
 
 @linux
 @pytest.mark.process
-def test_answers_that_nobody_reads_are_forgotten_with_their_connections(everything):
+def test_unread_responses_are_freed_with_their_connections(everything):
     count, size = 15, 9_000_000
     before = everything.memory()
     for _ in range(2):
@@ -212,7 +212,7 @@ def test_answers_that_nobody_reads_are_forgotten_with_their_connections(everythi
     "token", [b"", b"Authorization: Bearer " + TOKEN.encode() + b"\r\n"], ids=["anonymous", "token"]
 )
 @pytest.mark.process
-def test_bodies_that_arrive_stay_within_the_budget_of_a_principal(guarded, everything, token):
+def test_incoming_bodies_stay_within_the_budget_of_a_principal(guarded, everything, token):
     server, count, size = guarded if token else everything, 20, 9_000_000
     before = server.memory()
     with contextlib.ExitStack() as stack:
@@ -230,7 +230,7 @@ def test_bodies_that_arrive_stay_within_the_budget_of_a_principal(guarded, every
 
 
 @pytest.mark.process
-def test_one_principal_leaves_connections_for_others(tmp_path):
+def test_connections_are_limited_per_principal(tmp_path):
     tokens = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("one", "two")}
     file = tmp_path / "tokens"
     file.write_text("\n".join(tokens.values()) + "\n")
@@ -255,7 +255,7 @@ def test_one_principal_leaves_connections_for_others(tmp_path):
 
 
 @pytest.mark.process
-def test_the_end_does_not_wait_for_a_body():
+def test_shutdown_does_not_wait_for_a_body():
     with HttpServer() as server, connect(server) as peer:
         peer.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
         healthy(server)
@@ -266,7 +266,7 @@ def test_the_end_does_not_wait_for_a_body():
 
 
 @pytest.mark.process
-def test_a_request_with_two_lengths_is_the_last_of_its_connection(everything):
+def test_a_request_with_two_lengths_closes_the_connection(everything):
     one = HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
     answer = raw(everything, one + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
@@ -280,7 +280,7 @@ def test_a_request_with_two_lengths_is_the_last_of_its_connection(everything):
 @pytest.mark.process
 @pytest.mark.parametrize("more", [b"", b"Expect: 100-continue\r\n"], ids=["plain", "expect"])
 @pytest.mark.parametrize(("head", "status"), [(HEAD, b"401"), (FOREIGN, b"403")], ids=["token", "host"])
-def test_a_refusal_does_not_wait_for_the_body(guarded, head, status, more):
+def test_a_rejection_does_not_wait_for_the_body(guarded, head, status, more):
     answer = raw(guarded, head + more + b"Content-Length: 1000000\r\n\r\n" + b"{")
 
     assert answer.split(b" ")[1] == status
@@ -288,14 +288,14 @@ def test_a_refusal_does_not_wait_for_the_body(guarded, head, status, more):
 
 
 @pytest.mark.process
-def test_a_client_that_sends_all_of_its_body_first_can_read_the_refusal(guarded):
+def test_a_client_that_sends_its_whole_body_first_can_read_the_rejection(guarded):
     for _ in range(10):
         answer = raw(guarded, HEAD + b"Content-Length: 3000000\r\n\r\n" + b" " * 3_000_000)
         assert answer.startswith(b"HTTP/1.1 401") and answer.endswith(b"}")
 
 
 @pytest.mark.process
-def test_a_client_with_permission_is_told_to_send_the_body(guarded):
+def test_an_authorized_client_gets_100_continue(guarded):
     body, headers = alone("tools/list")
     lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Authorization": f"Bearer {TOKEN}"}.items())
     with connect(guarded) as peer:
@@ -308,7 +308,7 @@ def test_a_client_with_permission_is_told_to_send_the_body(guarded):
 
 
 @pytest.mark.process
-def test_a_refusal_without_a_body_keeps_the_connection(guarded):
+def test_rejecting_a_request_without_a_body_keeps_the_connection(guarded):
     with connect(guarded) as peer:
         for _ in range(3):
             peer.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -316,7 +316,7 @@ def test_a_refusal_without_a_body_keeps_the_connection(guarded):
 
 
 @pytest.mark.process
-def test_requests_that_are_sent_together_are_answered_in_order(everything):
+def test_pipelined_requests_are_answered_in_order(everything):
     body, headers = alone("tools/list")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
@@ -333,7 +333,7 @@ def test_requests_that_are_sent_together_are_answered_in_order(everything):
 
 @pytest.mark.process
 @pytest.mark.parametrize("tool", ["test_simple_text", "test_slow"])
-def test_a_client_that_closes_its_sending_side_gets_its_answer(everything, tool):
+def test_a_half_closed_connection_gets_its_response(everything, tool):
     with stream(everything, "tools/call", id=7, name=tool) as peer:
         peer.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: received(peer), b""))
@@ -343,7 +343,7 @@ def test_a_client_that_closes_its_sending_side_gets_its_answer(everything, tool)
 
 
 @pytest.mark.process
-def test_requests_sent_together_are_answered_after_the_sending_side_is_closed(everything):
+def test_a_half_closed_connection_gets_the_responses_to_pipelined_requests(everything):
     with connect(everything) as peer:
         peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5)
         peer.shutdown(socket.SHUT_WR)
@@ -357,7 +357,7 @@ def test_requests_sent_together_are_answered_after_the_sending_side_is_closed(ev
 
 @pytest.mark.process
 @linux
-def test_idle_connections_make_room_and_that_is_logged_once():
+def test_idle_connections_are_closed_for_new_ones_with_one_log_line():
     with HttpServer("--server", "everything", wrapper=LIMITED) as server, contextlib.ExitStack() as stack:
         slow = stack.enter_context(stream(server, "tools/call", id=7, name="test_slow"))
         for _ in range(100):
@@ -372,7 +372,7 @@ def test_idle_connections_make_room_and_that_is_logged_once():
 
 @pytest.mark.process
 @linux
-def test_running_out_of_descriptors_is_logged_once_and_overcome():
+def test_the_server_recovers_from_running_out_of_descriptors_with_one_log_line():
     with HttpServer() as server, contextlib.ExitStack() as stack:
         healthy(server)
         open_now = len(os.listdir(f"/proc/{server.process.pid}/fd"))
@@ -391,19 +391,19 @@ def test_running_out_of_descriptors_is_logged_once_and_overcome():
 @pytest.mark.process
 @linux
 @pytest.mark.parametrize("level", ["info", "debug"])
-def test_a_log_that_nobody_reads_stops_nothing(level):
+def test_an_unread_log_does_not_block_the_server(level):
     whole = {**os.environ, "LOG_LEVEL": level}
     with subprocess.Popen([*SERVE, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, env=whole) as process:
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
-        while not (found := re.search(rb":(\d+)/mcp", os.read(process.stderr.fileno(), 4096))):
+        while not (match := re.search(rb":(\d+)/mcp", os.read(process.stderr.fileno(), 4096))):
             pass
         for _ in range(300):
-            with socket.create_connection(("127.0.0.1", int(found[1])), 10) as peer:
+            with socket.create_connection(("127.0.0.1", int(match[1])), 10) as peer:
                 peer.sendall(b"bad\r\n\r\n")
                 assert peer.recv(12) == b"HTTP/1.1 400"
         process.kill()
-        said = process.stderr.read()
-    assert (b"Invalid HTTP request" in said) == (level == "debug")  # a peer cannot fill the log
+        log = process.stderr.read()
+    assert (b"Invalid HTTP request" in log) == (level == "debug")  # a peer cannot fill the log
 
 
 # --- Unix domain sockets
@@ -411,7 +411,7 @@ def test_a_log_that_nobody_reads_stops_nothing(level):
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["file", "link", "dangling", "fifo", "folder"])
-def test_what_is_no_socket_is_not_replaced(tmp_path, kind):
+def test_a_file_that_is_not_a_socket_is_not_replaced(tmp_path, kind):
     path, other = tmp_path / "s", tmp_path / "other"
     other.write_text("precious")
     {
@@ -430,7 +430,7 @@ def test_what_is_no_socket_is_not_replaced(tmp_path, kind):
     assert other.read_text() == "precious"
 
 
-def test_a_system_without_unix_sockets_is_told_apart(monkeypatch):
+def test_a_system_without_unix_sockets_is_reported(monkeypatch):
     monkeypatch.delattr(socket, "AF_UNIX")
     with pytest.raises(SpecError) as caught:
         listen._unix("s")
@@ -441,7 +441,7 @@ def test_a_system_without_unix_sockets_is_told_apart(monkeypatch):
 
 
 def exchange(server, verb, headers, body=None):
-    """The status, the headers and the body of a response."""
+    """Send a request; return the status, the headers and the body of its response."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)) as connection:
         connection.request(verb, "/mcp", body, headers)
         response = connection.getresponse()
@@ -455,7 +455,7 @@ ASKED = {
 
 
 @pytest.mark.process
-def test_a_preflight_permits_what_a_page_needs(guarded):
+def test_a_preflight_permits_the_methods_and_headers_of_mcp(guarded):
     status, headers, body = exchange(guarded, "OPTIONS", {"Origin": "https://app.example", **ASKED})
 
     assert (status, body) == (204, b"")
@@ -468,7 +468,7 @@ def test_a_preflight_permits_what_a_page_needs(guarded):
 
 
 @pytest.mark.process
-def test_a_page_can_read_answers_and_refusals(guarded):
+def test_a_permitted_page_can_read_responses_and_errors(guarded):
     body, headers = alone("tools/list")
     origin = {**headers, "Origin": "https://app.example"}
     for more, expected in (({"Authorization": f"Bearer {TOKEN}"}, 200), ({}, 401)):
@@ -488,7 +488,7 @@ def test_a_page_can_read_answers_and_refusals(guarded):
     ],
     ids=["origin", "null", "host", "no-preflight"],
 )
-def test_other_pages_are_refused_and_permitted_nothing(guarded, more, status):
+def test_other_origins_are_rejected_without_cors_headers(guarded, more, status):
     got, headers, _ = exchange(guarded, "OPTIONS", more)
 
     assert got == status

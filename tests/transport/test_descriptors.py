@@ -1,4 +1,4 @@
-"""Every kind of descriptor as stdin and as stdout, and every way in which its other end can go away."""
+"""Every kind of descriptor as stdin and stdout, and every way in which its other end can be closed."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", r
 LIVE = ("pipe", "socket", "terminal")
 KINDS = (*LIVE, "file")
 COUNT = 50
-IDLE = 0.1  # of one core: an idle server uses almost nothing, a spinning one all that it gets
+IDLE = 0.1  # of one core; a busy loop uses a whole core
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ PINGS = b"".join(ping(id) for id in range(COUNT))
 
 
 class Peer:
-    """A server, and the other ends of its stdin and stdout."""
+    """A server process, and the other ends of its stdin and stdout."""
 
     def __init__(self, forks, tmp_path, stdin, stdout, requests=b""):
         self.stdin_kind, self.stdout_kind = stdin, stdout
@@ -72,7 +72,7 @@ class Peer:
         if kind == "terminal":
             ours, theirs = pty.openpty()
             attributes = termios.tcgetattr(theirs)
-            attributes[3] &= ~termios.ECHO  # lines, so that the end of the input can be typed
+            attributes[3] &= ~termios.ECHO  # line mode, which has a character for the end of input
             termios.tcsetattr(theirs, termios.TCSANOW, attributes)
             return theirs, ours
         file = folder / "input"
@@ -94,7 +94,7 @@ class Peer:
         return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), os.open(file, os.O_RDONLY)
 
     def read(self, count):
-        """The ids of the next ``count`` answers; fewer where the output ends before."""
+        """Return the ids of the next ``count`` responses; fewer if the output ends."""
         while self.buffer.count(b"\n") < count and (chunk := self._chunk()):
             self.buffer += chunk
         *lines, rest = self.buffer.split(b"\n", count)
@@ -104,7 +104,7 @@ class Peer:
     def _chunk(self):
         try:
             chunk = os.read(self.output, 65536)
-        except OSError:  # a terminal whose other side is closed
+        except OSError:  # the other side of the terminal is closed
             return b""
         if not chunk and self.stdout_kind == "file" and self.server.forks.status(self.server.pid) is None:
             time.sleep(0.01)
@@ -157,8 +157,8 @@ def shut(fd, how):
         whole.shutdown(how)
 
 
-def gone(peer, way):
-    """Let the reader of stdout go away."""
+def disconnect(peer, way):
+    """Disconnect the reader of stdout."""
     if way == "close":
         os.close(peer.output)
     elif way == "shutdown":
@@ -180,7 +180,7 @@ GONE = [
 
 
 @pytest.mark.parametrize(("stdin", "stdout"), [*itertools.product(KINDS, KINDS)])
-def test_everything_is_answered_at_the_end_of_the_input(peer, stdin, stdout):
+def test_all_requests_are_answered_at_the_end_of_the_input(peer, stdin, stdout):
     started = peer(stdin, stdout, requests=PINGS)
     started.end_input()
 
@@ -222,19 +222,19 @@ def test_a_terminal_that_hangs_up_is_the_end_of_the_input(peer, stdout):
 
 
 @pytest.mark.parametrize(("stdin", "stdout", "way"), GONE)
-def test_a_reader_that_goes_away_ends_an_idle_server(peer, stdin, stdout, way):
+def test_an_idle_server_ends_when_its_reader_disconnects(peer, stdin, stdout, way):
     started = peer(stdin, stdout, requests=PINGS)
 
     assert started.read(COUNT) == list(range(COUNT))
-    gone(started, way)
+    disconnect(started, way)
     assert started.server.wait() == 0
     assert not started.complained()
 
 
 @pytest.mark.parametrize(("stdin", "stdout", "way"), GONE)
-def test_a_reader_that_goes_away_amid_answers_ends_the_server(peer, stdin, stdout, way):
+def test_a_writing_server_ends_when_its_reader_disconnects(peer, stdin, stdout, way):
     started = peer(stdin, stdout, requests=PINGS)
-    gone(started, way)
+    disconnect(started, way)
 
     assert started.server.wait() == 0
     assert not started.complained()
@@ -254,9 +254,8 @@ def test_a_killed_client_ends_the_server(peer, stdout):
     assert not started.complained()
 
 
-def test_a_server_that_waits_uses_no_processor_time(peer):
-    """Idle, with a reader that will not read any more, and with answers that nobody reads, before and after the end of
-    the input."""
+def test_a_waiting_server_uses_no_processor_time(peer):
+    """Measure three states before and after the end of the input: idle, half-closed output, unread output."""
     started = {kinds: peer(*kinds, requests=PINGS) for kinds in itertools.product(LIVE, KINDS)}
     for each in started.values():
         assert each.read(COUNT) == list(range(COUNT))
@@ -265,12 +264,12 @@ def test_a_server_that_waits_uses_no_processor_time(peer):
         assert deaf.read(1) == [1]
         shut(deaf.output, socket.SHUT_RD)
         started[stdin, "deaf"] = deaf
-    many = PINGS * 150  # more than fits into a pipe, a socket or a terminal
+    many = PINGS * 150  # more than the buffer of a pipe, a socket or a terminal
     for stdin, stdout in [("file", each) for each in LIVE]:
         started[stdin, stdout, "unread"] = peer(stdin, stdout, requests=many)
     busy = dict(started)
     until = time.monotonic() + TIMEOUT
-    while busy and time.monotonic() < until:  # at first they are still answering; a spinning one never rests
+    while busy and time.monotonic() < until:  # at first, they still write responses
         before = {name: each.server.processor_seconds() for name, each in busy.items()}
         began = time.monotonic()
         time.sleep(0.2)
@@ -289,7 +288,7 @@ def test_a_server_that_waits_uses_no_processor_time(peer):
 
 
 @pytest.mark.parametrize("stdout", LIVE)
-def test_a_signal_ends_the_server_whatever_stdout_is(peer, stdout):
+def test_a_signal_ends_the_server_with_any_stdout(peer, stdout):
     started = peer("file", stdout, requests=PINGS * 150)
     started.wait_until_input_is_read()
     os.kill(started.server.pid, signal.SIGTERM)
@@ -298,8 +297,8 @@ def test_a_signal_ends_the_server_whatever_stdout_is(peer, stdout):
     assert not started.complained()
 
 
-def test_after_a_signal_a_slow_reader_gets_all_answers(peer):
-    """It takes longer than a server waits, after a signal, for a client that reads nothing."""
+def test_a_slow_reader_gets_all_responses_after_a_signal(peer):
+    """Read for longer than a server waits for a client that reads nothing."""
     started = peer("file", "pipe", requests=PINGS * 150)
     started.wait_until_input_is_read()
     os.kill(started.server.pid, signal.SIGTERM)
@@ -313,10 +312,10 @@ def test_after_a_signal_a_slow_reader_gets_all_answers(peer):
 
 
 @pytest.mark.parametrize("stdout", LIVE)
-def test_a_reader_that_goes_away_is_noticed_by_a_poll_of_macos(forks_on_xnu, tmp_path, stdout):
+def test_a_server_on_macos_ends_when_its_reader_disconnects(forks_on_xnu, tmp_path, stdout):
     started = Peer(forks_on_xnu, tmp_path, "pipe", stdout, requests=PINGS)
     assert started.read(COUNT) == list(range(COUNT))
-    gone(started, "close")
+    disconnect(started, "close")
 
     assert started.server.wait() == 0
     assert not started.complained()

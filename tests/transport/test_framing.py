@@ -1,15 +1,15 @@
-"""Lines out of a stream, however it is cut."""
+"""Splitting a stream into lines."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.transport.framing import TOO_LARGE, Lines
+from tmkb.transport.framing import Lines
 
 
 def lines(*chunks, limit=10):
     cutter = Lines(limit)
-    found = [line for chunk in chunks for line in cutter.feed(chunk)]
-    return found + cutter.finish()
+    complete = [line for chunk in chunks for line in cutter.feed(chunk)]
+    return complete + cutter.finish()
 
 
 def test_lines_end_with_lf_or_cr_lf():
@@ -29,24 +29,24 @@ def test_the_limit_does_not_count_the_end_of_the_line():
     assert lines(b"\xef\xbb\xbf0123456789\r\n") == [b"0123456789"]
 
 
-def test_a_line_beyond_the_limit_is_told_once_and_the_next_is_read():
-    assert lines(b"01234567890\nb\n") == [TOO_LARGE, b"b"]
-    assert lines(*[b"0123456789"] * 1000, b"\nb\n") == [TOO_LARGE, b"b"]
-    assert lines(b"01234567890") == [TOO_LARGE]
+def test_a_line_beyond_the_limit_is_reported_once_and_the_next_is_read():
+    assert lines(b"01234567890\nb\n") == [None, b"b"]
+    assert lines(*[b"0123456789"] * 1000, b"\nb\n") == [None, b"b"]
+    assert lines(b"01234567890") == [None]
 
 
-def test_a_line_beyond_the_limit_is_told_before_it_ends():
+def test_a_line_beyond_the_limit_is_reported_before_its_end():
     cutter = Lines(10)
 
-    assert cutter.feed(b"x" * 20) == [TOO_LARGE]
-    assert len(cutter.unfinished) == 0
+    assert cutter.feed(b"x" * 20) == [None]
+    assert len(cutter.incomplete) == 0
     assert cutter.feed(b"x" * 20) == []
 
 
 @given(
     st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b" ", b"\xef\xbb\xbf", b"0123456789", b"\x00"])), st.data()
 )
-def test_how_the_stream_is_cut_changes_nothing(parts, data):
+def test_chunk_boundaries_do_not_matter(parts, data):
     stream = b"".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)))))
     chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
@@ -56,4 +56,4 @@ def test_how_the_stream_is_cut_changes_nothing(parts, data):
 
 @given(st.binary(max_size=200))
 def test_no_line_is_longer_than_the_limit(stream):
-    assert all(line is TOO_LARGE or 0 < len(line) <= 10 for line in lines(stream))
+    assert all(line is None or 0 < len(line) <= 10 for line in lines(stream))

@@ -1,4 +1,4 @@
-"""The endpoint without a socket: sessions, streams and what comes back to them, and who is let in."""
+"""The HTTP endpoint without sockets: sessions, streams, resumption and access control."""
 
 import copy
 import hashlib
@@ -8,7 +8,7 @@ import pytest
 
 from tmkb.server.runtime import Runtime
 from tmkb.transport.guard import Guard
-from tmkb.transport.http import Call, Endpoint
+from tmkb.transport.http import Endpoint, Request
 
 LOCAL = {"host": "127.0.0.1:8321"}
 JSON = {**LOCAL, "content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -17,17 +17,17 @@ META = {VERSION: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 class Client:
-    """Calls an endpoint of the server everything; what an answer says is read when it is asked for."""
+    """A client of an endpoint of the server `everything`."""
 
     def __init__(self, runtimes, quiet, **limits):
-        found = runtimes("everything")
-        spec = {**found.spec, "server": copy.deepcopy(found.spec["server"])}
+        source = runtimes("everything")
+        spec = {**source.spec, "server": copy.deepcopy(source.spec["server"])}
         spec["server"]["limits"].update(limits)
-        self.endpoint = Endpoint(Runtime(spec, found.provider, quiet(spec)), Guard())
+        self.endpoint = Endpoint(Runtime(spec, source.provider, quiet(spec)), Guard())
         self.session = {}
 
     def call(self, verb="POST", headers=None, body=b"", path="/mcp"):
-        return self.endpoint.receive(Call(verb, path, JSON if headers is None else headers, body), lambda: None)
+        return self.endpoint.handle(Request(verb, path, JSON if headers is None else headers, body))
 
     def send(self, method=None, id=None, more=None, **params):
         message = {"jsonrpc": "2.0"} | ({} if id is None else {"id": id}) | ({"method": method} if method else {})
@@ -41,10 +41,10 @@ class Client:
         return answer
 
     def alone(self, method, id=1, headers=None, **params):
-        said = {"mcp-protocol-version": "2026-07-28", "mcp-method": method} if headers is None else headers
+        request_headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method} if headers is None else headers
         params["_meta"] = META | params.get("_meta", {})
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        return self.call(headers={**JSON, **said}, body=json.dumps(message).encode())
+        return self.call(headers={**JSON, **request_headers}, body=json.dumps(message).encode())
 
     def change(self, id):
         answer = self.send("tools/call", id, name="test_trigger_tool_change")
@@ -65,20 +65,20 @@ def client(runtimes, quiet):
 
 
 def events(answer):
-    """(id, message) of each event; what is no message is left out."""
-    found = []
+    """Return the id and the message of each event; skip events without a message."""
+    messages = []
     for event in answer.take().decode().split("\n\n"):
         fields = dict(line.partition(": ")[::2] for line in event.splitlines())
         if fields.get("data"):
-            found.append((fields.get("id"), json.loads(fields["data"])))
-    return found
+            messages.append((fields.get("id"), json.loads(fields["data"])))
+    return messages
 
 
 def error(answer):
     return answer.status, json.loads(answer.take())["error"]["message"]
 
 
-def test_a_session_is_named_and_ends(client):
+def test_a_session_has_an_id_and_can_be_deleted(client):
     answer = client.shake()
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert json.loads(answer.take())["result"]["protocolVersion"] == "2025-11-25"
@@ -88,7 +88,7 @@ def test_a_session_is_named_and_ends(client):
     assert client.endpoint.runtime.connections == set()
 
 
-def test_a_client_without_a_session_is_told_so(client):
+def test_requests_without_a_session_are_rejected(client):
     assert error(client.send("tools/list", 1)) == (
         400,
         "Server not initialized. Send initialized notification first.",
@@ -96,7 +96,7 @@ def test_a_client_without_a_session_is_told_so(client):
     assert client.endpoint.sessions == {}
 
 
-def test_a_notification_is_accepted_with_nothing(client):
+def test_a_notification_gets_an_empty_response(client):
     client.shake()
     answer = client.send("notifications/roots/list_changed")
 
@@ -104,7 +104,7 @@ def test_a_notification_is_accepted_with_nothing(client):
 
 
 @pytest.mark.parametrize(
-    ("call", "status", "said"),
+    ("call", "status", "message"),
     [
         ({"path": "/"}, 404, "There is nothing at /. The endpoint is /mcp"),
         ({"path": "/mcp/../etc"}, 404, "There is nothing at /mcp/../etc. The endpoint is /mcp"),
@@ -132,10 +132,10 @@ def test_a_notification_is_accepted_with_nothing(client):
         ({"headers": {**JSON, "mcp-session-id": "x"}}, 404, "There is no such session, or it has expired. Send initialize again"),
     ],
 )  # fmt: skip
-def test_what_is_refused_before_the_body_counts(client, call, status, said):
+def test_requests_are_rejected_by_their_headers(client, call, status, message):
     answer = client.call(**call)
 
-    assert error(answer) == (status, said)
+    assert error(answer) == (status, message)
     assert (status == 405) == ("allow" in answer.headers)
 
 
@@ -145,13 +145,13 @@ def test_health(client):
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1:8321", "[::1]:99", "[::1]", "LOCALHOST:8321"])
-def test_loopback_names_are_ours(client, host):
+def test_loopback_hosts_are_permitted(client, host):
     headers = {**JSON, "host": host, "origin": f"http://{host}"}
 
     assert client.call(headers=headers, body=b"{").status == 400
 
 
-def test_a_token_opens_and_its_session_is_nobody_elses(runtimes, quiet):
+def test_a_session_belongs_to_its_token(runtimes, quiet):
     client = Client(runtimes, quiet)
     digests = [hashlib.sha256(token).hexdigest() for token in (b"one", b"two")]
     client.endpoint.guard = Guard(tokens=digests)
@@ -159,18 +159,18 @@ def test_a_token_opens_and_its_session_is_nobody_elses(runtimes, quiet):
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
     )
 
-    def said(token, more=()):
+    def send(token, more=()):
         return client.call(headers={**JSON, **token, **dict(more)}, body=asking.encode())
 
     for wrong in ({}, {"authorization": "Bearer three"}, {"authorization": "Basic one"}, {"authorization": "Bearer "}):
-        answer = said(wrong)
+        answer = send(wrong)
         assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-    session = {"mcp-session-id": said({"authorization": "Bearer one"}).headers["mcp-session-id"]}
-    assert said({"authorization": "bearer two"}, session).status == 404
-    assert said({"authorization": "Bearer one"}, session).status == 200
+    session = {"mcp-session-id": send({"authorization": "Bearer one"}).headers["mcp-session-id"]}
+    assert send({"authorization": "bearer two"}, session).status == 404
+    assert send({"authorization": "Bearer one"}, session).status == 200
 
 
-def test_a_slow_call_is_a_stream_that_can_be_gone_on_with(client):
+def test_the_stream_of_a_slow_call_can_be_resumed(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_reconnection")
     first = answer.take().decode()
@@ -183,18 +183,18 @@ def test_a_slow_call_is_a_stream_that_can_be_gone_on_with(client):
 
     assert [(id, message["id"]) for id, message in events(again)] == [("2-2", 1)]
     assert again.ended
-    assert [id for id, _ in events(client.listen(**{"last-event-id": "2-1"}))] == ["2-2"]  # once more
+    assert [id for id, _ in events(client.listen(**{"last-event-id": "2-1"}))] == ["2-2"]  # a second time
     assert error(client.listen(**{"last-event-id": "99-1"})) == (
         404,
         "There is no stream to go on with after the event 99-1",
     )
 
 
-def test_a_lost_connection_is_no_cancellation(client):
+def test_a_lost_connection_in_a_session_does_not_cancel(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_tool_with_progress", _meta={"progressToken": "t"})
     (first, _), *_ = events(answer)
-    client.endpoint.gone(answer)
+    client.endpoint.on_disconnect(answer)
     client.work()
     rest = events(client.listen(**{"last-event-id": first}))
 
@@ -202,26 +202,26 @@ def test_a_lost_connection_is_no_cancellation(client):
     assert len(rest) > 1
 
 
-def test_an_answer_to_a_question_goes_on_in_the_stream_of_its_call(client):
+def test_a_call_continues_in_its_stream_after_an_elicitation(client):
     client.shake(elicitation={})
     answer = client.send("tools/call", 7, name="test_elicitation", arguments={"message": "Who?"})
     ((_, question),) = events(answer)
     assert question["method"] == "elicitation/create"
-    given = client.send(more={"id": question["id"], "result": {"action": "decline"}})
+    answered = client.send(more={"id": question["id"], "result": {"action": "decline"}})
 
-    assert (given.status, given.take()) == (202, b"")
+    assert (answered.status, answered.take()) == (202, b"")
     assert [message["id"] for _, message in events(answer)] == [7]
     assert answer.ended
 
 
-def test_what_belongs_to_no_request_waits_for_a_listener(client):
+def test_general_messages_wait_for_the_general_stream(client):
     client.shake()
     client.change(1)
     listener = client.listen()
     assert [message["method"] for _, message in events(listener)] == ["notifications/tools/list_changed"]
     client.change(2)
     assert [message["method"] for _, message in events(listener)] == ["notifications/tools/list_changed"]
-    other = client.listen()  # one takes the place of the other: nothing is told twice
+    other = client.listen()  # replaces the first one; no message is sent twice
     client.change(3)
     assert listener.ended
     assert len(events(other)) == 1
@@ -230,14 +230,14 @@ def test_what_belongs_to_no_request_waits_for_a_listener(client):
 def test_a_cancelled_call_ends_its_stream_without_a_response(client):
     client.shake()
     answer = client.send("tools/call", 1, name="test_slow")
-    assert not answer.begun
+    assert not answer.started
     client.send("notifications/cancelled", requestId=1)
 
     assert (answer.ended, events(answer)) == (True, [])
-    assert client.endpoint.waiting == {}
+    assert client.endpoint.streams == {}
 
 
-def test_an_id_that_waits_is_not_given_twice(client):
+def test_the_id_of_a_pending_request_is_rejected(client):
     client.shake()
     client.send("tools/call", 1, name="test_slow")
 
@@ -245,7 +245,7 @@ def test_an_id_that_waits_is_not_given_twice(client):
 
 
 @pytest.mark.parametrize("other", [{"method": "ping"}, {"method": 5}, {}])
-def test_a_message_with_an_id_that_waits_leaves_the_stream_of_the_first_alone(client, other):
+def test_a_message_with_a_pending_id_does_not_affect_the_first_stream(client, other):
     client.shake()
     first = client.send("tools/call", 1, name="test_slow")
     second = client.send(None, 1, other)
@@ -256,7 +256,7 @@ def test_a_message_with_an_id_that_waits_leaves_the_stream_of_the_first_alone(cl
     assert json.loads(first.take())["result"]["isError"] is False
 
 
-def test_a_batch_is_answered_where_it_came_from(client):
+def test_a_batch_is_answered_in_its_own_response(client):
     client.shake("2025-03-26", roots={})
     asks = client.send("tools/call", 1, name="test_roots")
     ((_, question),) = events(asks)
@@ -268,13 +268,13 @@ def test_a_batch_is_answered_where_it_came_from(client):
     client.work()
 
     assert [message["id"] for message in json.loads(answer.take())] == ["slow"]
-    assert client.endpoint.waiting == {}
+    assert client.endpoint.streams == {}
 
 
 @pytest.mark.parametrize(
     ("header", "status"), [("2025-11-25", 200), ("2025-06-18", 200), ("1999-01-01", 400), ("rubbish", 400)]
 )
-def test_the_header_names_a_revision(client, header, status):
+def test_the_revision_header_is_checked(client, header, status):
     client.shake()
     client.session["mcp-protocol-version"] = header
 
@@ -294,10 +294,10 @@ def test_a_batch_is_answered_at_once(client):
     answer = client.call(headers={**JSON, **client.session}, body=json.dumps(lines).encode())
 
     assert [response["id"] for response in json.loads(answer.take())] == [1, 2]
-    assert client.endpoint.waiting == {}
+    assert client.endpoint.streams == {}
 
 
-def test_sessions_are_bounded_and_the_idlest_goes(runtimes, quiet):
+def test_sessions_are_limited_and_the_longest_idle_one_ends(runtimes, quiet):
     client = Client(runtimes, quiet, sessions=2)
     sessions = []
     for _ in range(3):
@@ -314,32 +314,32 @@ def test_sessions_are_bounded_and_the_idlest_goes(runtimes, quiet):
 def test_a_session_expires(runtimes, quiet):
     client = Client(runtimes, quiet, session_seconds=0.001)
     client.shake()
-    next(iter(client.endpoint.sessions.values())).seen -= 1
+    next(iter(client.endpoint.sessions.values())).last_used -= 1
 
     assert client.send("ping", 1).status == 404
     assert client.endpoint.runtime.connections == set()
 
 
-def test_a_client_that_does_not_read_is_cut_off(runtimes, quiet):
+def test_the_response_of_a_client_that_does_not_read_is_aborted(runtimes, quiet):
     client = Client(runtimes, quiet, stream_bytes=500)
     client.shake()
     listener = client.listen()
     for number in range(1, 20):
         client.change(number)
 
-    assert listener.cut
-    assert listener.waiting <= 500
+    assert listener.aborted
+    assert listener.unsent <= 500
 
 
 # Requests that describe themselves
 
 
-def test_a_request_leaves_nothing_behind(client):
+def test_a_completed_request_leaves_no_state(client):
     answer = client.alone("tools/list")
 
     assert (answer.status, json.loads(answer.take())["result"]["resultType"]) == (200, "complete")
     assert client.endpoint.runtime.connections == set()
-    assert client.endpoint.open == client.endpoint.waiting == client.endpoint.keys == {}
+    assert client.endpoint.standalone == client.endpoint.streams == client.endpoint.requests == {}
 
 
 @pytest.mark.parametrize(
@@ -356,11 +356,11 @@ def test_a_request_leaves_nothing_behind(client):
         ("tools/list", {"_meta": {VERSION: 5}}, None, 400, -32602),
     ],
 )
-def test_headers_say_what_the_body_says(client, method, params, headers, status, code):
+def test_headers_have_to_match_the_body(client, method, params, headers, status, code):
     answer = client.alone(method, 5, headers, **params)
-    said = json.loads(answer.take())
+    body = json.loads(answer.take())
 
-    assert (answer.status, said["error"]["code"], said["id"]) == (status, code, 5)
+    assert (answer.status, body["error"]["code"], body["id"]) == (status, code, 5)
 
 
 def named(value, header="mcp-name", **more):
@@ -385,14 +385,14 @@ def named(value, header="mcp-name", **more):
         (None, None, 200),
     ],
 )
-def test_a_marked_argument_is_a_header_too(client, region, header, status):
-    said = named("test_x_mcp_header") | ({} if header is None else {"mcp-param-region": header})
+def test_arguments_that_are_repeated_as_headers_have_to_match(client, region, header, status):
+    headers = named("test_x_mcp_header") | ({} if header is None else {"mcp-param-region": header})
     arguments = {} if region is None else {"region": region}
 
-    assert client.alone("tools/call", 1, said, name="test_x_mcp_header", arguments=arguments).status == status
+    assert client.alone("tools/call", 1, headers, name="test_x_mcp_header", arguments=arguments).status == status
 
 
-def test_a_stream_hears_what_others_bring_about(client):
+def test_a_subscription_receives_changes_by_other_clients(client):
     stream = client.alone("subscriptions/listen", "s", notifications={"toolsListChanged": True})
     tool = "test_trigger_tool_change"
     client.alone("tools/call", 2, named(tool), name=tool)
@@ -401,20 +401,20 @@ def test_a_stream_hears_what_others_bring_about(client):
 
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
     assert (id_, changed["method"]) == (None, "notifications/tools/list_changed")
-    client.endpoint.end()
-    assert [message["id"] for _, message in events(stream)] == ["s"]  # and no notification of a cancellation
+    client.endpoint.shutdown()
+    assert [message["id"] for _, message in events(stream)] == ["s"]  # and no cancellation
     assert stream.ended
 
 
-def test_a_lost_connection_is_a_cancellation(client):
+def test_a_lost_connection_without_a_session_cancels(client):
     answer = client.alone("tools/call", 1, named("test_slow"), name="test_slow")
-    client.endpoint.gone(answer)
+    client.endpoint.on_disconnect(answer)
 
     assert client.endpoint.runtime.jobs == []
-    assert client.endpoint.open == client.endpoint.waiting == client.endpoint.keys == {}
+    assert client.endpoint.standalone == client.endpoint.streams == client.endpoint.requests == {}
 
 
-def test_streams_are_bounded_and_other_calls_are_not(runtimes, quiet):
+def test_the_limit_on_streams_does_not_affect_other_calls(runtimes, quiet):
     client = Client(runtimes, quiet, streams=2)
     listening = [client.alone("subscriptions/listen", id, notifications={"toolsListChanged": True}) for id in (1, 2, 3)]
 
@@ -425,22 +425,22 @@ def test_streams_are_bounded_and_other_calls_are_not(runtimes, quiet):
     assert client.alone("tools/call", 1, named(tool), name=tool, _meta=token).status == 200
 
 
-def test_a_task_outlives_the_request_that_began_it(client):
+def test_a_task_continues_after_its_request(client):
     tool = "slow_compute"
     able = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
     arguments = {"seconds": 0, "label": "x"}
     begun = client.alone("tools/call", 1, named(tool), name=tool, arguments=arguments, _meta=able)
     task = json.loads(begun.take())["result"]["taskId"]
     client.work()
-    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get", "mcp-name": task}
-    seen = json.loads(client.alone("tasks/get", 2, said, taskId=task, _meta=able).take())["result"]
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tasks/get", "mcp-name": task}
+    seen = json.loads(client.alone("tasks/get", 2, headers, taskId=task, _meta=able).take())["result"]
 
     assert seen["status"] == "completed"
 
 
 @pytest.mark.parametrize("header", ["1999-01-01", "rubbish"])
 @pytest.mark.parametrize("method", ["ping", "initialize"])
-def test_an_unknown_revision_in_the_header_is_refused_without_a_session(client, method, header):
+def test_an_unknown_revision_header_without_a_session_is_rejected(client, method, header):
     client.session["mcp-protocol-version"] = header
     answer = client.send(method, 1, protocolVersion="2025-11-25", capabilities={})
     refused = json.loads(answer.take())["error"]
@@ -450,20 +450,20 @@ def test_an_unknown_revision_in_the_header_is_refused_without_a_session(client, 
     assert client.endpoint.runtime.connections == set()
 
 
-def test_a_known_revision_in_the_header_of_a_handshake_is_accepted(client):
+def test_a_known_revision_header_of_a_handshake_is_accepted(client):
     client.session["mcp-protocol-version"] = "2025-11-25"
 
     assert client.send("initialize", 0, protocolVersion="2025-11-25", capabilities={}).status == 200
 
 
 def test_a_request_that_describes_itself_has_no_session(client):
-    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list", "mcp-session-id": "junk"}
-    answer = client.alone("tools/list", headers=said)
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list", "mcp-session-id": "junk"}
+    answer = client.alone("tools/list", headers=headers)
 
     assert (answer.status, "mcp-session-id" in answer.headers) == (200, False)
 
 
-def test_a_response_without_a_session_is_refused(client):
+def test_a_response_without_a_session_is_rejected(client):
     headers = {**JSON, "mcp-protocol-version": "2026-07-28"}
     answer = client.call(headers=headers, body=b'{"jsonrpc":"2.0","id":1,"result":{}}')
 
@@ -471,13 +471,13 @@ def test_a_response_without_a_session_is_refused(client):
     assert client.endpoint.runtime.connections == set()
 
 
-def test_an_encoded_body_is_refused(client):
+def test_an_encoded_body_is_rejected(client):
     answer = client.call(headers={**JSON, "content-encoding": "gzip"}, body=b"{}")
 
     assert answer.status == 415
 
 
-def test_each_header_that_a_page_may_read_is_named_once(client):
+def test_exposed_headers_are_listed_once(client):
     answer = client.call(headers={**JSON, "origin": "http://localhost"}, body=b"{")
 
     assert answer.headers["access-control-expose-headers"] == "mcp-session-id, www-authenticate"

@@ -1,7 +1,7 @@
-"""What the server keeps between HTTP requests belongs to the principal that brought it.
+"""Each object that the server stores between HTTP requests belongs to the principal that created it.
 
-To add a kept thing, add a row: to `NAMED` where a request names the thing, to `APART` where requests of two principals
-merely look alike. `test_every_kept_attribute_has_a_row` fails until each attribute that holds state is in a row.
+Add a row for each new kind of stored object: to `NAMED` if requests name the object, to `APART` if requests of two
+principals only look alike. `test_every_stored_attribute_has_a_test_case` fails for each attribute without a row.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ NOWHERE = "no-such-thing"
 
 
 class Peer(Client):
-    """A client with a token of its own, at the endpoint of another."""
+    """A client with its own token at a shared endpoint."""
 
     def __init__(self, endpoint, token):
         self.endpoint = endpoint
@@ -44,21 +44,21 @@ class Peer(Client):
         self.unread.clear()
 
     def task(self, method, task, **more):
-        said = {"mcp-protocol-version": "2026-07-28", "mcp-method": f"tasks/{method}", "mcp-name": task}
-        return self.alone(f"tasks/{method}", 9, said, taskId=task, _meta=ABLE, **more)
+        request_headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": f"tasks/{method}", "mcp-name": task}
+        return self.alone(f"tasks/{method}", 9, request_headers, taskId=task, _meta=ABLE, **more)
 
     def tool(self, tool, id=1, arguments=None, **more):
         return self.alone("tools/call", id, named(tool), name=tool, arguments=arguments or {}, _meta=ABLE, **more)
 
     def begin(self):
-        """Shake hands with every capability; return the headers that name the session."""
+        """Initialize with all capabilities; return the session headers."""
         self.session = {}
         self.shake(**DECLARED)
         return self.session
 
 
 def peers(runtimes, quiet, tokens=("one", "two"), **limits):
-    """Clients of one endpoint, each with one of the ``tokens``."""
+    """Return clients of one endpoint, each with one of the ``tokens``."""
     endpoint = Client(runtimes, quiet, **limits).endpoint
     endpoint.guard = Guard(tokens=[hashlib.sha256(token.encode()).hexdigest() for token in tokens if token])
     return [Peer(endpoint, token) for token in tokens]
@@ -74,7 +74,7 @@ def result(answer):
 
 
 def seen(answer, name):
-    """Status, headers and body of ``answer``, without the ``name`` that the request gave."""
+    """Return status, headers and body of ``answer``, with ``name`` replaced."""
     headers = {key: value for key, value in answer.headers.items() if key != "content-length"}
     return answer.status, headers, answer.take().decode().replace(name, "NAME")
 
@@ -88,7 +88,7 @@ class Named:
     make: Callable
     use: Callable
     works: Callable
-    unknown: Callable = lambda name: NOWHERE  # a name of nothing
+    unknown: Callable = lambda name: NOWHERE  # a name that does not exist
     holds: tuple[str, ...] = ()
 
 
@@ -107,7 +107,7 @@ def within(act):
 
 
 def waiting(tool, **arguments):
-    """Begin a call in a session, and leave it there."""
+    """Start a call in a session, and leave it running."""
 
     def make(peer):
         name = session(peer)
@@ -130,8 +130,8 @@ def asking(peer):
 
 
 def answered(peer, state):
-    said = {"confirm": {"action": "accept", "content": {"ok": True}}, "user_name": ACCEPTED}
-    return peer.tool("test_input_required_result_request_state", 2, inputResponses=said, requestState=state)
+    responses = {"confirm": {"action": "accept", "content": {"ok": True}}, "user_name": ACCEPTED}
+    return peer.tool("test_input_required_result_request_state", 2, inputResponses=responses, requestState=state)
 
 
 def subscribed(peer):
@@ -149,7 +149,7 @@ def alright(answer):
 
 
 NAMED = [
-    Named("a session", session, within(lambda peer: peer.send("ping", 1)), alright, holds=("id", "next", "seen")),
+    Named("a session", session, within(lambda peer: peer.send("ping", 1)), alright, holds=("id", "next_number", "last_used")),
     Named("the end of a session", session, within(lambda peer: peer.call("DELETE", peer.session | JSON)), alright),
     Named("the general stream", session, within(lambda peer: peer.listen()), alright, holds=("general",)),
     Named(
@@ -194,7 +194,7 @@ NAMED = [
         holds=("subscribed",),
     ),
     Named(
-        "a task, asked for",
+        "a task",
         began("slow_compute", seconds=60),
         lambda peer, name: peer.task("get", name),
         lambda answer: result(answer)["status"] == "working",
@@ -218,7 +218,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize("row", NAMED, ids=lambda row: row.what)
-def test_a_thing_of_another_principal_looks_like_an_unknown_one(two, row):
+def test_objects_of_another_principal_look_unknown(two, row):
     owner, other = two
     name = row.make(owner)
     missing = row.unknown(name)
@@ -242,9 +242,9 @@ class Apart:
 
 
 def cancelled_alone(peer):
-    said = {"mcp-protocol-version": "2026-07-28", "mcp-method": "notifications/cancelled"}
+    request_headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "notifications/cancelled"}
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7, "_meta": META}}
-    return peer.call(headers={**JSON, **said}, body=json.dumps(body).encode())
+    return peer.call(headers={**JSON, **request_headers}, body=json.dumps(body).encode())
 
 
 def listening(peer):
@@ -286,7 +286,7 @@ APART = [
 
 
 @pytest.mark.parametrize("row", APART, ids=lambda row: row.what)
-def test_the_same_name_in_the_hands_of_two(two, row):
+def test_two_principals_can_use_the_same_name(two, row):
     owner, other = two
     row.make(owner)
     row.act(other)
@@ -294,7 +294,7 @@ def test_the_same_name_in_the_hands_of_two(two, row):
     assert row.untouched(owner)
 
 
-def test_a_subscriber_hears_only_of_what_it_has_subscribed_to(two):
+def test_a_subscriber_receives_only_its_subscriptions(two):
     owner, other = two
     subscribed(owner)
     other.begin()
@@ -305,30 +305,30 @@ def test_a_subscriber_hears_only_of_what_it_has_subscribed_to(two):
     assert "notifications/resources/updated" not in [m["method"] for _, m in events(other.listen())]
 
 
-SHARED = {  # what connections share, or only points at what is served
+SHARED = {  # between connections, or references to the snapshot
     "snapshot": "what is served", "references": "numbers for errors", "traced": "a setting of the log",
-    "principal": "whose it is", "most": "a limit", "budget": "see test_budgets",
+    "principal": "whose it is", "max_stored": "a limit", "budget": "see test_budgets",
 }  # fmt: skip
 
 
-def test_every_kept_attribute_has_a_row(two):
+def test_every_stored_attribute_has_a_test_case(two):
     owner, _ = two
     owner.begin()
-    (kept,) = owner.endpoint.sessions.values()
-    assert isinstance(kept, Session)
+    (stored,) = owner.endpoint.sessions.values()
+    assert isinstance(stored, Session)
     rowed = {name for row in [*NAMED, *APART] for name in row.holds}
 
-    assert {*vars(kept.connection), *vars(kept)} - rowed - {*SHARED} == set()
+    assert {*vars(stored.connection), *vars(stored)} - rowed - {*SHARED} == set()
 
 
-def test_without_tokens_everybody_is_one_principal(runtimes, quiet):
+def test_without_tokens_all_clients_are_one_principal(runtimes, quiet):
     one, two = peers(runtimes, quiet, tokens=(None, None))
     task = began("slow_compute", seconds=60)(one)
 
     assert result(two.task("get", task))["status"] == "working"
 
 
-def test_a_state_that_was_sealed_for_nobody_is_not_valid_with_a_token(runtimes, quiet):
+def test_a_request_state_without_a_principal_is_invalid_with_a_token(runtimes, quiet):
     anonymous, *_ = peers(runtimes, quiet, tokens=(None,))
     known, _ = peers(runtimes, quiet)
     known.endpoint.runtime.given_key = anonymous.endpoint.runtime.key
@@ -338,7 +338,7 @@ def test_a_state_that_was_sealed_for_nobody_is_not_valid_with_a_token(runtimes, 
     assert alright(answered(anonymous, state))
 
 
-def test_the_end_of_an_elicitation_is_told_to_the_client_that_was_asked_only(two):
+def test_only_the_client_of_an_elicitation_is_notified_of_its_end(two):
     owner, other = two
     owner.begin()
     other.begin()

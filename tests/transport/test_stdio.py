@@ -1,4 +1,4 @@
-"""The real process on real pipes: contract, Framing and Log."""
+"""`tmkb serve` as a process on pipes: framing, signals and the log."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def call(id, context):
 
 
 @pytest.mark.process
-def test_input_as_editors_write_it_is_read(server):
+def test_bom_crlf_and_blank_lines_are_accepted(server):
     server.send(b"\xef\xbb\xbf", PING, b"\r\n", b"\n  \n", b'{"jsonrpc":"2.0","id":2,"method":"ping"}\r\n')
     server.send(b'{"jsonrpc":"2.0","id":3,"method":"ping"}')
     rest, status = server.end()
@@ -55,7 +55,7 @@ def test_nothing_but_messages_reaches_stdout(server):
 
 
 @pytest.mark.process
-def test_an_answer_is_flushed_before_more_is_awaited(server):
+def test_a_response_is_flushed_before_waiting_for_input(server):
     for number in range(5):
         assert server.ask("ping", number) == {"jsonrpc": "2.0", "id": number, "result": {}}
 
@@ -78,7 +78,7 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(server):
 
 
 @pytest.mark.process
-def test_a_line_of_60_mb_is_refused_in_bounded_memory(server):
+def test_a_line_of_60_mb_is_rejected_in_bounded_memory(server):
     server.handshake()
     before = server.peak_memory()
     for _ in range(60):
@@ -120,7 +120,7 @@ def test_lone_surrogates_survive(server):
 
 
 @pytest.mark.process
-def test_20_000_requests_are_answered_to_a_client_that_writes_first(tmp_path):
+def test_a_client_may_write_20_000_requests_before_it_reads(tmp_path):
     with Server(read_stdout=False) as server:
         server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
         server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -134,7 +134,7 @@ def test_20_000_requests_are_answered_to_a_client_that_writes_first(tmp_path):
 
 
 @pytest.mark.process
-def test_reading_pauses_when_too_many_answers_wait(overlay):
+def test_reading_pauses_while_too_many_responses_wait(overlay):
     folder = overlay(servers__tmkb__server="kind: server\nextends: packaged\nlimits: {backlog_bytes: 100000}\n")
     count = 30_000
     with Server("--schemas", folder, read_stdout=False) as server:
@@ -160,7 +160,7 @@ def test_reading_pauses_when_too_many_answers_wait(overlay):
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_when_all_is_answered(server, number):
+def test_a_signal_ends_the_server_after_all_responses(server, number):
     server.handshake()
     server.interrupt(number)
 
@@ -170,13 +170,13 @@ def test_a_signal_ends_the_server_when_all_is_answered(server, number):
 
 
 @pytest.mark.process
-def test_an_interrupt_during_the_start_ends_quietly():
+def test_an_interrupt_during_startup_prints_no_traceback():
     command = [*SERVE, "--no-cache"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
-        while not _children(process.pid):  # one of which reads the sources, as it does where there is no cache
+        while not _children(process.pid):  # without a cache, a child process reads the sources
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl+C does
         output, log = process.communicate(timeout=TIMEOUT)
 
     assert (process.returncode, output, log) == (130, b"", b"")
@@ -187,8 +187,8 @@ def _children(pid):
         return file.read()
 
 
-def test_answers_to_one_chunk_do_not_exceed_the_room_for_them(runtime):
-    """Many requests fit into one read; those whose answers find no room wait unanswered."""
+def test_responses_to_one_chunk_stay_within_the_limit(runtime):
+    """Requests without room for their responses wait unanswered."""
     conversation = stdio._Conversation(runtime, None)
     conversation.feed(json.dumps({**PING, "method": "no/such"}).encode() + b"\n")
     one = len(conversation.answer(1))
@@ -213,7 +213,7 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read():
 
 
 @pytest.mark.process
-def test_a_signal_keeps_what_was_read(server):
+def test_requests_read_before_a_signal_are_answered(server):
     server.handshake()
     server.send(*[{**PING, "id": number} for number in range(200)])
     assert server.read()["id"] == 0
@@ -225,7 +225,7 @@ def test_a_signal_keeps_what_was_read(server):
 
 
 @pytest.mark.process
-def test_a_closed_stdout_ends_the_server_quietly():
+def test_a_closed_stdout_ends_an_idle_server_without_a_traceback():
     with Server(read_stdout=False) as server:
         server.send(PING)
         server.process.stdout.close()
@@ -235,7 +235,7 @@ def test_a_closed_stdout_ends_the_server_quietly():
 
 
 @pytest.mark.process
-def test_a_closed_stdout_ends_the_server_also_amid_answers():
+def test_a_closed_stdout_ends_a_writing_server_without_a_traceback():
     with Server(read_stdout=False) as server:
         server.send(*[{**PING, "id": number} for number in range(5000)])
         server.process.stdout.close()
@@ -244,7 +244,7 @@ def test_a_closed_stdout_ends_the_server_also_amid_answers():
 
 
 @pytest.mark.process
-def test_descriptors_that_are_closed_from_the_start():
+def test_the_server_starts_with_closed_standard_descriptors():
     for redirection in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         command = ["sh", "-c", " ".join(SERVE) + " " + redirection]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, check=False)
@@ -273,7 +273,7 @@ def test_a_client_that_never_reads_stderr_is_served():
 
 
 @pytest.mark.process
-def test_the_log_says_what_the_client_was_told(server, ids):
+def test_the_log_repeats_the_errors_that_clients_get(server, ids):
     server.handshake()
     server.query(3, context="x", language="java")
     server.query(4, context="background job processing")
@@ -339,7 +339,7 @@ def test_the_level_decides_what_is_logged(ids, environment, flags, lines):
 
 
 @pytest.mark.process
-def test_debug_shows_each_step():
+def test_level_debug_logs_each_step():
     with Server("--log-level=debug") as server:
         server.handshake()
         server.ask("tools/list", 2)
@@ -365,7 +365,7 @@ def test_debug_shows_each_step():
 
 
 @pytest.mark.process
-def test_an_unknown_log_level_flag_is_wrong_usage():
+def test_an_unknown_log_level_is_a_usage_error():
     done = subprocess.run([*SERVE, "--log-level", "loud"], input=b"", capture_output=True, timeout=TIMEOUT, check=False)
 
     assert (done.returncode, done.stdout) == (2, b"")
@@ -376,7 +376,7 @@ def test_an_unknown_log_level_flag_is_wrong_usage():
 
 
 @pytest.mark.process
-def test_patterns_of_a_folder(patterns):
+def test_patterns_from_a_folder(patterns):
     folder = patterns("acme_auth_024")
     with Server("--patterns", str(folder)) as server:
         server.handshake()
@@ -386,7 +386,7 @@ def test_patterns_of_a_folder(patterns):
 
 
 @pytest.mark.process
-def test_patterns_of_the_environment(patterns, ids):
+def test_patterns_from_the_environment(patterns, ids):
     folder = patterns("acme_auth_026")
     with Server(env={"TMKB_PATTERNS": f"{folder}{os.pathsep}packaged"}) as server:
         server.end()
@@ -396,7 +396,7 @@ def test_patterns_of_the_environment(patterns, ids):
         server.end()
 
         assert server.log[0] == "[INFO] Starting MCP server with 1 patterns loaded"
-        assert "ACME-AUTH-026 is already the id of" in server.log[1]
+        assert "already has the id ACME-AUTH-026. This pattern is not loaded." in server.log[1]
     with Server(env={"TMKB_PATTERNS": ""}) as server:
         server.end()
 
@@ -404,7 +404,7 @@ def test_patterns_of_the_environment(patterns, ids):
 
 
 @pytest.mark.process
-def test_a_broken_pattern_is_told_and_the_rest_is_served(patterns):
+def test_a_broken_pattern_is_logged_and_the_others_are_served(patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     file = folder / "acme_auth_024" / "pattern.yaml"
     file.write_text(file.read_text().replace("severity: medium", "severity: huge"))
@@ -421,7 +421,7 @@ def test_a_broken_pattern_is_told_and_the_rest_is_served(patterns):
 
 
 @pytest.mark.process
-def test_without_patterns_the_server_still_answers(tmp_path):
+def test_the_server_answers_without_patterns(tmp_path):
     with Server("--patterns", str(tmp_path), "--patterns", str(tmp_path / "missing")) as server:
         server.handshake()
         answer = json.loads(server.query(context="background job processing")["content"][0]["text"])

@@ -1,4 +1,4 @@
-"""Where descriptors cannot be polled: the same server with threads that read and write. Run here as on Windows."""
+"""The stdio loop without ``poll``, as on Windows: threads read and write."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def test_answers_come_in_order():
 
 
 @pytest.mark.process
-def test_a_client_that_writes_first_is_served():
+def test_a_client_may_write_before_it_reads():
     with server(read_stdout=False) as started:
         started.send(*[{**PING, "id": number} for number in range(20_000)])
         started.start_reading()
@@ -43,7 +43,7 @@ def test_a_client_that_writes_first_is_served():
 
 
 @pytest.mark.process
-def test_reading_pauses_when_too_many_answers_wait(overlay):
+def test_reading_pauses_while_too_many_responses_wait(overlay):
     folder = overlay(servers__tmkb__server="kind: server\nextends: packaged\nlimits: {backlog_bytes: 1000}\n")
     with server("--schemas", folder) as started:
         started.send(*[{**PING, "id": number} for number in range(5000)])
@@ -90,18 +90,18 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read(ended):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("asked", [0, 5000])
-def test_a_reader_that_goes_away_ends_the_server(asked):
-    """With no request, it is idle and has nothing to write."""
+@pytest.mark.parametrize("count", [0, 5000])
+def test_the_server_ends_when_its_reader_disconnects(count):
+    """Without a request, the server is idle and writes nothing."""
     with server(read_stdout=False) as started:
-        started.send(*[{**PING, "id": number} for number in range(asked)])
+        started.send(*[{**PING, "id": number} for number in range(count)])
         started.process.stdout.close()
 
         assert started.wait() == 0
         assert not any("Traceback" in line for line in started.log)
 
 
-def test_what_the_first_call_needs_is_loaded_while_nobody_waits(runtime, monkeypatch):
+def test_modules_for_the_first_call_are_loaded_while_no_request_waits(runtime, monkeypatch):
     prepared = threading.Event()
     monkeypatch.setattr(runtime, "prepare", prepared.set)
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
@@ -118,7 +118,7 @@ def test_what_the_first_call_needs_is_loaded_while_nobody_waits(runtime, monkeyp
         os.close(fd)
 
 
-def test_a_writer_never_keeps_its_caller_waiting():
+def test_a_writer_never_blocks_its_caller():
     read, write = os.pipe()
     writer = Writer(write)
     for _ in range(3):

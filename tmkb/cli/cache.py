@@ -25,9 +25,9 @@ def run(args: argparse.Namespace) -> int:
                 os.remove(file)
         output.write(args, {"folder": cache.folder(), "deleted": len(files)}, f"{len(files)} files deleted.")
         return 0
-    rows = [(os.path.basename(file), f"{os.path.getsize(file)} bytes") for file in files]
     values = [{"file": file, "bytes": os.path.getsize(file)} for file in files]
     output.write(args, {"folder": cache.folder(), "files": values}, f"{cache.folder()}: {len(files)} files")
-    if rows and not args.json:
+    if files and not args.json:
+        rows = [(os.path.basename(file), f"{os.path.getsize(file)} bytes") for file in files]
         output.write(args, None, layout.table(["file", "size"], rows))
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from tmkb.cli import layout, output
 from tmkb.errors import DocumentError, Problem, SpecError
-from tmkb.schema import edit, load, overlay, paths, problems, reader
+from tmkb.schema import edit, load, overlay, paths, reader
 from tmkb.schema.documents import Schemas
 from tmkb.schema.overlay import Overlay
 from tmkb.schema.reader import Path
@@ -65,12 +65,12 @@ def configure(actions: Any, place: Place) -> None:
 
 def _get(args: argparse.Namespace) -> int:
     """Print one value. Return 1 if it does not exist."""
-    schemas = _read(paths.named(args.schemas, "TMKB_SCHEMAS"))
+    schemas = read(paths.named(args.schemas, "TMKB_SCHEMAS"))
     if (target := _target(args, schemas)) is None:
         return 1
     place, path = target
     if fault := overlay.missing(schemas, place, path):
-        output.fail(problems.sentence(fault))
+        output.fail_each([fault])
         return 1
     doc = schemas.documents[place]
     value = doc.part(path).value
@@ -85,7 +85,7 @@ def _get(args: argparse.Namespace) -> int:
 def _change(args: argparse.Namespace) -> int:
     """Change one value. Return 1 if the path does not exist. Raises SpecError if the result is invalid."""
     overlay_ = _overlay(args)
-    schemas = _read([folder for folder in (overlay_.folder, *overlay_.below) if os.path.isdir(folder)])
+    schemas = read(overlay_.existing_folders)
     if (target := _target(args, schemas)) is None:
         return 1
     place, path = target
@@ -93,14 +93,13 @@ def _change(args: argparse.Namespace) -> int:
         return _write(args, overlay_, {overlay_.existing(place): None}, schemas)
     up = overlay.missing(schemas, place, path[:-1])
     if up or not path:
-        output.fail(problems.sentence(up or Problem.of_argument("no_keys", args.path, name=args.path)))
+        output.fail_each([up or Problem.of_argument("no_keys", args.path, name=args.path)])
         return 1
     try:
         value = _value(args, schemas.documents[place], path) if args.edit != "remove" else None
         text = overlay_.edit(schemas, place, args.edit, path, value)
     except SpecError as error:
-        for problem in error.problems:
-            output.fail(problems.sentence(problem))
+        output.fail_each(error.problems)
         return 1
     return _write(args, overlay_, {text.file: text.text}, schemas)
 
@@ -108,7 +107,7 @@ def _change(args: argparse.Namespace) -> int:
 def _new(args: argparse.Namespace) -> int:
     """Create a file, and declare the capability it needs. Raises SpecError if it exists or would be invalid."""
     overlay_ = _overlay(args)
-    schemas = _read([folder for folder in (overlay_.folder, *overlay_.below) if os.path.isdir(folder)])
+    schemas = read(overlay_.existing_folders)
     server = args.server or (None if args.kind == "error" else "tmkb")
     file, text = overlay_.new_file(schemas, args.kind, args.name, server)
     texts: dict[str, str | None] = {file: text}
@@ -119,13 +118,13 @@ def _new(args: argparse.Namespace) -> int:
 
 def _eject(args: argparse.Namespace) -> int:
     """Copy a packaged file. Return 1 if no file has the name. Raises SpecError if the folder already has it."""
-    schemas = _read([])
+    schemas = read([])
     if (place := args.place(schemas, args.name)) is None:
         return 1
     args.dry_run = False
     overlay_ = Overlay([args.folder], sources.names())
     file, text = overlay_.eject(schemas, place)
-    return _write(args, overlay_, {file: text}, _read([args.folder]) if os.path.isdir(args.folder) else schemas)
+    return _write(args, overlay_, {file: text}, read([args.folder]) if os.path.isdir(args.folder) else schemas)
 
 
 def _write(args: argparse.Namespace, overlay_: Overlay, texts: Mapping[str, str | None], schemas: Schemas) -> int:
@@ -174,7 +173,7 @@ def _overlay(args: argparse.Namespace) -> Overlay:
     return Overlay(folders, sources.names())
 
 
-def _read(folders: list[str]) -> Schemas:
+def read(folders: list[str]) -> Schemas:
     """Load all schemas. Raises SpecError if they cannot be resolved."""
     schemas = load.read(folders, sources.names())
     if not schemas.documents:

@@ -84,7 +84,7 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
         return [pattern["id"] for pattern in result["patterns"]]
 
     try:
-        for exchange in transcript.shared("handshake", revision):
+        for exchange in transcript.packaged_opening("handshake", revision):
             target.exchange(exchange.line, len(exchange.expect))
         return metrics.evaluate(questions, answer)
     except (IndexError, KeyError, TypeError, ValueError) as error:

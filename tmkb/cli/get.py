@@ -6,12 +6,12 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from tmkb.authoring import application_tests, testgen
 from tmkb.cli import output, pages
 from tmkb.knowledge import answer, provenance, vocabulary
-from tmkb.schema import hidden, metaschema
+from tmkb.schema import hidden
 from tmkb.server import sources
 
 
@@ -28,9 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the pattern or a test skeleton. Return 1 if the id is unknown or the pattern has no proof."""
     patterns = sources.patterns_by_id(args.patterns)
-    ids = matching(args.id.upper(), patterns)
-    if len(ids) != 1:
-        output.fail(f"There is no pattern {args.id or repr(args.id)}. {hint(args.id.upper(), ids, patterns)}")
+    if (ids := existing([args.id], patterns)) is None:
         return 1
     folder, pattern = patterns[ids[0]]
     facts = {"provenance": provenance.facts(folder, pattern)}
@@ -50,29 +48,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def matching(word: str, ids: Collection[str]) -> list[str]:
-    """Return the ids that match ``word``: an id, an id without leading zeros, or a number."""
-    if word in ids:
-        return [word]
+def existing(words: Iterable[str], ids: Collection[str]) -> list[str] | None:
+    """Return the id that each of ``words`` names: an id, an id without leading zeros, or a number.
+
+    Return None, with messages on stderr, if a word names none or several.
+    """
+    matches = {word: _matching(word.upper(), ids) for word in words}
+    for word, (matching, similar) in matches.items():
+        if len(matching) != 1:
+            hint = f"Did you mean {', '.join(matching)}?" if matching else ""
+            hint = hint or output.did_you_mean(word.upper(), similar, "See `tmkb list`.")
+            output.fail(f"There is no pattern {word or repr(word)}. {hint}")
+    if any(len(matching) != 1 for matching, _ in matches.values()):
+        return None
+    return [matching[0] for matching, _ in matches.values()]
+
+
+def _matching(word: str, ids: Collection[str]) -> tuple[list[str], Collection[str]]:
+    """Return the ids that match ``word``, and those it may be a misspelling of: if its number exists, of the prefix."""
     form = _NUMBERED.fullmatch(word)
-    return [] if form is None else [id_ for id_ in _numbered(int(form[2]), ids) if form[1] in (None, _prefix(id_))]
-
-
-def hint(word: str, matching: list[str], ids: Collection[str]) -> str:
-    """Return a suggestion. If the number exists, the prefix is taken to be wrong."""
-    form = _NUMBERED.fullmatch(word)
-    same = _numbered(int(form[2]), ids) if form else []
-    if near := ", ".join(matching) or metaschema.nearest(word, same if form else ids):
-        return f"Did you mean {near}?"
-    return "See `tmkb list`."
-
-
-def _numbered(number: int, ids: Collection[str]) -> list[str]:
-    return [id_ for id_ in ids if int(id_.rpartition("-")[2]) == number]
-
-
-def _prefix(id_: str) -> str:
-    return id_.rpartition("-")[0]
+    if word in ids or form is None:
+        return [word] * (word in ids), ids
+    same_number = [id_ for id_ in ids if int(id_.rpartition("-")[2]) == int(form[2])]
+    return [id_ for id_ in same_number if form[1] in (None, id_.rpartition("-")[0])], same_number
 
 
 _NUMBERED = re.compile(r"(?:(.+)-)?([0-9]{1,9})")

@@ -1,4 +1,4 @@
-"""``tmkb serve --http`` and ``--uds``: where to listen, whom to let in, and how many processes work."""
+"""``tmkb serve`` over HTTP or a Unix domain socket: sockets, tokens and worker processes."""
 
 from __future__ import annotations
 
@@ -26,36 +26,48 @@ _BACKLOG = 1024  # connections that wait to be accepted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command that are about HTTP."""
-    http = parser.add_argument_group("HTTP", "without --http or --uds the server talks over stdin and stdout")
+    """Add the HTTP options of ``tmkb serve``."""
+    http = parser.add_argument_group("HTTP", "without --http or --uds the server uses stdin and stdout")
     address = http.add_mutually_exclusive_group()
     address.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at http://HOST:PORT/mcp")
-    address.add_argument("--uds", metavar="PATH", help="the same on a Unix domain socket")
-    http.add_argument("--allow-remote", action="store_true", help="listen beyond this machine; needs --auth-tokens")
-    http.add_argument("--allow-host", action="append", metavar="HOST", help="another name of this server (repeatable)")
+    address.add_argument("--uds", metavar="PATH", help="serve Streamable HTTP on a Unix domain socket")
+    http.add_argument(
+        "--allow-remote", action="store_true", help="listen on an address that is not loopback; needs --auth-tokens"
+    )
+    http.add_argument(
+        "--allow-host", action="append", metavar="HOST", help="another host name of this server (repeatable)"
+    )
     http.add_argument(
         "--allow-origin",
         action="append",
         type=_origin,
         metavar="ORIGIN",
-        help="pages that may call it, as https://HOST (repeatable)",
+        help="an origin of web pages that may call the server, as https://HOST (repeatable)",
     )
     http.add_argument(
-        "--auth-tokens", metavar="FILE", help="the SHA-256 of each token that opens, a line each; see `tmkb token`"
+        "--auth-tokens",
+        metavar="FILE",
+        help="a file with the SHA-256 of each valid token, one per line; see `tmkb token`",
     )
-    http.add_argument("--workers", type=int, default=1, metavar="N", help="processes, for clients without a handshake")
+    http.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of processes; more than one only for clients without a handshake",
+    )
 
 
-def wanted(args: argparse.Namespace) -> bool:
-    """Whether the options ask for HTTP."""
+def requested(args: argparse.Namespace) -> bool:
+    """Return whether the options select HTTP or a Unix domain socket."""
     return args.http is not None or args.uds is not None or _first(args) is not None
 
 
 def _first(args: argparse.Namespace) -> str | None:
-    """Return the first option that means something over HTTP only; None where there is none."""
+    """Return the first option that requires HTTP; None if there is none."""
     names = ("allow_remote", "allow_host", "allow_origin", "auth_tokens")
-    given = [name for name in names if getattr(args, name)] + ["workers"] * (args.workers != 1)
-    return f"--{given[0].replace('_', '-')}" if given else None
+    used = [name for name in names if getattr(args, name)] + ["workers"] * (args.workers != 1)
+    return f"--{used[0].replace('_', '-')}" if used else None
 
 
 def _origin(text: str) -> str:
@@ -70,9 +82,9 @@ def listen(
     server: Server,
     output: log.Log,
     key: bytes | None,
-    hear: Callable[[Runtime], Reloader | None] = lambda _: None,
+    updates: Callable[[Runtime], Reloader | None] = lambda _: None,
 ) -> int:
-    """Serve until a signal comes. ``hear`` returns the updates of changed files. Raises SpecError."""
+    """Serve until a signal arrives. ``updates`` returns the reloads of a runtime. Raises SpecError."""
     try:
         from tmkb.transport import guard, listener
     except ImportError as error:
@@ -91,7 +103,7 @@ def listen(
 
     def work() -> None:
         runtime = server.runtime(output, key, stateless=args.workers != 1)
-        news = hear(runtime)
+        news = updates(runtime)
         try:
             listener.serve(runtime, admitted, bound, news)
         finally:
@@ -117,7 +129,7 @@ def _refuse_combinations(args: argparse.Namespace) -> None:
 
 
 def _check_workers(server: Server, workers: int) -> None:
-    """Raise SpecError where the server cannot be served by several processes."""
+    """Raise SpecError if several processes cannot serve this server."""
     if workers < 1 or not hasattr(os, "fork"):
         raise SpecError([Problem.of_argument("bad_workers", "--workers", count=workers)])
     if not server.spec["negotiation"]["stateless"]:
@@ -126,7 +138,7 @@ def _check_workers(server: Server, workers: int) -> None:
 
 
 def _bound(args: argparse.Namespace, guarded: bool) -> tuple[socket.socket, str]:
-    """A socket that listens, and its address for people."""
+    """Return a listening socket and its URL for the log. ``guarded``: clients need a token."""
     try:
         if args.uds:
             return _unix(args.uds), f"{args.uds}:/mcp"
@@ -158,10 +170,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _unix(path: str) -> socket.socket:
-    """Listen on a socket at ``path`` that only its owner may use.
+    """Listen on a socket at ``path`` that only its owner can use.
 
-    A socket that nobody listens on is replaced. Raises OSError if something listens there, and SpecError if a file of
-    another kind is there or the system has no Unix domain sockets.
+    A socket without a listener is replaced. Raises OSError if it has a listener, and SpecError if the file is not a
+    socket or the system has no Unix domain sockets.
     """
     if not hasattr(socket, "AF_UNIX"):
         raise SpecError([Problem("no_unix_sockets", "--uds")])
@@ -190,7 +202,7 @@ def _unix(path: str) -> socket.socket:
 
 
 def _tokens(file: str) -> list[str]:
-    """The digests of ``file``; lines that begin with # are for people. Raises SpecError."""
+    """Return the digests in ``file``; lines that start with # are comments. Raises SpecError."""
     try:
         with open(file, encoding="utf-8") as lines:
             entries = [(number, line.strip()) for number, line in enumerate(lines, 1)]

@@ -48,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
         values = _values(args)
         folder, files = scaffold.write(args.dir, values)
     except SpecError as error:
-        for problem in error.problems:
-            output.fail(problems.sentence(problem))
+        output.fail_each(error.problems)
         return 2
     value = {"id": values["id"], "folder": folder, "files": files}
     output.write(args, value, _next(values["id"], folder, files, args.dir))

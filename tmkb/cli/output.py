@@ -1,4 +1,4 @@
-"""Print text for people or JSON for programs. Terminals get colours and tables, unless NO_COLOR is set.
+"""Print text for users or JSON for programs. Terminals get colours and tables, unless NO_COLOR is set.
 
 Hidden and control characters in the content are escaped, because a terminal would execute them.
 """
@@ -9,7 +9,7 @@ import argparse
 import io
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tmkb.cli import layout
 from tmkb.cli.layout import Line
@@ -34,6 +34,20 @@ def write(args: argparse.Namespace, value: object, text: str | Iterable[Line]) -
 def fail(message: str) -> None:
     """Print an error message to stderr."""
     print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
+
+
+def fail_each(problems_: Iterable[Problem]) -> None:
+    """Print the sentence of each problem to stderr."""
+    for problem in problems_:
+        fail(problems.sentence(problem))
+
+
+def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
+    """Return a suggestion of the name in ``known`` nearest to ``word``; ``otherwise`` if none is similar."""
+    from tmkb.schema import metaschema
+
+    near = metaschema.nearest(word, known)
+    return f"Did you mean {near}?" if near else otherwise
 
 
 def use_any_encoding() -> None:

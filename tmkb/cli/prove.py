@@ -58,13 +58,9 @@ def run(args: argparse.Namespace) -> int:
     # TMKB_PATTERNS is ignored: an environment variable must not decide which code runs.
     library_ = sources.library(args.patterns or [library.PACKAGED])
     patterns = {each.pattern["id"]: (each.path, each.pattern) for each in library_.folders if each.pattern is not None}
-    matches = {word: get.matching(word.upper(), patterns) for word in args.ids}
-    if unknown := {word: ids for word, ids in matches.items() if len(ids) != 1}:
-        for word, ids in unknown.items():
-            output.fail(f"There is no pattern {word or repr(word)}. {get.hint(word.upper(), ids, patterns)}")
+    if (ids := get.existing(args.ids, patterns)) is None:
         return 1
-    ids = [ids[0] for ids in matches.values()] or sorted(patterns)
-    chosen = {id_: patterns[id_] for id_ in ids}
+    chosen = {id_: patterns[id_] for id_ in ids or sorted(patterns)}
     before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
     reports = _reports(args, list(chosen.values()))
     if args.record and not _record(chosen, before, reports):

@@ -84,7 +84,7 @@ def _stdin(args: argparse.Namespace) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether no byte of ``text`` was kept as a surrogate because it could not be decoded."""
+    """Return whether ``text`` has no surrogates, which stand for bytes that could not be decoded."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -11,12 +11,13 @@ import shutil
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tmkb.cli import output
 from tmkb.conformance import replay, transcript
-from tmkb.conformance.replay import Replayed
+from tmkb.conformance.replay import Result
 from tmkb.conformance.transcript import Transcript
-from tmkb.errors import DocumentError
+from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import library
 from tmkb.schema import documents, hidden, paths
 from tmkb.schema.model import Spec
@@ -60,7 +61,10 @@ def run(args: argparse.Namespace) -> int:
         output.fail("--update needs PATH, the transcripts to update.")
         return 2
     try:
-        transcripts = [transcript.read(file) for path in args.paths or [paths.CONFORMANCE] for file in _find(path)]
+        files = {path: transcript.find(path) for path in args.paths or [paths.CONFORMANCE]}
+        for path in (path for path in files if not files[path]):
+            output.fail(f"There is no transcript at {path}.")
+        transcripts = [transcript.read(file) for each in files.values() for file in each]
         conversations = list(_replayed(args, transcripts))
     except DocumentError as error:
         print(output.problem_lines(error.problems), file=sys.stderr)
@@ -85,8 +89,10 @@ def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> It
     starter = _Starter(args)
     planned = []
     for each in transcripts:
-        if not (args.command or args.http) and each.lacking:
-            output.fail(f"{each.name} is skipped: it needs {' and '.join(each.lacking)}, which is not installed.")
+        if not (args.command or args.http) and each.missing_modules:
+            output.fail(
+                f"{each.name} is skipped: it needs {' and '.join(each.missing_modules)}, which is not installed."
+            )
             continue
         planned += [
             (each, revision)
@@ -140,16 +146,18 @@ def _seconds(text: str) -> float:
     return value
 
 
-class Conversation:
-    """One transcript under one revision, replayed."""
+class Conversation(NamedTuple):
+    """One replayed transcript under one revision. ``notes``: further hints for a failure."""
 
-    def __init__(self, replayed: Transcript, revision: str, results: list[Replayed], notes: Sequence[str] = ()) -> None:
-        """``notes``: further hints for a failure."""
-        self.notes = notes
-        self.transcript = replayed
-        self.revision = revision
-        self.results = results
-        self.differing = [result for result in results if result.differences]
+    transcript: Transcript
+    revision: str
+    results: list[Result]
+    notes: Sequence[str]
+
+    @property
+    def differing(self) -> list[Result]:
+        """The exchanges that are not as recorded."""
+        return [result for result in self.results if result.differences]
 
     def report(self) -> Iterator[str]:
         """Yield the differences as text."""
@@ -171,27 +179,28 @@ class _Starter:
     """Provides a new target for each conversation: a process, a URL, or a connection to our engine."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.command = args.command
-        self.address = args.http
-        self.timeout, self.quiet = args.timeout, args.quiet
-        self.schemas = args.schemas
-        self.allow_python = args.allow_python
-        self.reached = False  # the address, at least once
+        self.args = args
+        self.reached = False  # whether the URL has answered
         self.last: replay.Command | None = None
         self.runtimes: dict[tuple[str, str | None], Runtime] = {}
 
     def start(self, each: Transcript) -> replay.Target:
-        if self.command:
+        args = self.args
+        if args.command:
             pings = None if self.last is None else self.last.pings
-            self.last = replay.Command(self.command, self.timeout, self.quiet, pings)
+            self.last = replay.Command(args.command, args.timeout, args.quiet, pings)
             return self.last
         server = str(each.value["server"])
-        if self.address:
-            from tmkb.conformance.http import Http
+        if args.http:
+            try:
+                from tmkb.conformance.http import Http
+            except ImportError as error:
+                problem = Problem.of_argument("extra_missing", "--http", extra="replay", module=error.name)
+                raise DocumentError([problem]) from error
 
-            target = Http(self.address, self._spec(server, each.config), self.timeout)
+            target = Http(args.http, self._spec(server, each.config), args.timeout)
             if not self.reached:
-                target.reach()
+                target.check_connection()
                 self.reached = True
             return target
         key = server, each.config
@@ -199,23 +208,17 @@ class _Starter:
             served = self._server(server, each.config, [library.PACKAGED])
             quiet = log.Log(served.spec["server"]["log"], fd=os.open(os.devnull, os.O_WRONLY))
             self.runtimes[key] = served.runtime(quiet)
-        return replay.InProcess(self.runtimes[key], self.timeout)
+        return replay.InProcess(self.runtimes[key], args.timeout)
 
     def _spec(self, server: str, config: str | None) -> Spec:
         """Return the spec of ``server``; of an unknown server, the default one, which has all headers."""
-        if server in documents.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
+        if server in documents.servers(paths.named(self.args.schemas, "TMKB_SCHEMAS")):
             return self._server(server, config).spec
-        return Server.load(schemas=self.schemas).spec
+        return Server.load(schemas=self.args.schemas).spec
 
     def _server(self, name: str, config: str | None, patterns: list[str] | None = None) -> Server:
-        return Server.load(name, schemas=self.schemas, patterns=patterns, config=config, allow_python=self.allow_python)
-
-
-def _find(path: str) -> list[str]:
-    files = transcript.find(path)
-    if not files:
-        output.fail(f"There is no transcript at {path}.")
-    return files
+        schemas, allow_python = self.args.schemas, self.args.allow_python
+        return Server.load(name, schemas=schemas, patterns=patterns, config=config, allow_python=allow_python)
 
 
 def _update(conversations: Sequence[Conversation]) -> int:
@@ -236,14 +239,9 @@ def _update(conversations: Sequence[Conversation]) -> int:
         path: transcript.rewrite(transcripts[path], results) for path, results in actual.items() if path not in refused
     }
     changed = [path for path in before if path not in refused and transcript.read(path).value != before[path]]
-    print(
-        "\n".join(
-            [
-                *(hidden.line(f"{path}: rewritten") for path in changed),
-                f"{len(changed)} of {len(before)} files rewritten.",
-            ]
-        )
-    )
+    for path in changed:
+        print(hidden.line(f"{path}: rewritten"))
+    print(f"{len(changed)} of {len(before)} files rewritten.")
     for path, reason in refused.items():
         output.fail(f"{path}: not rewritten: {reason}.")
     for path, numbers in disputed.items():

@@ -12,9 +12,9 @@ from tmkb.cli import differences, edits, layout, output
 from tmkb.cli.layout import Line
 from tmkb.errors import Problem, SpecError
 from tmkb.providers import registry
-from tmkb.schema import documents, export, formats, load, metaschema, paths
+from tmkb.schema import documents, export, formats, load, paths
 from tmkb.schema.documents import Schemas
-from tmkb.schema.reader import Document, Path
+from tmkb.schema.reader import Document, Path, entries
 from tmkb.schema.values import JsonValue
 from tmkb.server import sources
 
@@ -76,9 +76,7 @@ def _count(schemas: Schemas, folder: str) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     """Print the resolved file. Return 1 if no file has the name. Raises SpecError if nothing can be resolved."""
-    schemas = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
-    if not schemas.documents:
-        raise SpecError(schemas.problems)
+    schemas = edits.read(paths.named(args.schemas, "TMKB_SCHEMAS"))
     if (place := _place(schemas, args.name)) is None:
         return 1
     doc = schemas.documents[place]
@@ -109,16 +107,10 @@ def _gutter(rows: list[tuple[str, str]]) -> list[Line]:
 
 def _export(args: argparse.Namespace) -> int:
     """Write the schemas. Return 2 if that fails."""
-    names = []
     if os.path.exists(args.folder) and not os.path.isdir(args.folder):
         raise SpecError([Problem.of_argument("not_a_place", "DIR", folder=args.folder)])
     try:
-        for name, text in export.texts(sources.names()):
-            target = os.path.join(args.folder, *name.split("/"))
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(text)
-            names.append(name)
+        names = export.write(args.folder, sources.names())
     except OSError as error:
         output.fail(f"{args.folder}: {error.strerror}.")
         return 2
@@ -130,8 +122,7 @@ def _formats(args: argparse.Namespace) -> int:
     """Print the page, or the section of one kind. Return 1 if the kind is unknown."""
     known = formats.kinds()
     if args.kind not in (None, *known):
-        near = metaschema.nearest(args.kind, known)
-        hint = f"Did you mean {near}?" if near else f"Known: {', '.join(known)}."
+        hint = output.did_you_mean(args.kind, known, f"Known: {', '.join(known)}.")
         output.fail(f"There is no kind {args.kind}. {hint}")
         return 1
     text = formats.section(args.kind) if args.kind else formats.page()
@@ -147,8 +138,7 @@ def _place(schemas: Schemas, name: str) -> str | None:
     places = [name] if name in schemas.documents else matching
     if not places:
         known = sorted({documents.name(place) for place in schemas.documents} | set(schemas.documents))
-        near = metaschema.nearest(name, known)
-        output.fail(f"There is no schema {name}." + (f" Did you mean {near}?" if near else ""))
+        output.fail(f"There is no schema {name}. {output.did_you_mean(name, known)}".rstrip())
     elif len(places) > 1:
         output.fail(f"{name} is ambiguous: {', '.join(places)}.")
     return places[0] if len(places) == 1 else None
@@ -156,8 +146,7 @@ def _place(schemas: Schemas, name: str) -> str | None:
 
 def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[tuple[str, str]]:
     """Yield each line of ``value`` as YAML, with its origin."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
+    for key, inner in entries(value):
         here = (*path, key)
         head = "  " * depth + ("- " if isinstance(key, int) else f"{_key(key)}: ")
         nested = isinstance(inner, dict | list) and bool(inner)

@@ -1,5 +1,7 @@
-"""``tmkb serve``: answer one client over stdio, or many over HTTP. The flags of the first are read without a parser,
-since a client waits for us."""
+"""``tmkb serve``: serve one client over stdio, or many over HTTP.
+
+The flags for stdio are read without argparse, because a client waits for the process to start.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _SHORTEST_KEY = 32  # characters
 
 
 def quick(words: Sequence[str]) -> Options | None:
-    """Return the options; None where a parser has to explain (help, an error)."""
+    """Return the options; None if argparse must handle ``words``, for example for help or an error."""
     options: Options = {}
     rest = list(words)
     while rest:
@@ -47,37 +49,39 @@ def quick(words: Sequence[str]) -> Options | None:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command, for its help and for mistakes."""
+    """Add the options of the command."""
     from tmkb.cli import listen
     from tmkb.server import sources
 
     sources.configure_schemas(parser)
     sources.configure_patterns(parser)
     sources.configure_python(parser)
-    parser.add_argument("--server", metavar="NAME", help=f"the server to be (default: {DEFAULT_SERVER})")
-    parser.add_argument("--config", metavar="FILE", help="what is set for the server; see `tmkb schema formats config`")
+    parser.add_argument("--server", metavar="NAME", help=f"the server to serve (default: {DEFAULT_SERVER})")
+    parser.add_argument(
+        "--config", metavar="FILE", help="the configuration of the server; see `tmkb schema formats config`"
+    )
     parser.add_argument(
         "--log-level",
         type=str.lower,
         choices=log.LEVELS,
-        help="least level logged to stderr (default: LOG_LEVEL, else info)",
+        help="lowest level logged to stderr (default: LOG_LEVEL, else info)",
     )
-    parser.add_argument("--no-cache", action="store_true", help="read everything anew, and keep nothing")
-    parser.add_argument("--watch", action="store_true", help="serve changes of schemas and patterns without a restart")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the startup cache")
+    parser.add_argument("--watch", action="store_true", help="reload schemas and patterns when they change")
     listen.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve with options that a parser has read."""
-    given = {"--schemas": args.schemas, "--patterns": args.patterns}
+    """Serve with options parsed by argparse."""
+    lists = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level}
-    options: Options = {**{k: v for k, v in given.items() if v}, **{k: [v] for k, v in single.items() if v}}
+    options: Options = {**{k: v for k, v in lists.items() if v}, **{k: [v] for k, v in single.items() if v}}
     switches = {"--allow-python": args.allow_python, "--no-cache": args.no_cache, "--watch": args.watch}
     return serve(options | {switch: [] for switch, on in switches.items() if on}, args)
 
 
 def serve(options: Options, args: argparse.Namespace | None = None) -> int:
-    """Serve until the client has gone; over HTTP, where ``args`` ask for it, until a signal comes."""
+    """Serve until the client disconnects; over HTTP, if ``args`` select it, until a signal arrives."""
     name = options.get("--server", [DEFAULT_SERVER])[-1]
     began = time.time()
     try:
@@ -95,7 +99,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         if args is not None:
             from tmkb.cli import listen
 
-            if listen.wanted(args):
+            if listen.requested(args):
                 return listen.listen(
                     args, server, output, key, lambda runtime: _updates(runtime, server, began, options)
                 )
@@ -108,7 +112,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         return 2
     server.announce(output, "stdio")
     try:
-        stdio.serve(runtime, news=news)
+        stdio.serve(runtime, updates=news)
     finally:
         if news is not None:
             news.close()
@@ -116,7 +120,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
 
 
 def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
-    """Return the updates of changed files with ``--watch``. Raises SpecError where files cannot be watched."""
+    """Return the reloader of changed files with ``--watch``. Raises SpecError if files cannot be watched."""
     if "--watch" not in options:
         return None
     from tmkb.server import reload
@@ -135,7 +139,7 @@ def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:
 
 
 def _key() -> bytes | None:
-    """Return the key that seals request states, which several servers can share. Raises SpecError."""
+    """Return the key for signing request states, which several servers can share. Raises SpecError."""
     key = os.environ.get("TMKB_STATE_KEY") or None
     if key is not None and len(key) < _SHORTEST_KEY:
         raise SpecError([Problem.of_argument("weak_key", "TMKB_STATE_KEY", count=len(key), least=_SHORTEST_KEY)])

@@ -1,1 +1,1 @@
-"""Transcripts: recorded conversations with what must come back, replayed against any server."""
+"""Transcripts: recorded conversations with a server, and their replay against any server."""

@@ -1,209 +1,191 @@
-"""A server over Streamable HTTP as a target of transcripts: a client that says in headers what the revision wants."""
+"""A client of MCP servers over Streamable HTTP, as a target for transcripts. Needs the extra ``replay``.
+
+Specification: Basic / Transports / Streamable HTTP.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import http.client
 import json
-import queue
 import socket
-import threading
+import ssl
 import time
-import urllib.parse
+from collections.abc import AsyncIterator
 from typing import Any
 
-from tmkb.conformance.replay import TIMEOUT, lacks
+import httpx2
+
+from tmkb.conformance.replay import TIMEOUT, Target, is_incomplete
 from tmkb.errors import ProtocolError
 from tmkb.protocol import headers, messages, negotiation
 from tmkb.protocol.messages import Notification, Request
 from tmkb.schema.model import Spec
 from tmkb.schema.values import JsonValue
 
-_MOMENT = 0.1  # seconds in which what was sent before arrives on another stream
-_LOOK = 0.5  # seconds until it is looked again whether a request still waits
-_ACCEPTED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+_GRACE = 0.1  # seconds for messages on other streams to arrive after the last response
+_POLL = 0.5  # seconds between checks whether a request still has no response
+_EVENTS = "text/event-stream"
+_POST_HEADERS = {"Content-Type": "application/json", "Accept": f"application/json, {_EVENTS}"}
 
 
-class Http:
-    """A client of the server at ``address``, with a session where it shakes hands."""
+class Http(Target):
+    """A client of the server at ``url``; it uses a session if the server starts one.
+
+    The event loop runs during the methods only.
+    """
 
     ordered = False
 
-    def __init__(self, address: str, spec: Spec, timeout: float = TIMEOUT) -> None:
-        """``spec`` has the headers of each revision, and says which arguments are also sent as headers.
+    def __init__(self, url: str, spec: Spec, timeout: float = TIMEOUT) -> None:
+        """Create a client; the first request connects.
 
-        ``timeout``: seconds that the server may take for one exchange.
+        ``spec`` names the headers of each revision and the arguments that are repeated as headers.
+        ``timeout``: seconds for one exchange.
         """
-        self.address = urllib.parse.urlsplit(address)
         self.spec = spec
         self.timeout = timeout
-        self.faults: list[str] = []
-        self.session: dict[str, str] = {}
-        self.came: queue.SimpleQueue[JsonValue] = queue.SimpleQueue()
-        self.open: dict[object, _Response] = {}  # by the id of the request; None: what belongs to none
+        self.url = httpx2.URL(url)
+        no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loading them takes time, and URLs are http://
+        self._client = httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=no_certificates)
+        self._runner = asyncio.Runner()
+        self._received: asyncio.Queue[JsonValue] = asyncio.Queue()
+        self._faults: list[str] = []
+        self._session: dict[str, str] = {}  # the headers that name it
+        self._posts: dict[asyncio.Task[Any], object] = {}  # in flight → request id, if it is not part of the session
+        self._listener: asyncio.Task[Any] | None = None  # reads the messages that belong to no request
 
-    def reach(self) -> None:
-        """Connect once and hang up. Raises OSError with the cause where nothing listens."""
-        assert self.address.hostname is not None
-        address = self.address.hostname, self.address.port or http.client.HTTP_PORT
-        socket.create_connection(address, self.timeout).close()
+    def check_connection(self) -> None:
+        """Connect and disconnect. Raises OSError if the server cannot be reached."""
+        socket.create_connection((self.url.host, self.url.port or 80), self.timeout).close()
 
-    def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
-        """Send one line; return what comes until the request is answered and nothing is lacking, or time is up."""
-        try:
-            sent: Any = messages.read(messages.decode(line))
-        except ProtocolError:
-            sent = None
-        if self._hangs_up(sent):
-            return self._until(expected, awaited, None)
-        response = _Response(self, getattr(sent, "id", line), line, self._headers(sent))
-        if isinstance(sent, Request) and negotiation.version_param(self.spec, sent) is not None:
-            response.thread.join(self.timeout)
-            self._begin(response)
-        return self._until(expected, awaited, response)
+    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
+        """Send one line; return the messages that arrive until none is missing or the timeout ends."""
+        return self._runner.run(self._exchange(line, count, pending))
 
     def report(self) -> list[str]:
-        """Return what went wrong since the last call: no connection, or an answer that is not a message."""
-        faults, self.faults = self.faults, []
+        """Return the faults since the last call: failed connections, and responses that are not JSON."""
+        faults, self._faults = self._faults, []
         return faults
 
-    def notes(self) -> list[str]:
-        """Return nothing: the process is not ours."""
-        return []
-
     def close(self) -> list[JsonValue]:
-        """End the session and every stream; everything that still came."""
-        if self.session:
-            with (
-                contextlib.suppress(OSError, http.client.HTTPException),  # a server may have gone
-                contextlib.closing(self.request("DELETE", b"", self.session)) as connection,
-            ):
-                connection.getresponse().read()
-        for response in [*self.open.values()]:
-            response.close()
-        return self._taken()
+        """End the session and all streams; return the messages that still arrived."""
+        with self._runner:
+            self._runner.run(self._close())
+            return self._take_received()
 
-    def request(self, verb: str, body: bytes, said: dict[str, str]) -> http.client.HTTPConnection:
-        """Send one HTTP request, on a connection of its own, which is given."""
-        assert self.address.hostname is not None
-        connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=self.timeout)
-        connection.request(verb, self.address.path or "/", body, said)
-        return connection
+    async def _close(self) -> None:
+        if self._session:
+            with contextlib.suppress(httpx2.HTTPError):  # the server may have ended
+                await self._client.delete(self.url, headers=self._session)
+        for task in (*self._posts, *filter(None, [self._listener])):
+            await _cancel(task)
+        await self._client.aclose()
 
-    def _headers(self, sent: Any) -> dict[str, str]:
-        meta: Any = sent.params.get("_meta") if isinstance(sent, Request) else None
+    async def _exchange(self, line: bytes, count: int, pending: str | int | None) -> list[JsonValue]:
+        try:
+            message: Any = messages.read(messages.decode(line))
+        except ProtocolError:
+            message = None
+        if await self._disconnect_cancelled(message):
+            return await self._receive(count, pending)
+        sent = self._headers(message)
+        post = asyncio.create_task(self._request("POST", sent, line))
+        in_session = bool(self._session) and self._session.items() <= sent.items()
+        self._posts[post] = None if in_session else getattr(message, "id", None)
+        post.add_done_callback(self._posts.pop)
+        if isinstance(message, Request) and negotiation.version_param(self.spec, message) is not None:
+            await asyncio.wait([post], timeout=self.timeout)
+            if post.done():
+                await self._start_session(*post.result())
+        received = await self._receive(count, pending)
+        await asyncio.wait([post], timeout=_GRACE)
+        return received + self._take_received()
+
+    async def _request(
+        self, method: str, sent: dict[str, str], body: bytes = b"", opened: asyncio.Event | None = None
+    ) -> tuple[httpx2.Headers, str | None]:
+        """Send a request and queue the messages of its response.
+
+        ``opened`` is set when the headers of the response have arrived, or the request has failed.
+
+        Returns:
+            The headers of the response, and the protocol version that the server selected in it.
+        """
+        response_headers, status, version = httpx2.Headers(), "", None
+        try:
+            async with self._client.stream(method, self.url, headers=sent, content=body) as response:
+                response_headers, status = response.headers, f"{response.status_code} {response.reason_phrase}"
+                if opened is not None:
+                    opened.set()
+                async for message in _messages(response):
+                    if isinstance(message, dict) and isinstance(message.get("result"), dict):
+                        version = message["result"].get("protocolVersion", version)
+                    self._received.put_nowait(message)
+        except (httpx2.HTTPError, ValueError) as error:
+            if method == "POST":
+                self._faults.append(f"{self.url}: {status or str(error) or type(error).__name__}")
+        finally:
+            if opened is not None:
+                opened.set()
+        return response_headers, version
+
+    def _headers(self, message: Any) -> dict[str, str]:
+        meta: Any = message.params.get("_meta") if isinstance(message, Request) else None
         if (revision := negotiation.describing(self.spec, meta)) is None:
-            return _ACCEPTED | self.session
-        named = meta.get(revision["request_metadata"]["revision"])
-        said = headers.for_request(self.spec, revision, sent)
-        return _ACCEPTED | said | ({revision["http"]["version"]: named} if isinstance(named, str) else {})
+            return _POST_HEADERS | self._session
+        version = meta.get(revision["request_metadata"]["revision"])
+        repeated = headers.for_request(self.spec, revision, message)
+        return _POST_HEADERS | repeated | ({revision["http"]["version"]: version} if isinstance(version, str) else {})
 
-    def _begin(self, response: _Response) -> None:
-        """The handshake has been answered: name the session from now on, and hear what belongs to no request."""
+    async def _start_session(self, response_headers: httpx2.Headers, version: str | None) -> None:
+        """Join the session that the response to a handshake names, and open its general stream."""
         for name in self.spec["server"]["revisions"]:
             rules = self.spec["revisions"][name]["http"]
-            if (
-                "session" in rules
-                and (session := response.headers.get(rules["session"])) is not None
-                and not self.session
-            ):
-                self.session = {rules["session"]: session}
+            if not self._session and "session" in rules and rules["session"] in response_headers:
+                self._session = {rules["session"]: response_headers[rules["session"]]}
                 if "version" in rules:
-                    self.session[rules["version"]] = response.negotiated or name
-                _Response(self, None, b"", {**self.session, "Accept": "text/event-stream"}, verb="GET")
+                    self._session[rules["version"]] = version or name
+                opened = asyncio.Event()
+                request = self._request("GET", {**self._session, "Accept": _EVENTS}, opened=opened)
+                self._listener = asyncio.create_task(request)
+                await opened.wait()
 
-    def _hangs_up(self, sent: Any) -> bool:
-        """Whether ``sent`` cancels a request that describes itself, which a client does by closing its stream."""
-        id_ = sent.params.get("requestId") if isinstance(sent, Notification) else None
-        response = self.open.get(id_) if isinstance(id_, str | int) else None
-        if response is None or not response.alone:
+    async def _disconnect_cancelled(self, message: Any) -> bool:
+        """Close the stream of the request that ``message`` cancels, if the request does not belong to the session."""
+        id_ = message.params.get("requestId") if isinstance(message, Notification) else None
+        post = next((post for post, request in self._posts.items() if request == id_ is not None), None)
+        if post is None:
             return False
-        response.close()
+        await _cancel(post)
         return True
 
-    def _until(self, expected: int, awaited: str | int | None, response: _Response | None) -> list[JsonValue]:
-        found: list[JsonValue] = []
+    async def _receive(self, count: int, pending: str | int | None) -> list[JsonValue]:
+        received: list[JsonValue] = []
         deadline = time.monotonic() + self.timeout
-        while lacks(found, expected, awaited):
-            # Messages can come as long as a request waits for its answer, and for a moment after.
-            left = deadline - time.monotonic() if self._busy() else 0.0
+        while is_incomplete(received, count, pending):
+            left = deadline - time.monotonic() if self._posts else 0.0
             try:
-                found.append(self.came.get(timeout=max(_MOMENT, min(left, _LOOK))))
-            except queue.Empty:
+                async with asyncio.timeout(max(_GRACE, min(left, _POLL))):
+                    received.append(await self._received.get())
+            except TimeoutError:
                 if left <= 0:
                     break
-        if response is not None:
-            response.thread.join(_MOMENT if self._busy() else self.timeout)
-        return found + self._taken()
+        return received + self._take_received()
 
-    def _busy(self) -> bool:
-        """Whether a request waits for its answer."""
-        return any(id_ is not None for id_ in self.open)
-
-    def _taken(self) -> list[JsonValue]:
-        found: list[JsonValue] = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                found.append(self.came.get_nowait())
-        return found
+    def _take_received(self) -> list[JsonValue]:
+        return [self._received.get_nowait() for _ in range(self._received.qsize())]
 
 
-class _Response:
-    """The answer to one request, read in a thread of its own to its end."""
+async def _messages(response: httpx2.Response) -> AsyncIterator[Any]:
+    if response.headers.get("content-type", "").startswith(_EVENTS):
+        async for event in httpx2.EventSource(response, max_event_size=None):
+            if event.data:
+                yield event.json()
+    elif text := await response.aread():
+        yield json.loads(text)
 
-    def __init__(self, target: Http, id_: object, body: bytes, said: dict[str, str], verb: str = "POST") -> None:
-        self.target = target
-        self.id = id_
-        self.headers: Any = {}  # names in any case
-        self.status = ""
-        self.negotiated: str | None = None
-        self.closed = False
-        self.socket: socket.socket | None = None
-        self.alone = verb == "POST" and not (
-            target.session and target.session.items() <= said.items()
-        )  # it describes itself
-        target.open[id_] = self
-        self.ready = threading.Event()
-        self.thread = threading.Thread(target=self._read, args=(verb, body, said), daemon=True)
-        self.thread.start()
-        if verb == "GET":
-            self.ready.wait(target.timeout)
 
-    def close(self) -> None:
-        """Read no more."""
-        self.closed = True
-        if self.socket is not None:
-            with contextlib.suppress(OSError):
-                self.socket.shutdown(socket.SHUT_RDWR)
-        self.thread.join(self.target.timeout)
-
-    def _read(self, verb: str, body: bytes, said: dict[str, str]) -> None:
-        try:
-            with contextlib.closing(self.target.request(verb, body, said)) as connection:
-                self.socket = connection.sock
-                with connection.getresponse() as response:
-                    self.headers, self.status = response.headers, f"{response.status} {response.reason}"
-                    self.ready.set()
-                    self._take(response)
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            if verb == "POST" and not self.closed:
-                self.target.faults.append(f"{self.target.address.geturl()}: {self.status or error}")
-        finally:
-            self.ready.set()
-            self.target.open.pop(self.id, None)
-
-    def _take(self, response: http.client.HTTPResponse) -> None:
-        if not self.headers.get("content-type", "").startswith("text/event-stream"):
-            text = response.read()
-            if text:
-                self._put(json.loads(text))
-            return
-        for line in response:
-            data = line.removeprefix(b"data: ").strip()
-            if line.startswith(b"data: ") and data:
-                self._put(json.loads(data))
-
-    def _put(self, value: Any) -> None:
-        if isinstance(value, dict) and isinstance(value.get("result"), dict):
-            self.negotiated = value["result"].get("protocolVersion", self.negotiated)
-        self.target.came.put(value)
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.wait([task])

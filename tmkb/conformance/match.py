@@ -1,7 +1,7 @@
-"""What was expected against what came, and the difference in words.
+"""Compare the expected messages with the actual ones, and describe the differences.
 
-Comparison is equality of JSON values, nothing missing and nothing extra. ``{$any: TYPE}`` matches every value of a JSON
-type; ``{$var: revision}`` stands for the revision that the transcript runs under.
+Two JSON values match if they are equal. ``{$any: TYPE}`` matches every value of a JSON type. ``{$var: revision}`` is a
+placeholder for the revision of the replay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tmkb.schema.values import JsonObject, JsonValue
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
-def types(expected: JsonValue, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:
+def placeholder_types(expected: JsonValue, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:
     """Yield the path of each ``{$any: TYPE}`` in ``expected``, and its type."""
     if isinstance(expected, dict) and list(expected) == ["$any"]:
         yield path, expected["$any"]
@@ -25,33 +25,33 @@ def types(expected: JsonValue, path: Path = ()) -> Iterator[tuple[Path, JsonValu
         expected.items() if isinstance(expected, dict) else enumerate(expected) if isinstance(expected, list) else ()
     )
     for step, inner in items:
-        yield from types(inner, (*path, step))
+        yield from placeholder_types(inner, (*path, step))
 
 
-def put(value: JsonValue, revision: str) -> JsonValue:
-    """``value`` with the revision in the places that stand for it."""
+def resolve(value: JsonValue, revision: str) -> JsonValue:
+    """Return ``value`` with ``{$var: revision}`` replaced by ``revision``."""
     if value == {"$var": "revision"}:
         return revision
     if isinstance(value, dict):
-        return {key: put(inner, revision) for key, inner in value.items()}
+        return {key: resolve(inner, revision) for key, inner in value.items()}
     if isinstance(value, list):
-        return [put(inner, revision) for inner in value]
+        return [resolve(inner, revision) for inner in value]
     return value
 
 
-def arranged(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> list[JsonValue]:
-    """``actual`` in the order of ``expected``, as far as it matches; the rest at the end."""
-    rest, found = [*actual], []
-    for each in expected:
-        for index, came in enumerate(rest):
-            if not any(differences([each], [came])):
-                found.append(rest.pop(index))
+def sort_like(expected: Sequence[JsonValue], actual: Sequence[JsonValue]) -> list[JsonValue]:
+    """Return ``actual`` in the order of ``expected``; messages that match none come last."""
+    rest, matches = [*actual], []
+    for message in expected:
+        for index, candidate in enumerate(rest):
+            if not any(differences([message], [candidate])):
+                matches.append(rest.pop(index))
                 break
-    return found + rest
+    return matches + rest
 
 
 def differences(expected: JsonValue, actual: JsonValue, place: str = "") -> Iterator[str]:
-    """A sentence for each place where ``actual`` is not what was expected."""
+    """Yield a sentence for each difference between ``expected`` and ``actual``."""
     if isinstance(expected, dict) and list(expected) == ["$any"]:
         if json_type(actual) != expected["$any"]:
             yield f"{place or 'value'}: expected any {expected['$any']}, got {_short(actual)}"
@@ -61,8 +61,8 @@ def differences(expected: JsonValue, actual: JsonValue, place: str = "") -> Iter
     elif isinstance(expected, list) and isinstance(actual, list):
         if len(expected) != len(actual):
             yield f"{place or 'messages'}: expected {len(expected)}, got {len(actual)}: {_short(actual)}"
-        for index, (wanted, got) in enumerate(zip(expected, actual, strict=False)):
-            yield from differences(wanted, got, f"{place}[{index}]")
+        for index, pair in enumerate(zip(expected, actual, strict=False)):
+            yield from differences(*pair, f"{place}[{index}]")
     elif json_type(expected) != json_type(actual) or expected != actual:
         yield f"{place or 'value'}: expected {_short(expected)}, got {_short(actual)}"
 
@@ -76,15 +76,15 @@ def _member(expected: JsonObject, actual: JsonObject, key: str, place: str) -> I
         yield from differences(expected[key], actual[key], place)
 
 
-def updated(expected: JsonValue, actual: JsonValue, revision: str) -> JsonValue:
-    """``actual`` as it is written down: matchers of ``expected`` that still match stay."""
-    if not list(differences(put(expected, revision), actual)):
+def update(expected: JsonValue, actual: JsonValue, revision: str) -> JsonValue:
+    """Return ``actual`` for a transcript, with the placeholders of ``expected`` that still match."""
+    if not list(differences(resolve(expected, revision), actual)):
         return expected
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return {key: updated(expected.get(key), inner, revision) for key, inner in actual.items()}
+        return {key: update(expected.get(key), inner, revision) for key, inner in actual.items()}
     if isinstance(expected, list) and isinstance(actual, list):
         pairs = zip([*expected, *[None] * len(actual)], actual, strict=False)
-        return [updated(wanted, got, revision) for wanted, got in pairs]
+        return [update(old, new, revision) for old, new in pairs]
     return actual
 
 

@@ -1,4 +1,4 @@
-"""Runs a transcript on a server: a runtime in this process, or any command that speaks MCP over stdio."""
+"""Replay a transcript against a server: a runtime in this process, or a command that speaks MCP over stdio."""
 
 from __future__ import annotations
 
@@ -23,82 +23,84 @@ from tmkb.schema.values import JsonValue
 from tmkb.server.runtime import Runtime, Sent
 from tmkb.transport import framing
 
-TIMEOUT = 30.0  # default for the seconds that a server may take for one exchange, and to end
-_PING = 5.0  # seconds until a server that has answered, but never a ping, is taken to have none
-_QUIET = 0.5  # seconds without a message that count as silence where a server has no ping
+TIMEOUT = 30.0  # default, in seconds: for one exchange, and for the end of a server
+_PING_TIMEOUT = 5.0  # seconds for the response to the first ping
+_QUIET = 0.5  # seconds without a message after which an exchange ends, if the server does not support ping
 _STDERR_LINES = 20
 _STDERR_CHARACTERS = 500
 
 
 class Target(Protocol):
-    """A server with one client. Whether what it sends is `ordered`: on several streams it is not."""
+    """A connection to a server.
+
+    `ordered`: whether messages arrive in the order in which the server sent them. With several streams they may not.
+    """
 
     ordered: bool
 
-    def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
+    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
         """Send one line and return all messages that follow.
 
-        Waits for ``expected`` messages, or where the id ``awaited`` is given, for the response to that request or a
+        Wait for ``count`` messages. With ``pending``, wait for the response to the request with this id, or for a
         request of the server.
         """
 
     def report(self) -> list[str]:
-        """Return what went wrong besides messages since the last call, as sentences."""
+        """Return the faults of the connection since the last call, as sentences."""
+        return []
 
     def close(self) -> list[JsonValue]:
-        """End the connection; return the messages that still came."""
+        """End the connection; return the messages that still arrived."""
 
     def notes(self) -> list[str]:
-        """Return what helps to explain a failure, such as the end of stderr; call it after `close`."""
+        """Return details for a failure report, such as the end of stderr. Call it after `close`."""
+        return []
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """What came back in one exchange of a transcript, and how that differs from what was expected."""
+class Result:
+    """The result of one exchange: the messages that arrived, and how they differ from the expected ones."""
 
-    number: int  # from 1; 0 is the opening; one more than there are exchanges: what came after the last
+    number: int  # from 1; 0 is the opening; the number after the last exchange is the end of input
     about: str
     actual: list[JsonValue]
     differences: list[str]
-    answered: bool = True  # False: a request got no response that is expected or awaited
+    answered: bool = True  # False: the expected or pending response did not arrive
 
 
-def replay(replayed: Transcript, revision: str, target: Target, record: bool = False) -> Iterator[Replayed]:
-    """Run ``replayed`` under ``revision`` on ``target`` and close it; yield a result for each exchange.
+def replay(recording: Transcript, revision: str, target: Target, record: bool = False) -> Iterator[Result]:
+    """Replay ``recording`` under ``revision`` on ``target`` and close it; yield a result for each exchange.
 
-    An opening that fails is the only result. With ``record``, a request that expects nothing is answered before the
-    next line is sent, unless a later exchange cancels it or expects its response.
+    If the opening fails, its result is the only one. With ``record``, an exchange without expectations waits for the
+    response to its request, unless a later exchange cancels the request or expects the response.
     """
     number, failed, late = 0, False, []
     try:
-        for exchange in replayed.opening(revision):
+        for exchange in recording.opening(revision):
             actual = target.exchange(exchange.line, len(exchange.expect))
-            if found := list(_misshapen(exchange, actual)):
+            if faults := list(_opening_faults(exchange, actual)):
                 failed = True
-                yield Replayed(0, "The opening failed", actual, [*found, *target.report()], answered=False)
+                yield Result(0, "The opening failed", actual, [*faults, *target.report()], answered=False)
                 return
-        exchanges = replayed.exchanges(revision)
-        awaited = _awaited(exchanges) if record else {}
+        exchanges = recording.exchanges(revision)
+        pending = _pending_requests(exchanges) if record else {}
         for number, exchange in enumerate(exchanges, 1):
-            id_ = awaited.get(number)
-            waiting = () if id_ is None else (id_,)
-            actual = target.exchange(exchange.line, len(exchange.expect), *waiting)
+            id_ = pending.get(number)
+            actual = target.exchange(exchange.line, len(exchange.expect), id_)
             if not target.ordered:
-                actual = match.arranged(exchange.expect, actual)
-            found = list(match.differences([*exchange.expect], [*actual]))
-            wanted = exchange.request if any(_answers(each, exchange.request) for each in exchange.expect) else id_
-            answered = wanted is None or _is_settled(actual, wanted)
-            yield Replayed(number, exchange.about, actual, [*found, *target.report()], answered)
+                actual = match.sort_like(exchange.expect, actual)
+            differences = list(match.differences([*exchange.expect], [*actual]))
+            request = exchange.request if any(_answers(each, exchange.request) for each in exchange.expect) else id_
+            answered = request is None or _is_settled(actual, request)
+            yield Result(number, exchange.about, actual, [*differences, *target.report()], answered)
     finally:
         late = target.close()
     if late and not failed:
-        yield Replayed(
-            number + 1, "After the end of input", late, [f"not expected: {message.compact(m)}" for m in late]
-        )
+        yield Result(number + 1, "After the end of input", late, [f"not expected: {message.compact(m)}" for m in late])
 
 
-def _misshapen(exchange: Exchange, actual: Sequence[JsonValue]) -> Iterator[str]:
-    """Yield a sentence for each fault of the answers to a line of an opening. Other messages may come besides."""
+def _opening_faults(exchange: Exchange, actual: Sequence[JsonValue]) -> Iterator[str]:
+    """Yield a sentence for each fault of the responses to a line of an opening. Other messages are ignored."""
     for each in actual:
         if not isinstance(each, dict) or each.get("jsonrpc") != "2.0":
             yield f"not a JSON-RPC message: {message.compact(each)[:200]}"
@@ -116,81 +118,73 @@ def _misshapen(exchange: Exchange, actual: Sequence[JsonValue]) -> Iterator[str]
                 yield f"{method}: {'.'.join(['result', *map(str, error.absolute_path)])}: {error.message}"
 
 
-def _awaited(exchanges: Sequence[Exchange]) -> dict[int, str | int]:
-    """Return number of an exchange → id of the request whose response it waits for when it is recorded."""
-    found: dict[int, str | int] = {}
+def _pending_requests(exchanges: Sequence[Exchange]) -> dict[int, str | int]:
+    """Map the number of an exchange to the id of the request whose response it waits for when recording."""
+    pending: dict[int, str | int] = {}
     outstanding: str | int | None = None
     for number, exchange in enumerate(exchanges, 1):
         later = exchanges[number:]
         if exchange.request is not None:
             outstanding = None if any(_settles(each, exchange.request) for each in later) else exchange.request
         if outstanding is not None and not exchange.expect and (exchange.request or exchange.is_response):
-            found[number] = outstanding
-    return found
+            pending[number] = outstanding
+    return pending
 
 
 def _settles(exchange: Exchange, request: str | int) -> bool:
-    """Whether ``exchange`` expects the response to ``request`` or names its id, as a cancellation does."""
-    return exchange.names == request or any(_answers(each, request) for each in exchange.expect)
+    """Return whether ``exchange`` expects the response to ``request``, or refers to its id as a cancellation does."""
+    return exchange.refers_to == request or any(_answers(each, request) for each in exchange.expect)
 
 
 def _is_settled(messages: Iterable[JsonValue], request: str | int) -> bool:
-    """Whether a response to ``request`` is among ``messages``, or a request of the server, which waits for us."""
+    """Return whether ``messages`` contain the response to ``request``, or a request of the server."""
     return any(
         _answers(each, request) or (isinstance(each, dict) and {"id", "method"} <= each.keys()) for each in messages
     )
 
 
 def _answers(value: JsonValue, request: str | int | None) -> bool:
-    """Whether ``value`` is the response to ``request``."""
+    """Return whether ``value`` is the response to ``request``."""
     if request is None or not isinstance(value, dict) or "method" in value:
         return False
     return type(value.get("id")) is type(request) and value["id"] == request
 
 
-def lacks(messages: Sequence[JsonValue], expected: int, awaited: str | int | None) -> bool:
-    """Whether a target waits on: fewer messages than ``expected`` came, or nothing settles the request ``awaited``."""
-    return not _is_settled(messages, awaited) if awaited is not None else len(messages) < expected
+def is_incomplete(messages: Sequence[JsonValue], count: int, pending: str | int | None) -> bool:
+    """Return whether a target has to wait for more messages; see `Target.exchange`."""
+    return not _is_settled(messages, pending) if pending is not None else len(messages) < count
 
 
-class InProcess:
-    """A connection to a runtime in this process: no pipes, no framing."""
+class InProcess(Target):
+    """A connection to a runtime in this process. Its faults raise exceptions."""
 
     ordered = True
 
     def __init__(self, runtime: Runtime, timeout: float = TIMEOUT) -> None:
-        """``timeout``: seconds; an operation that pauses for longer is not waited for."""
+        """``timeout``: seconds. `exchange` does not wait for operations that pause for longer."""
         self.runtime = runtime
         self.timeout = timeout
         self.connection = runtime.connect()
 
-    def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
-        """Handle one line and run operations until they wait and no message is lacking."""
+    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
+        """Handle one line, and run operations until they all wait and no message is missing."""
         sent = _messages(self.runtime.handle(self.connection, line))
-        while (wait := self._wait()) is not None and (wait == 0 or lacks(sent, expected, awaited)):
+        while (wait := self._next_step()) is not None and (wait == 0 or is_incomplete(sent, count, pending)):
             time.sleep(wait)
             sent += _messages(self.runtime.work())
         return sent
 
-    def report(self) -> list[str]:
-        """Return nothing: what goes wrong in this process is raised."""
-        return []
-
-    def notes(self) -> list[str]:
-        """Return nothing, for the same reason."""
-        return []
-
     def close(self) -> list[JsonValue]:
-        """End the input and return the messages that still came."""
+        """End the input and return the messages that still arrived."""
         sent = _messages(self.runtime.end(self.connection))
-        while (wait := self._wait()) is not None:
+        while (wait := self._next_step()) is not None:
             time.sleep(wait)
             sent += _messages(self.runtime.work())
         self.runtime.abandon(self.connection)
         return sent
 
-    def _wait(self) -> float | None:
-        """Seconds until an operation goes on; None where none does so soon."""
+    def _next_step(self) -> float | None:
+        """Return the seconds until an operation resumes, or None if that is not within the timeout."""
         due = self.runtime.due()
         return due if due is not None and due < self.timeout else None
 
@@ -199,11 +193,11 @@ def _messages(sent: Iterable[Sent]) -> list[JsonValue]:
     return [json.loads(each.message) for each in sent if isinstance(each, Send)]
 
 
-class Command:
+class Command(Target):
     """A connection to a process over its standard input and output.
 
-    Silence cannot be seen. When everything expected has come, a ping follows (``openings/barrier.yaml``): what comes
-    before its response belongs to the line. Where the server has no ping, a quiet period takes its place.
+    After the expected messages, the target sends a ping (``openings/barrier.yaml``). Messages before the response to it
+    belong to the exchange. If the server does not support ping, the exchange ends after a period without messages.
     """
 
     ordered = True
@@ -211,34 +205,39 @@ class Command:
     def __init__(
         self, argv: Sequence[str], timeout: float = TIMEOUT, quiet: float | None = None, pings: bool | None = None
     ) -> None:
-        """Start ``argv``.
+        """Start the command.
 
-        ``timeout``: seconds for one exchange, and for the end. ``quiet``: seconds without a message that are taken for
-        silence, instead of a ping. ``pings``: whether the server answers pings, if that is known. Raises: OSError.
+        Args:
+            timeout: seconds for one exchange, and for the end of the process.
+            quiet: seconds without a message that end an exchange, instead of a ping.
+            pings: whether the server answers pings; None if that is not known.
+
+        Raises:
+            OSError: if the command cannot be started.
         """
         self.timeout, self.quiet = timeout, quiet
         self.pings = False if quiet is not None else pings
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.stderr: collections.deque[str] = collections.deque(maxlen=_STDERR_LINES)
-        (barrier,) = transcript.shared("barrier", "")
+        (barrier,) = transcript.packaged_opening("barrier", "")
         self.barrier, self.barrier_id = framing.line(barrier.line), barrier.request
         self.unanswered = 0  # pings
-        self.heard = self.ended = self.killed = False
+        self.responsive = self.ended = self.killed = False
         self.faults = [] if pings is not False or quiet is not None else [_NO_PING]
         self.threads = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_stderr)]
         for thread in self.threads:
             thread.start()
 
-    def exchange(self, line: bytes, expected: int, awaited: str | int | None = None) -> list[JsonValue]:
-        """Send one line; return what comes until nothing is lacking and silence follows, or time is up."""
+    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
+        """Send one line; return the messages that follow, until no more belong to it or the timeout ends."""
         self._write(framing.line(line))
         messages: list[JsonValue] = []
         deadline = time.monotonic() + self.timeout
         try:
-            while lacks(messages, expected, awaited):
+            while is_incomplete(messages, count, pending):
                 self._take(messages, deadline)
-            self._await_silence(messages, deadline)
+            self._receive_rest(messages, deadline)
         except queue.Empty:
             self.faults.append(f"The server took longer than {self.timeout:g} s.")
         except EOFError:
@@ -248,14 +247,14 @@ class Command:
         return messages
 
     def report(self) -> list[str]:
-        """Return what went wrong since the last call: no ping, no answer in time, an early end."""
+        """Return the faults since the last call: no ping, a timeout, or an early end."""
         faults, self.faults = self.faults, []
         return faults
 
     def close(self) -> list[JsonValue]:
-        """Close the input and wait for the end of the process; return the messages that still came."""
+        """Close the input and wait for the end of the process; return the messages that still arrived."""
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it had ended before
+        with contextlib.suppress(BrokenPipeError):  # the process has ended
             self.process.stdin.close()
         messages: list[JsonValue] = []
         deadline = time.monotonic() + self.timeout
@@ -278,16 +277,18 @@ class Command:
         end = "was killed: it did not end with its input" if self.killed else f"exit status {self.process.returncode}"
         return [f"The server: {end}", *(f"stderr: {line}" for line in [*self.stderr])]
 
-    def _await_silence(self, messages: list[JsonValue], deadline: float) -> None:
-        """Add to ``messages`` what still belongs to the line. Raises EOFError, and queue.Empty when time is up."""
+    def _receive_rest(self, messages: list[JsonValue], deadline: float) -> None:
+        """Add the rest of the messages of an exchange. Raises EOFError, and queue.Empty at ``deadline``."""
         if self.pings is not False:
             self._write(self.barrier)
             self.unanswered += 1
-            # Before its first answer a server may still be starting; one that has answered pings may be busy.
-            patience = deadline if self.pings or not self.heard else min(deadline, time.monotonic() + _PING)
+            # A server without a response yet may still be starting; one that has answered a ping may be busy.
+            ping_deadline = (
+                deadline if self.pings or not self.responsive else min(deadline, time.monotonic() + _PING_TIMEOUT)
+            )
             try:
                 while self.unanswered:
-                    self._take(messages, patience)
+                    self._take(messages, ping_deadline)
                 self.pings = True
                 return
             except queue.Empty:
@@ -302,7 +303,7 @@ class Command:
 
     def _write(self, data: bytes) -> None:
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the end of its output is reported
+        with contextlib.suppress(BrokenPipeError):  # `_read` notices the end of the output
             self.process.stdin.write(data)
             self.process.stdin.flush()
 
@@ -321,12 +322,12 @@ class Command:
                 self.stderr.append("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text))
 
     def _take(self, messages: list[JsonValue], deadline: float) -> None:
-        """Add the next message; a line that is not JSON as a string. Raises: EOFError; queue.Empty at ``deadline``."""
+        """Add the next message; a line that is not JSON becomes a string. Raises EOFError or queue.Empty."""
         line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
         if line is None:
             self.lines.put(None)
             raise EOFError
-        self.heard = True
+        self.responsive = True
         try:
             value: JsonValue = json.loads(line)
         except ValueError:
@@ -337,4 +338,4 @@ class Command:
             messages.append(value)
 
 
-_NO_PING = "The server does not answer ping. With --quiet SECONDS a replay judges silence without it."
+_NO_PING = "The server does not answer ping. Use --quiet SECONDS to replay without it."

@@ -1,4 +1,4 @@
-"""One transcript: read from its file, checked, and ready to be sent under one of its revisions."""
+"""Read and check a transcript, select its exchanges for a revision, and update its expectations."""
 
 from __future__ import annotations
 
@@ -22,67 +22,70 @@ from tmkb.schema.values import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One line to send, without its end, and all messages that must come back.
+    """A line to send, and the messages that the server must send in return.
 
-    `request` is the id of the request that the line holds; None for any other line. `names` is the id of a request
-    that the line's params name. `is_response`: the line holds a response.
+    Attributes:
+        line: without its line end.
+        request: the id of the request in the line; None if the line is not a request.
+        refers_to: the id of another request that the params contain.
+        is_response: whether the line is a response.
     """
 
     about: str
     line: bytes
     expect: list[JsonValue]
     request: str | int | None = None
-    names: JsonValue = None
+    refers_to: JsonValue = None
     is_response: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation as its file has it; `exchanges` gives it for one revision."""
+    """The content of a transcript file; `exchanges` returns its exchanges for one revision."""
 
     path: str
     value: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """The path without its suffix, for ours below ``conformance/``, else as `paths.shown` has it."""
+        """The path without its suffix, relative to ``conformance/`` for packaged transcripts."""
         path = os.path.abspath(self.path)
-        ours = path.startswith(paths.CONFORMANCE + os.sep)
-        shown = os.path.relpath(path, paths.CONFORMANCE) if ours else paths.shown(path)
+        packaged = path.startswith(paths.CONFORMANCE + os.sep)
+        shown = os.path.relpath(path, paths.CONFORMANCE) if packaged else paths.shown(path)
         return os.path.splitext(shown)[0].replace(os.sep, "/")
 
     @property
     def revisions(self) -> list[str]:
-        """The revisions that it runs under."""
+        """The revisions that it applies to."""
         return [str(revision) for revision in self.value["revisions"]]
 
     @property
     def config(self) -> str | None:
-        """The file of the configuration it was recorded with, if there was one."""
-        named = self.value.get("config")
-        return None if named is None else os.path.normpath(os.path.join(os.path.dirname(self.path), str(named)))
+        """The path of the configuration that it was recorded with; None without one."""
+        path = self.value.get("config")
+        return None if path is None else os.path.normpath(os.path.join(os.path.dirname(self.path), str(path)))
 
     @property
-    def lacking(self) -> list[str]:
-        """The modules that it needs and that are not installed. Nothing is imported to find out."""
+    def missing_modules(self) -> list[str]:
+        """The modules that it needs and that are not installed. Imports nothing."""
         return [str(name) for name in self.value.get("needs", []) if not _is_installed(str(name))]
 
     @property
     def arguments(self) -> list[str]:
-        """What `tmkb serve` is to be told for it."""
+        """The arguments for `tmkb serve`."""
         return ["--server", str(self.value["server"]), *(["--config", self.config] if self.config else [])]
 
     def exchanges(self, revision: str) -> list[Exchange]:
-        """Its exchanges under ``revision``, without the opening."""
+        """Return its exchanges under ``revision``, without the opening."""
         return [_exchange(each, revision) for each in self.value["exchanges"]]
 
     def opening(self, revision: str) -> list[Exchange]:
-        """The shared exchanges that come first."""
+        """Return the exchanges of its opening, which come first."""
         name = str(self.value["opening"])
         return [] if name == "none" else _exchanges(_openings(self.path)[name], "opening", revision)
 
 
-def shared(opening: str, revision: str) -> list[Exchange]:
+def packaged_opening(opening: str, revision: str) -> list[Exchange]:
     """Return the exchanges of a packaged opening under ``revision``. Raises DocumentError."""
     return _exchanges(os.path.join(_packaged_openings(), f"{opening}.yaml"), "opening", revision)
 
@@ -91,68 +94,66 @@ def shared(opening: str, revision: str) -> list[Exchange]:
 def result_schema(method: str) -> Any:
     """Return the JSON Schema of the result of ``method`` in an opening; None for a method that openings do not use."""
     file = os.path.join(paths.CONFORMANCE, "opening.schema.yaml")
-    found: Any = reader.read(file).mapping()["$defs"]
-    return found["results"].get(method)
+    definitions: Any = reader.read(file).mapping()["$defs"]
+    return definitions["results"].get(method)
 
 
 def read(path: str) -> Transcript:
-    """Return the transcript in the file ``path``. Raises DocumentError with everything that is wrong with it."""
+    """Read the transcript at ``path``. Raises DocumentError with all its problems."""
     doc = _document(path, "transcript")
     transcript = Transcript(path, doc.mapping())
-    if problems := [*_unknown_opening(transcript, doc), *_strayed(transcript, doc), *_untyped(doc)]:
+    if problems := [
+        *_unknown_opening(transcript, doc),
+        *_paths_outside(transcript, doc),
+        *_unknown_types(doc),
+    ]:
         raise DocumentError(problems)
     return transcript
 
 
 def find(path: str) -> list[str]:
-    """Return the files of the transcripts at ``path``: itself, or all below a folder, sorted.
+    """Return the transcript files at ``path``: the file itself, or all files below a folder, sorted.
 
-    Openings, schemas, requirements and what lies in folders named ``fixtures`` are not transcripts. Only names below
-    ``path`` count.
+    Skip openings, schemas, requirements, and folders named ``fixtures`` below ``path``.
     """
     if os.path.isfile(path):
         return [path]
-    found = []
+    files = []
     for folder, below, names in os.walk(path):
         below[:] = [name for name in below if name not in ("openings", "fixtures")]
-        found += [
+        files += [
             os.path.join(folder, name)
             for name in names
             if name.endswith(".yaml") and not name.endswith(".schema.yaml") and name != "requirements.yaml"
         ]
-    return sorted(found)
+    return sorted(files)
 
 
 def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonValue]]]) -> list[int]:
-    """Write what came back (exchange number → revision → messages) into the file; matchers that still match stay.
+    """Replace the expectations in the file by ``actual``: exchange number → revision → messages.
 
-    Gives the numbers of the exchanges that were left alone, because revisions disagree about them.
+    Placeholders that still match stay.
+
+    Returns:
+        The numbers of the exchanges that were not changed because the revisions differ.
     """
-    refused = []
+    disputed = []
     for number, by_revision in actual.items():
         expect = transcript.value["exchanges"][number - 1]["expect"]
-        wanted = [match.updated(expect, [*messages], revision) for revision, messages in by_revision.items()]
-        if any(other != wanted[0] for other in wanted):
-            refused.append(number)
-        elif wanted[0] != expect:
-            edit.replace(transcript.path, ("exchanges", number - 1, "expect"), wanted[0])
-    return refused
-
-
-def requirements() -> dict[str, Any]:
-    """Requirement id → what it says and where that stands. Raises DocumentError."""
-    found: dict[str, Any] = _checked(os.path.join(paths.CONFORMANCE, "requirements.yaml"), "requirements")[
-        "requirements"
-    ]
-    return found
+        first, *others = [match.update(expect, [*messages], revision) for revision, messages in by_revision.items()]
+        if any(other != first for other in others):
+            disputed.append(number)
+        elif first != expect:
+            edit.replace(transcript.path, ("exchanges", number - 1, "expect"), first)
+    return disputed
 
 
 def _is_installed(name: str) -> bool:
-    """Whether the module ``name`` can be imported; `find_spec` would import the packages around it."""
+    """Return whether the module ``name`` can be imported; `find_spec` would import its parent packages."""
     top, *inner = name.split(".")
     try:
         spec = importlib.util.find_spec(top)
-    except ValueError:  # imported, by something other than the import system
+    except ValueError:  # already imported, but not by the import system
         return not inner
     for part in inner:
         if spec is None or spec.submodule_search_locations is None:
@@ -167,9 +168,9 @@ def _packaged_openings() -> str:
 
 
 def _openings(path: str) -> dict[str, str]:
-    """Return name → file of the openings for the transcript ``path``.
+    """Map the names of the openings for the transcript at ``path`` to their files.
 
-    A folder ``openings`` beside the transcript or one level up comes before the packaged one.
+    A folder ``openings`` beside the transcript, or one level up, overrides the packaged one.
     """
     here = os.path.dirname(os.path.abspath(path))
     folders = [_packaged_openings(), *(os.path.join(each, "openings") for each in (os.path.dirname(here), here))]
@@ -190,20 +191,20 @@ def _unknown_opening(transcript: Transcript, doc: Document) -> Iterator[Problem]
         _checked(_openings(transcript.path)[name], "opening")
 
 
-def _untyped(doc: Document) -> Iterator[Problem]:
-    """Yield a problem for each `$any` in an `expect` that names no JSON type."""
+def _unknown_types(doc: Document) -> Iterator[Problem]:
+    """Yield a problem for each `$any` whose value is not a JSON type."""
     exchanges: Any = doc.mapping()["exchanges"]
     for number, exchange in enumerate(exchanges):
-        for path, name in match.types(exchange["expect"], ("exchanges", number, "expect")):
+        for path, name in match.placeholder_types(exchange["expect"], ("exchanges", number, "expect")):
             if name not in match.TYPES:
                 hint = metaschema.near(str(name), match.TYPES)
                 yield doc.problem("unknown_name", (*path, "$any"), kind="JSON type", name=str(name), **hint)
 
 
-def _strayed(transcript: Transcript, doc: Document) -> Iterator[Problem]:
-    """Yield a problem for each path outside the transcript's folder: its configuration, or one that this names.
+def _paths_outside(transcript: Transcript, doc: Document) -> Iterator[Problem]:
+    """Yield a problem for each path outside the transcript's folder: its configuration, or a path in it.
 
-    A replay must not reach files that its author could not have put beside the transcript.
+    A transcript of another author must not make a replay read other files.
     """
     if transcript.config is None:
         return
@@ -223,7 +224,7 @@ def _outside(doc: Document, at: Path, path: str, folder: str) -> Problem:
 
 
 def _paths(config: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Yield where a configuration names a file or a folder, and its path as it is written."""
+    """Yield the position and the value of each path in a configuration."""
     if isinstance(services := config.get("services"), str):
         yield ("services",), services
     providers = config.get("providers")
@@ -238,7 +239,7 @@ def _paths(config: dict[str, Any]) -> Iterator[tuple[Path, str]]:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """Whether ``path``, with all links followed, is ``folder`` or lies below it."""
+    """Return whether ``path`` is ``folder`` or below it, with all links resolved."""
     path, folder = os.path.realpath(path), os.path.realpath(folder)
     return path == folder or path.startswith(os.path.join(folder, ""))
 
@@ -264,13 +265,13 @@ def _exchange(value: dict[str, Any], revision: str) -> Exchange:
     elif "send_text" in value:
         line = value["send_text"].encode()
     else:
-        line = message.encode(match.put(value["send"], revision))
-    expect = [match.put(each, revision) for each in value["expect"]]
+        line = message.encode(match.resolve(value["send"], revision))
+    expect = [match.resolve(each, revision) for each in value["expect"]]
     return Exchange(value.get("about", ""), line, expect, *_about(line))
 
 
 def _about(line: bytes) -> tuple[str | int | None, JsonValue, bool]:
-    """Return the id of the request in ``line``, the id of a request that it names, and whether it is a response."""
+    """Return the values of `Exchange.request`, `Exchange.refers_to` and `Exchange.is_response`."""
     try:
         sent: Any = json.loads(line)
     except (ValueError, RecursionError):
@@ -280,5 +281,5 @@ def _about(line: bytes) -> tuple[str | int | None, JsonValue, bool]:
     params = sent.get("params")
     id_ = sent.get("id") if "method" in sent else None
     request = id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
-    named = params.get("requestId") if isinstance(params, dict) else None
-    return request, named, "method" not in sent and ("result" in sent or "error" in sent)
+    refers_to = params.get("requestId") if isinstance(params, dict) else None
+    return request, refers_to, "method" not in sent and ("result" in sent or "error" in sent)

@@ -12,7 +12,7 @@ from referencing.exceptions import Unresolvable
 from tmkb.errors import Problem
 from tmkb.schema import template
 from tmkb.schema.metaschema import near, nearest
-from tmkb.schema.reader import Document, Path
+from tmkb.schema.reader import Document, Path, entries
 
 # Keywords whose violation does not depend on placeholders inside the value.
 _STRUCTURAL = ("required", "type", "additionalProperties", "dependentRequired")
@@ -25,8 +25,12 @@ def check(doc: Document) -> Iterator[Problem]:
     if str(tool["provider"]).startswith("script."):  # other providers may offer more names
         for key in ("answer", "steps"):
             yield from _placeholders(doc, (key,), tool.get(key), [*arguments, "constants", "answers"])
-    for path, answer in _results(tool):
-        yield from _output(doc, path, answer)
+    if "answer" in tool:
+        yield from _output(doc, ("answer",), tool["answer"])
+    steps: Any = tool.get("steps", [])
+    for number, step in enumerate(steps):
+        if "return" in step:
+            yield from _output(doc, ("steps", number, "return"), step["return"])
 
 
 def _placeholders(doc: Document, path: Path, value: Any, known: Collection[str]) -> Iterator[Problem]:
@@ -36,22 +40,12 @@ def _placeholders(doc: Document, path: Path, value: Any, known: Collection[str])
         if name not in known:
             yield doc.problem("unknown_name", (*path, "$value"), kind="argument", name=name, **near(name, known))
         return
-    for step, inner in (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    ):
+    for step, inner in entries(value):
         yield from _placeholders(doc, (*path, step), inner, known)
     for dotted in template.find_names(value) if isinstance(value, str) else ():
         name = dotted.split(".")[0]
         if name not in known and (intended := nearest(name, known)):
             yield doc.problem("misspelled_placeholder", path, name=name, intended=intended)
-
-
-def _results(tool: Any) -> Iterator[tuple[Path, Any]]:
-    if "answer" in tool:
-        yield ("answer",), tool["answer"]
-    for number, step in enumerate(tool.get("steps", [])):
-        if "return" in step:
-            yield ("steps", number, "return"), step["return"]
 
 
 def _output(doc: Document, path: Path, answer: Any) -> Iterator[Problem]:
@@ -79,11 +73,10 @@ def _is_dynamic(value: Any) -> bool:
 
 
 def _has_dynamic(value: Any) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return _is_dynamic(value) or any(map(_has_dynamic, parts))
+    return _is_dynamic(value) or any(_has_dynamic(inner) for _, inner in entries(value))
 
 
 def properties(schema: Any) -> dict[str, Any]:
     """Return the schemas of the properties of a JSON Schema; empty if its `properties` is not a map."""
-    found = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    return found if isinstance(found, dict) else {}
+    value = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return value if isinstance(value, dict) else {}

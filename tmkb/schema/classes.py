@@ -34,7 +34,7 @@ def resolve(schemas: Schemas, names: Names, offer: Offer | None) -> Iterator[Pro
                 continue
             try:
                 offered = offer(offered, name, target)
-            except Exception as error:  # whatever the import of a module raises
+            except Exception as error:  # importing a module can raise anything
                 yield doc.problem("bad_class", at, name=target, reason=f"{type(error).__name__}: {error}")
         if offered is not names:
             schemas.offered[documents.name(place)] = offered

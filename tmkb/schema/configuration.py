@@ -67,7 +67,8 @@ class Config:
                 settings = self._settings(key, schemas.offered.get(self.server, names), schemas.problems)
                 schemas.documents[place] = merge.merge(schemas.documents[place], settings, schemas.problems)
 
-        for index, name in enumerate(self._disabled()):
+        disabled: Any = self.doc.mapping().get("without", [])
+        for index, name in enumerate(map(str, disabled)):
             place = f"servers/{self.server}/services/{name}"
             if place in schemas.documents:
                 schemas.documents[place].mapping()["enabled"] = False
@@ -77,10 +78,6 @@ class Config:
                 schemas.problems.append(
                     self.doc.problem("unknown_name", ("without", index), kind="service", name=name, **hint)
                 )
-
-    def _disabled(self) -> list[str]:
-        names: Any = self.doc.mapping().get("without", [])
-        return [str(name) for name in names]
 
     def _settings(self, key: str, names: Names, problems: list[Problem]) -> Document:
         """Return the settings under ``key`` with paths relative to the folder resolved; report missing files."""

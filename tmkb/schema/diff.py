@@ -133,4 +133,4 @@ def _change(rules: Impact, path: Path, before: JsonValue, after: JsonValue) -> C
 
 # A wider JSON Schema of a client's input is additive, and so is a narrower one of its output.
 _BOTH = {"words": COSMETIC, "new": ADDITIVE}
-_SIDES = {"given": {"wider": ADDITIVE, **_BOTH}, "got": {"narrower": ADDITIVE, **_BOTH}, "both": _BOTH}
+_SIDES = {"input": {"wider": ADDITIVE, **_BOTH}, "output": {"narrower": ADDITIVE, **_BOTH}, "both": _BOTH}

@@ -46,7 +46,7 @@ class Schemas:
     places: list[str] = field(default_factory=list)  # with a file, read or not
     layers: dict[str, list[Document]] = field(default_factory=dict)  # as read, lowest first
     documents: dict[str, Document] = field(default_factory=dict)  # resolved
-    inherited: set[str] = field(default_factory=set)  # places without a file of their own
+    inherited: set[str] = field(default_factory=set)  # places whose file is inherited
     replaced: dict[str, str] = field(default_factory=dict)  # place of a file that replaces another → what it replaces
     offered: dict[str, metaschema.Names] = field(default_factory=dict)  # server with own classes → names it can use
     problems: list[Problem] = field(default_factory=list)

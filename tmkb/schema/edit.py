@@ -67,7 +67,7 @@ class Text:
         if isinstance(node, ScalarNode):
             self._splice(start, end, self._in_place_of(node, value, flow))
         elif not flow and not node.flow_style and not (isinstance(value, dict | list) and value):
-            if self.text[self._line_start(start) : start].strip():  # it begins after a dash
+            if self.text[self._line_start(start) : start].strip():  # it starts after a dash
                 self._splice(start, end, emission.inline(value))
                 return
             opened = self._opened(start)  # remove the lines, keep a comment after the key
@@ -164,9 +164,7 @@ class Text:
             if (written := emission.block(value, header.rstrip(), indent, lines)) is not None:
                 return written
             return emission.scalar(value, '"', flow)
-        if not isinstance(value, dict | list):
-            return emission.scalar(value, node.style, flow)
-        return emission.inline(value)
+        return emission.inline(value) if isinstance(value, dict | list) else emission.scalar(value, node.style, flow)
 
     def _short(self, value: JsonValue, start: int) -> str:
         return emission.json_lines(value, self._indent(start)) if self.json else emission.inline(value)
@@ -180,7 +178,7 @@ class Text:
         return f"\n{' ' * indent}{emission.lines(value, indent)}"
 
     def _add_inside(self, node: Any, entries: list[_Entry], head: str, value: JsonValue) -> None:
-        """Add an entry inside braces or brackets, on a line of its own if the last entry has one."""
+        """Add an entry inside braces or brackets, on a new line if the last entry is on one."""
         if not entries:
             start = node.start_mark.index
             self._splice(start + 1, node.end_mark.index - 1, head + self._short(value, start))

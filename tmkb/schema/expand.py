@@ -1,4 +1,4 @@
-"""Add the documents that have no file of their own: amended revisions of a server, and the tools of its services."""
+"""Add the documents without a file: amended revisions of a server, and the tools of its services."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(schemas: Schemas) -> None:
 
 
 def tools(schemas: Schemas, place: str, service: Document) -> Iterator[tuple[str, Document]]:
-    """Yield the tools of ``service`` with their places, each as a document of its own."""
+    """Yield the tools of ``service`` with their places, each as a separate document."""
     value = service.mapping()
     listed: Any = value.get("tools") if value.get("enabled") is not False else None
     for index, tool in enumerate(listed if isinstance(listed, list) else ()):

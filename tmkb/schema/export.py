@@ -22,6 +22,18 @@ _OURS = ("described", "elsewhere", "example", "lacks", "noticed", "remedy", "ren
 _WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true for the merged result only
 
 
+def write(folder: str, names: Names) -> list[str]:
+    """Write the schema of each kind below ``folder``, and return the file names. Existing files are overwritten."""
+    written = []
+    for name, text in texts(names):
+        target = os.path.join(folder, *name.split("/"))
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+        written.append(name)
+    return written
+
+
 def texts(names: Names) -> Iterator[tuple[str, str]]:
     """Yield the file name and the text of the schema of each kind. ``names``: the names that the code offers."""
     settings = {name: file for name in names["provider"] for file in names.get(f"settings of {name}", ())}

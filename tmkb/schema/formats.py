@@ -45,7 +45,7 @@ def page() -> str:
         "# Formats",
         "<!-- `tmkb schema formats` writes this from schemas/meta/ and conformance/*.schema.yaml. -->",
         _schemas()[_COMMON]["description"],
-        "\n".join(["| kind | place | holds |", "|---|---|---|", *table]),
+        "\n".join(["| kind | place | content |", "|---|---|---|", *table]),
         *(section(kind) for kind in kinds()),
     ]
     return "\n\n".join(parts)

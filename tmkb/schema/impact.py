@@ -2,7 +2,7 @@
 
 ``noticed: LEVEL`` applies to every change of a value and of all values in it. A map gives a level for each kind of
 change: `added`, `removed`, `changed`; for numbers `raised`, `lowered`; for strings `reworded`; for lists of scalars
-`moved`, while entries are `added` or `removed`; `to` gives the level by new value. ``schema: given`` (or `got`, or
+`moved`, while entries are `added` or `removed`; `to` gives the level by new value. ``schema: input`` (or `output`, or
 `both`) marks a JSON Schema of what clients send, or receive. A value without a rule inherits the rule around it. The
 default is breaking, so no change is understated.
 """

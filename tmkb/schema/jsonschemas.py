@@ -22,8 +22,8 @@ from tmkb.schema.reader import Document, Path
 
 Fault = tuple[Path, bool, str, dict[str, str]]  # path; whether it is the key, not its value; rule; fields
 
-CHAIN = 64  # subschemas one in the other that judge the same value; `jsonschema` needs five frames for each
-VISITS = 10_000  # subschemas that judge a value and what it contains, each as often as references lead to it
+CHAIN = 64  # nested subschemas that apply to the same value; `jsonschema` needs five stack frames for each
+VISITS = 10_000  # subschemas that apply to a value and its parts, counted once per reference
 _EXPRESSION, _BY_EXPRESSION = "pattern", "patternProperties"
 _REFERENCES = ("$ref", "$dynamicRef")
 # Keywords with subschemas (JSON Schema 2020-12, Core, section 10). Those "in place" apply to the same value.
@@ -32,8 +32,8 @@ _LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf")
 _MAPS_IN_PLACE = ("dependentSchemas",)
 _WITHIN = ("items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties")
 _MAPS_WITHIN = ("properties", _BY_EXPRESSION, "$defs", "definitions")
-_TWICE = ("unevaluatedItems", "unevaluatedProperties")  # judge once more what stands beside them
-_DEFINITIONS = ("$defs", "definitions")  # judge nothing where they stand
+_TWICE = ("unevaluatedItems", "unevaluatedProperties")  # evaluate the keywords beside them again
+_DEFINITIONS = ("$defs", "definitions")  # do not apply where they are defined
 _LISTS_WITHIN = ("prefixItems",)
 
 
@@ -57,19 +57,12 @@ def _all_faults(text: str) -> list[Fault]:
 
 def _violation(error: Any) -> Fault:
     """Return the fault for a violation of the meta-schema."""
-    choices = _choices(error)
-    if choices and isinstance(error.instance, str):
+    enums = [each for each in (error, *(error.context or ())) if each.validator == "enum" and not each.relative_path]
+    if enums and isinstance(error.instance, str):
+        choices = [str(value) for value in enums[0].validator_value]
         fields = {"value": error.instance, **metaschema.near(error.instance, choices)}
         return tuple(error.absolute_path), False, "not_one_of", fields
     return tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message}
-
-
-def _choices(error: Any) -> list[str]:
-    """Return the values that an ``enum`` in ``error``, or in one of its alternatives, permits for this value."""
-    for each in (error, *(error.context or ())):
-        if each.validator == "enum" and not each.relative_path:
-            return [str(value) for value in each.validator_value]
-    return []
 
 
 def faults(schema: Any) -> Iterator[Fault]:
@@ -92,7 +85,7 @@ class _Walk:
         self.schemas: dict[int, Any] = {}  # by `id`; referenced here, so that no id is reused
         self.same_value: dict[int, list[tuple[Any, Path, str]]] = {}
         self.places: dict[int, Path] = {}
-        self.within: dict[int, list[Any]] = {}  # subschemas that judge a part of the value
+        self.within: dict[int, list[Any]] = {}  # subschemas that apply to a part of the value
 
     def schema(self, schema: Any, path: Path, resolver: Any) -> Iterator[Fault]:
         if not isinstance(schema, dict) or id(schema) in self.schemas:
@@ -117,14 +110,13 @@ class _Walk:
         self, reference: str, path: Path, resolver: Any, same: list[tuple[Any, Path, str]]
     ) -> Iterator[Fault]:
         try:
-            target = resolver.lookup(reference)
+            target = resolver.lookup(reference).contents
         except (Unresolvable, ValueError):
+            target = None
+        if isinstance(target, dict | bool):
+            same.append((target, path, reference))
+        else:
             yield path, False, "bad_reference", {"text": reference}
-            return
-        if not isinstance(target.contents, dict | bool):
-            yield path, False, "bad_reference", {"text": reference}
-            return
-        same.append((target.contents, path, reference))
 
     def loops(self) -> Iterator[Fault]:
         """Yield references that lead back to the same schema without descending into the value."""
@@ -145,9 +137,9 @@ class _Walk:
                     waiting += [(*each, False) for each in self.same_value[id(schema)]]
 
     def costs(self) -> Iterator[Fault]:
-        """Schemas that judge a value too often or by too long a chain. There are no `loops`.
+        """Yield schemas with too many visits or too long a chain for one value. There are no `loops`.
 
-        What leads back to a schema that is being counted has entered the value, and counts nothing: the value ends.
+        A reference back to a schema that is being counted applies to a part of the value, and is not counted again.
         """
         counts: dict[int, tuple[int, int]] = {}  # longest chain; visits
         counting: set[int] = set()
@@ -189,16 +181,12 @@ def _inside(schema: dict[str, Any]) -> Iterator[tuple[Any, Path, bool]]:
 
 
 def _expressions(schema: dict[str, Any], path: Path) -> Iterator[Fault]:
-    if _EXPRESSION in schema:
-        yield from _expression((*path, _EXPRESSION), False, schema[_EXPRESSION])
-    for expression in schema.get(_BY_EXPRESSION, {}):
-        yield from _expression((*path, _BY_EXPRESSION, expression), True, expression)
-
-
-def _expression(path: Path, key: bool, expression: str) -> Iterator[Fault]:
-    try:
-        keywords.compiled(expression)
-    except ModuleNotFoundError:
-        yield path, key, "extra_missing", {"module": keywords.MODULE, "extra": keywords.EXTRA}
-    except ValueError as error:
-        yield path, key, "bad_schema_expression", {"text": expression, "reason": str(error)}
+    values = [((*path, _EXPRESSION), False, schema[_EXPRESSION])] if _EXPRESSION in schema else []
+    keys = [((*path, _BY_EXPRESSION, each), True, each) for each in schema.get(_BY_EXPRESSION, {})]
+    for place, key, expression in [*values, *keys]:
+        try:
+            keywords.compiled(expression)
+        except ModuleNotFoundError:
+            yield place, key, "extra_missing", {"module": keywords.MODULE, "extra": keywords.EXTRA}
+        except ValueError as error:
+            yield place, key, "bad_schema_expression", {"text": expression, "reason": str(error)}

@@ -145,7 +145,7 @@ def _by_expression(validator: Any, expected: Any, value: JsonValue, _: object) -
 
 
 def _unevaluated(validator: Any, expected: Any, value: JsonValue, schema: Any) -> Iterator[Any]:
-    """Judge `unevaluatedProperties`. That of `jsonschema` matches `patternProperties` with Python's `re`."""
+    """Validate `unevaluatedProperties`. The keyword of `jsonschema` matches `patternProperties` with Python's `re`."""
     import jsonschema
 
     if not isinstance(value, dict):
@@ -160,7 +160,7 @@ def _unevaluated(validator: Any, expected: Any, value: JsonValue, schema: Any) -
 
 
 def _evaluated(validator: Any, value: JsonObject, schema: Any) -> set[str]:
-    """Return the names in ``value`` that ``schema``, which it obeys, says something about (2020-12, section 11.3)."""
+    """Return the names in ``value`` that ``schema``, for which it is valid, evaluates (2020-12, section 11.3)."""
     if not isinstance(schema, dict):
         return set()
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:

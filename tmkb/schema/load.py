@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tmkb.errors import Problem, SpecError
-from tmkb.schema import check, classes, documents, expand, metaschema, negotiable, paths
+from tmkb.schema import check, classes, documents, expand, metaschema, model, paths
 from tmkb.schema.configuration import Config
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
@@ -99,7 +99,7 @@ def _spec(schemas: Schemas, server: str) -> Spec:
         "prompts": defined("prompt"),
         "resources": defined("resource"),
         "revisions": revisions,
-        "negotiation": negotiable.negotiation(served["revisions"], revisions),
+        "negotiation": model.negotiation(served["revisions"], revisions),
         "lifecycles": defined("lifecycle", "lifecycle/"),
         "types": value["errors"]["types"],
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tmkb.errors import Problem
 from tmkb.schema.metaschema import near
-from tmkb.schema.reader import Document, Path
+from tmkb.schema.reader import Document, Path, entries
 from tmkb.schema.values import JsonValue
 
 
@@ -107,6 +107,5 @@ def _adopt(doc: Document, patch: Document, new: JsonValue, path: Path) -> None:
 def _paths(value: JsonValue, path: Path) -> Iterator[Path]:
     """Yield the path of ``value`` and of every value in it."""
     yield path
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, part in parts:
+    for step, part in entries(value):
         yield from _paths(part, (*path, step))

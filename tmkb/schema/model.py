@@ -3,7 +3,7 @@
 They are TypedDicts, so a cache file can hold them, and serving need not import `dataclasses`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
 from tmkb.schema.values import JsonObject
@@ -285,7 +285,7 @@ class Resource(Definition):
 
 
 class Negotiation(TypedDict):
-    """A summary of all offered revisions: see `tmkb.schema.negotiable`."""
+    """A summary of all offered revisions, so that a session need not read each of them."""
 
     preferred: str
     stateless: list[str]  # revisions without a handshake
@@ -303,3 +303,18 @@ class Spec(TypedDict):
     negotiation: Negotiation
     lifecycles: dict[str, Lifecycle]
     types: dict[str, list[str]]
+
+
+def negotiation(names: Sequence[str], revisions: Mapping[str, Revision]) -> Negotiation:
+    """Summarize the revisions ``names``, in the order in which the server offers them.
+
+    ``preferred`` is the first revision with a handshake, else the first of all.
+    """
+    stateless = [name for name in names if "request_metadata" in revisions[name]]
+    params: dict[str, str] = {}
+    for name in names:
+        for method, rules in revisions[name]["methods"].items():
+            if "negotiates" in rules:
+                params.setdefault(method, rules["negotiates"])
+    preferred = next((name for name in names if name not in stateless), names[0])
+    return {"preferred": preferred, "stateless": stateless, "version_params": params}

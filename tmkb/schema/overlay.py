@@ -51,6 +51,11 @@ class Overlay:
         self.below = list(folders[1:])
         self.names = names
 
+    @property
+    def existing_folders(self) -> list[str]:
+        """The folders that exist, topmost first."""
+        return [folder for folder in (self.folder, *self.below) if os.path.isdir(folder)]
+
     def file(self, place: str) -> str:
         """Return the path of the file of ``place`` in the folder, whether or not it exists."""
         files = [os.path.join(self.folder, place + suffix) for suffix in reader.SUFFIXES]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,6 +101,11 @@ class Document:
         return Document(self.file, {key: self.value}, values, keys)
 
 
+def entries(value: Any) -> Iterable[tuple[str | int, Any]]:
+    """Return the keys or indices of a map or list with their values; nothing for a scalar."""
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
 def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:
     """Read the file at ``path``.
 
@@ -141,7 +146,7 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
 
 
 class _NoNumberError(Exception):
-    """What Python's reader of JSON takes for a number, and nobody else does."""
+    """A constant that Python's JSON reader accepts as a number although it is not JSON: NaN, Infinity."""
 
 
 def _no_constant(name: str) -> None:

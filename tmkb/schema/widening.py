@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from tmkb.schema.reader import Path
+from tmkb.schema.reader import Path, entries
 from tmkb.schema.values import JsonValue
 
 Direction = Literal["wider", "narrower", "either", "words", "new", "gone"]
@@ -80,26 +81,15 @@ def _whole(before: Any, after: Any, key: str, path: Path, directions: tuple[Dire
     yield Difference((*path, key), sign, before.get(key), after.get(key), direction)
 
 
-def _unknown(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    return _whole(before, after, key, path, ("either", "either", "either"))
+_unknown = partial(_whole, directions=("either", "either", "either"))
+_word = partial(_whole, directions=("words", "words", "words"))
+_restriction = partial(_whole, directions=("narrower", "wider", "either"))
 
 
-def _word(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    return _whole(before, after, key, path, ("words", "words", "words"))
-
-
-def _restriction(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    return _whole(before, after, key, path, ("narrower", "wider", "either"))
-
-
-def _least(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
+def _bound(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
     raised = key in before and key in after and after[key] > before[key]
-    return _whole(before, after, key, path, ("narrower", "wider", "narrower" if raised else "wider"))
-
-
-def _most(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    raised = key in before and key in after and after[key] > before[key]
-    return _whole(before, after, key, path, ("narrower", "wider", "wider" if raised else "narrower"))
+    is_minimum = "min" in key.lower()
+    return _whole(before, after, key, path, ("narrower", "wider", "narrower" if raised == is_minimum else "wider"))
 
 
 def _type(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
@@ -199,15 +189,15 @@ def _text(value: JsonValue) -> str:
 
 
 def _uses(value: JsonValue, keywords: Collection[str]) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (isinstance(value, dict) and any(key in value for key in keywords)) or any(_uses(p, keywords) for p in parts)
+    in_keys = isinstance(value, dict) and any(key in value for key in keywords)
+    return in_keys or any(_uses(inner, keywords) for _, inner in entries(value))
 
 
 _KEYWORDS: dict[str, Callable[[Any, Any, str, Path], Iterator[Difference]]] = {
     **dict.fromkeys(_WORDS, _word),
     **dict.fromkeys(("const", "format", "multipleOf", "pattern", "uniqueItems"), _restriction),
-    **dict.fromkeys(("exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"), _least),
-    **dict.fromkeys(("exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"), _most),
+    **dict.fromkeys(("exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"), _bound),
+    **dict.fromkeys(("exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"), _bound),
     **dict.fromkeys(("additionalProperties", "items", "propertyNames"), _inner),
     **dict.fromkeys(("allOf", "anyOf"), _branches),
     "$defs": _definitions,

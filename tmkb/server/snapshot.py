@@ -48,7 +48,7 @@ def without_sessions(spec: Spec) -> Spec:
     """Return ``spec`` without sessions, tasks and subscriptions, which processes cannot share."""
     import copy
 
-    from tmkb.schema import negotiable
+    from tmkb.schema import model
 
     names = spec["negotiation"]["stateless"]
     tasks = {spec["revisions"][name].get("tasks", "") for name in names}
@@ -59,7 +59,7 @@ def without_sessions(spec: Spec) -> Spec:
     server["capabilities"] = {
         name: each for name, each in server["capabilities"].items() if name != "extensions" or each
     }
-    negotiation = negotiable.negotiation(names, spec["revisions"])
+    negotiation = model.negotiation(names, spec["revisions"])
     stateless: Any = {**spec, "server": {**server, "revisions": names}, "negotiation": negotiation}
     return stateless  # type: ignore[no-any-return] # a Spec with less in it
 

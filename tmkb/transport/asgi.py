@@ -1,4 +1,4 @@
-"""`http.py` as an ASGI application. `listener.py` runs it in uvicorn; other programs can mount it.
+"""The ASGI application around `http.py`. `listener.py` runs it with uvicorn; other programs can mount it.
 
 Specification: https://asgi.readthedocs.io/en/latest/specs/www.html
 """
@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import ProtocolError
 from tmkb.transport.guard import Guard
-from tmkb.transport.http import Call, Endpoint
-from tmkb.transport.streams import Answer
+from tmkb.transport.http import Endpoint, Request
+from tmkb.transport.streams import Response
 
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
     from tmkb.server.runtime import Runtime
     from tmkb.transport.connections import Protocol
-    from tmkb.transport.stdio import News
+    from tmkb.transport.stdio import Updates
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
 _CHUNK = 65536
-_PROBE = 0.1  # seconds between writes to a client that may have gone
+_PROBE = 0.1  # seconds between writes to a half-closed connection
 
 
-class _Peer:
-    """The connection of a request under another server than `listener.py`, which reads and closes as it likes."""
+class _OtherConnection:
+    """The interface of `connections.Protocol` for other ASGI servers, which manage connections themselves."""
 
     half_closed = False
     unfinished = False
@@ -41,10 +41,10 @@ class _Peer:
     def read_body(self) -> None:
         pass
 
-    def abandon(self) -> None:
+    def abort(self) -> None:
         pass
 
-    def occupy(self, principal: str) -> None:
+    def assign(self, principal: str) -> None:
         pass
 
     def release_when_sent(self, budget: Budget, size: int) -> None:
@@ -52,201 +52,205 @@ class _Peer:
 
 
 class Application:
-    """An ASGI application that serves an endpoint, and advances its operations between requests.
+    """An ASGI application that serves an endpoint, and runs its operations between requests.
 
-    It needs no lifespan. Where it is mounted, the endpoint is at ``/mcp`` below the mount. Not thread-safe: all calls
-    come from one event loop.
+    It needs no lifespan events. Its path is ``/mcp`` below the path where it is mounted. It is not thread-safe: all
+    calls have to come from one event loop.
     """
 
-    def __init__(self, runtime: Runtime, guard: Guard, news: News | None = None) -> None:
+    def __init__(self, runtime: Runtime, guard: Guard, updates: Updates | None = None) -> None:
         self.endpoint = Endpoint(runtime, guard)
         self.log = runtime.log
-        self.news = news
-        self.moved = asyncio.Event()  # something may be due earlier than it was
-        self.working: asyncio.Task[None] | None = None  # while operations are under way
-        self.arriving: set[asyncio.Timeout] = set()  # of requests whose body is not complete
+        self.updates = updates
+        self.rescheduled = asyncio.Event()  # an operation may be due earlier
+        self.worker: asyncio.Task[None] | None = None  # while there are operations
+        self.body_timeouts: set[asyncio.Timeout] = set()  # of incomplete request bodies
         self.ending = False
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
-        """Serve one request, or the start and the end of the server."""
+        """Handle one request, or the startup and shutdown of the server."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._serve(scope, receive, send)
+            await self._handle(scope, receive, send)
 
-    def end(self) -> None:
-        """End all streams and refuse incomplete requests, so that a server that waits for them can shut down."""
+    def shutdown(self) -> None:
+        """End all streams and reject incomplete requests, so that the server does not wait for them."""
         self.ending = True
-        for timeout in self.arriving:
+        for timeout in self.body_timeouts:
             if not timeout.expired():
                 timeout.reschedule(asyncio.get_running_loop().time())
-        self.endpoint.end()
+        self.endpoint.shutdown()
         self.log.flush()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        if self.news is not None:
-            threading.Thread(target=self._wait_for, args=(self.news, asyncio.get_running_loop()), daemon=True).start()
+        if self.updates is not None:
+            threading.Thread(
+                target=self._read_updates, args=(self.updates, asyncio.get_running_loop()), daemon=True
+            ).start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        if self.working is not None:
-            self.working.cancel()
+        if self.worker is not None:
+            self.worker.cancel()
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _wake(self) -> None:
-        """Advance operations when they are due, for as long as any is under way."""
-        self.moved.set()
+    def _schedule_operations(self) -> None:
+        """Start the worker task if there are operations, or let it check when the next one is due."""
+        self.rescheduled.set()
         if self.endpoint.due() is None:
             return
-        task = self.working
+        task = self.worker
         if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
-            self.moved = asyncio.Event()
-            self.working = asyncio.create_task(self._work())
+            self.rescheduled = asyncio.Event()
+            self.worker = asyncio.create_task(self._run_operations())
 
-    async def _work(self) -> None:
+    async def _run_operations(self) -> None:
         while (due := self.endpoint.due()) is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.moved.wait(), due)
-            self.moved.clear()
+                await asyncio.wait_for(self.rescheduled.wait(), due)
+            self.rescheduled.clear()
             self.endpoint.work()
             self.log.flush()
             await asyncio.sleep(0)
 
-    def _wait_for(self, news: News, loop: asyncio.AbstractEventLoop) -> None:
-        """Read news in a thread of its own, which no loop of any system minds; it is heard in the loop."""
+    def _read_updates(self, updates: Updates, loop: asyncio.AbstractEventLoop) -> None:
+        """Read updates in a thread, because not every event loop can wait for a pipe. Apply them in the loop."""
         chunk = b"."
         while chunk and not loop.is_closed():
-            chunk = os.read(news.fd, _CHUNK)
-            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(self._hear, news, chunk)
+            chunk = os.read(updates.fd, _CHUNK)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._apply_update, updates, chunk)
 
-    def _hear(self, news: News, chunk: bytes) -> None:
-        self.endpoint.say(news.feed(chunk))
+    def _apply_update(self, updates: Updates, chunk: bytes) -> None:
+        self.endpoint.dispatch(updates.feed(chunk))
         self.log.flush()
-        self._wake()
+        self._schedule_operations()
 
-    async def _serve(self, scope: Event, receive: Receive, send: Send) -> None:
-        more = asyncio.Event()
-        connection: Protocol | _Peer = scope.get("state", {}).get("connection") or _Peer()
+    async def _handle(self, scope: Event, receive: Receive, send: Send) -> None:
+        connection: Protocol | _OtherConnection = scope.get("state", {}).get("connection") or _OtherConnection()
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        call = Call(scope["method"], path, _headers(scope), b"")
+        request = Request(scope["method"], path, _headers(scope), b"")
         try:
-            answer = await self._receive(call, receive, more, connection)
+            response = await self._start(request, receive, connection)
         except ProtocolError as error:
-            answer = self.endpoint.refuse(call, error, more.set)
+            response = self.endpoint.reject(request, error)
         except ConnectionError:
             return
-        if "transfer-encoding" in call.headers and "content-length" in call.headers:  # RFC 9112, section 6.1
-            answer.headers["connection"] = "close"
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:  # RFC 9112, section 6.1
+            response.headers["connection"] = "close"
         self.log.flush()
-        self._wake()
-        if answer.ended:
-            await self._answer(answer, more, send, connection)
+        self._schedule_operations()
+        if response.ended:
+            await self._send_response(response, send, connection)
             return
-        meanwhile = [asyncio.create_task(_disconnected(receive, answer, more))]
-        connection.on_half_close = lambda: meanwhile.append(asyncio.create_task(self._probe(answer)))
+        tasks = [asyncio.create_task(_watch_disconnect(receive, response))]
+        connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
         if connection.half_closed:
             connection.on_half_close()
         try:
-            await self._answer(answer, more, send, connection)
+            await self._send_response(response, send, connection)
         finally:
-            for task in meanwhile:
+            for task in tasks:
                 task.cancel()
-            self.endpoint.gone(answer)
+            self.endpoint.on_disconnect(response)
 
-    async def _receive(self, call: Call, receive: Receive, more: asyncio.Event, connection: Protocol | _Peer) -> Answer:
-        """Read the rest of a request and begin to answer it; nothing of its body is kept here.
+    async def _start(self, request: Request, receive: Receive, connection: Protocol | _OtherConnection) -> Response:
+        """Read the body of a request, if it is needed, and pass the request to the endpoint.
 
         Raises:
-            ProtocolError: if its principal has too many connections, or the body is late or too large.
-            ConnectionError: if the client has gone.
+            ProtocolError: if its principal has too many connections, or the body is too slow or too large.
+            ConnectionError: if the client has disconnected.
         """
-        principal = self.endpoint.principal(call)
+        principal = self.endpoint.principal(request)
         if principal is not None:
-            connection.occupy(principal)
-        wanted = principal is not None and self.endpoint.wants_body(call)
-        if wanted or not _has_body(call.headers):
+            connection.assign(principal)
+        needs_body = principal is not None and self.endpoint.wants_body(request)
+        if needs_body or not _has_body(request.headers):
             connection.read_body()
-        if principal is not None and wanted:
+        if principal is not None and needs_body:
             budget = self.endpoint.runtime.budget(principal)
-            call = call._replace(body=await self._body(receive, call.headers, budget))
-        return self.endpoint.receive(call, more.set)
+            request = request._replace(body=await self._read_body(receive, request.headers, budget))
+        return self.endpoint.handle(request)
 
-    async def _probe(self, answer: Answer) -> None:
-        """Write to a client that has closed its sending side, until the answer ends. If it has closed both sides, the
-        first write makes its system reset the connection and the next one notices that; if not, it gets its answer."""
-        while not answer.ended:
+    async def _probe(self, response: Response) -> None:
+        """Write to a half-closed connection until the response ends, to notice whether the client has closed it.
+
+        If so, its system answers the first write with a reset, and the next write fails.
+        """
+        while not response.ended:
             await asyncio.sleep(_PROBE)
-            self.endpoint.quiet(answer)
+            self.endpoint.on_idle(response)
 
-    def _late(self) -> ProtocolError:
+    def _timeout_error(self) -> ProtocolError:
         return ProtocolError("shut_down") if self.ending else ProtocolError("request_too_slow")
 
-    async def _body(self, receive: Receive, headers: Mapping[str, str], budget: Budget) -> bytes | None:
-        """Return the body; None where it is longer than a message may be. It counts against ``budget`` meanwhile.
+    async def _read_body(self, receive: Receive, headers: Mapping[str, str], budget: Budget) -> bytes | None:
+        """Return the body, or None if it exceeds the size limit. It counts against ``budget`` while it is read.
 
         Raises:
-            ProtocolError: if the body comes too slowly, takes too much memory, or the server ends.
-            ConnectionError: if the client has gone.
+            ProtocolError: if the body is too slow or exceeds the budget, or the server shuts down.
+            ConnectionError: if the client has disconnected.
         """
         limit, body = self.endpoint.limits["message_bytes"], bytearray()
         with contextlib.suppress(ValueError):
             if int(headers.get("content-length", "0")) > limit:
                 return None
         timeout = asyncio.timeout(0 if self.ending else self.endpoint.limits["request_seconds"])
-        self.arriving.add(timeout)
+        self.body_timeouts.add(timeout)
         try:
             async with timeout:
                 while True:
                     event = await receive()
                     if event["type"] == "http.disconnect":
                         raise ConnectionError
-                    piece = event.get("body", b"")
-                    if not budget.fits(len(piece)):
+                    chunk = event.get("body", b"")
+                    if not budget.fits(len(chunk)):
                         raise ProtocolError("too_much_in_transit", limit=budget.limit)
-                    budget.reserve(len(piece))
-                    body += piece
+                    budget.reserve(len(chunk))
+                    body += chunk
                     if len(body) > limit:
                         return None
                     if not event.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            raise self._late() from None
+            raise self._timeout_error() from None
         finally:
-            self.arriving.discard(timeout)
+            self.body_timeouts.discard(timeout)
             budget.release(len(body))
 
-    async def _answer(self, answer: Answer, more: asyncio.Event, send: Send, connection: Protocol | _Peer) -> None:
-        """Send ``answer`` as it grows. A client that reads nothing for long is disconnected."""
-        started = False
+    async def _send_response(self, response: Response, send: Send, connection: Protocol | _OtherConnection) -> None:
+        """Send ``response`` as it grows. Disconnects a client that does not read."""
+        changed, started = asyncio.Event(), False
+        response.on_change = changed.set
         try:
             while True:
-                if not (answer.pieces or answer.ended or (answer.begun and not started)):
-                    await self._wait(answer, more)
-                more.clear()
-                if answer.cut:
-                    connection.abandon()
+                if not (response.chunks or response.ended or (response.started and not started)):
+                    await self._wait(response, changed)
+                changed.clear()
+                if response.aborted:
+                    connection.abort()
                     return
-                if not answer.begun:
+                if not response.started:
                     continue
                 if not started:
                     started = True
-                    await self._send(send, _head(answer, connection))
+                    await self._send(send, _start_event(response, connection))
                     continue
-                if await self._send_body(answer, send, connection):
+                if await self._send_body(response, send, connection):
                     return
         except TimeoutError:
-            connection.abandon()
+            connection.abort()
         finally:
-            answer.take()  # what is not sent any more
+            response.take()  # releases its budget
 
-    async def _send_body(self, answer: Answer, send: Send, connection: Protocol | _Peer) -> bool:
-        """Send what there is of the body, which counts against its budget until the system has taken it.
+    async def _send_body(self, response: Response, send: Send, connection: Protocol | _OtherConnection) -> bool:
+        """Send the next part of the body. It counts against the budget until the system has accepted it.
 
         Returns:
             Whether it was the last part.
         """
-        ended, body, budget = answer.ended, answer.take(), answer.budget
+        ended, body, budget = response.ended, response.take(), response.budget
         size = len(body) if budget is not None and budget.fits(len(body)) else 0
         if budget is not None:
             budget.reserve(size)
@@ -257,37 +261,36 @@ class Application:
                 connection.release_when_sent(budget, size)
         return ended
 
-    async def _wait(self, answer: Answer, more: asyncio.Event) -> None:
+    async def _wait(self, response: Response, changed: asyncio.Event) -> None:
         try:
             async with asyncio.timeout(self.endpoint.limits["quiet_seconds"]):
-                await more.wait()
+                await changed.wait()
         except TimeoutError:
-            self.endpoint.quiet(answer)
+            self.endpoint.on_idle(response)
 
     async def _send(self, send: Send, event: Event) -> None:
-        """Send ``event``. Raises TimeoutError where the client does not read."""
+        """Send ``event``. Raises TimeoutError if the client does not read."""
         async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
             await send(event)
 
 
-async def _disconnected(receive: Receive, answer: Answer, more: asyncio.Event) -> None:
-    """End ``answer`` when its client has gone."""
+async def _watch_disconnect(receive: Receive, response: Response) -> None:
+    """Abort ``response`` when its client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
-    answer.cut = True
-    answer.end()
-    more.set()
+    response.aborted = True
+    response.end()
 
 
-def _head(answer: Answer, connection: Protocol | _Peer) -> Event:
-    """Make the event that begins a response. A request that was not read to its end is the last of its connection."""
-    headers = {**answer.headers, "connection": "close"} if connection.unfinished else answer.headers
+def _start_event(response: Response, connection: Protocol | _OtherConnection) -> Event:
+    """Return the event that starts a response. Closes the connection after a request that was not read completely."""
+    headers = {**response.headers, "connection": "close"} if connection.unfinished else response.headers
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    return {"type": "http.response.start", "status": answer.status, "headers": encoded}
+    return {"type": "http.response.start", "status": response.status, "headers": encoded}
 
 
 def _headers(scope: Event) -> dict[str, str]:
-    """Names in lower case; what comes several times is joined, as RFC 9110 has it."""
+    """Return headers with names in lower case; repeated headers are joined (RFC 9110, section 5.2)."""
     headers: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
@@ -295,5 +298,5 @@ def _headers(scope: Event) -> dict[str, str]:
 
 
 def _has_body(headers: Mapping[str, str]) -> bool:
-    """Whether a body follows the head of a request (RFC 9112, section 6.3)."""
+    """Return whether a request has a body (RFC 9112, section 6.3)."""
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"

@@ -1,6 +1,6 @@
-"""HTTP connections within limits: how many are accepted, how long they may take, and how much each may make us do.
+"""Limits for HTTP connections: their number, their timeouts, and the work for each.
 
-uvicorn parses requests with h11 and writes responses. What is here decides when it may read and parse, and when a
+uvicorn parses requests with h11 and writes responses. This module decides when it reads and parses, and when a
 connection ends.
 Specification: RFC 9112 (HTTP/1.1).
 """
@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import logging
 import socket
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,39 +25,39 @@ if TYPE_CHECKING:
     from tmkb.schema.model import Limits
     from tmkb.server.log import Log
 
-_BUFFER = memoryview(bytearray(32768))  # every connection reads into it; what it holds is copied at once
-_EVENTS = 16  # parts of requests that are parsed before other connections have their turn
-_ACCEPTS = 32  # connections that are accepted before other connections have their turn
+_BUFFER = memoryview(bytearray(32768))  # shared by all connections, which copy the data at once
+_EVENTS = 16  # that a connection parses per turn of the event loop
+_ACCEPTS = 32  # connections to accept per turn of the event loop
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_TURNS = 4  # of the event loop, after which a new connection has been read from
-_RETRY = 0.1  # seconds until accepting is tried again after the system had no room
+_TURNS = 4  # of the event loop until data of a new connection is read
+_RETRY = 0.1  # seconds until the next accept after the system ran out of resources
 
 
 class Parser(h11.Connection):
-    """An HTTP parser that stops after the head of each request, and whenever its allowance is used up."""
+    """An HTTP parser that pauses after the head of each request, and when its allowance is used up."""
 
-    held = False  # after a head, until the application knows whether it wants the body
-    allowance = 0  # events that may still be parsed in this turn
+    paused = False  # after a head, until the application decides whether to read the body
+    allowance = 0  # events left to parse in this turn
 
     def next_event(self) -> Any:
-        """Parse the next part of a request; NEED_DATA if the parser has to stop."""
-        if self.held or not self.allowance:
+        """Parse and return the next event; return NEED_DATA during a pause."""
+        if self.paused or not self.allowance:
             return h11.NEED_DATA
         self.allowance -= 1
         event = super().next_event()
-        self.held = isinstance(event, h11.Request)
+        self.paused = isinstance(event, h11.Request)
         return event
 
     @property
     def unfinished(self) -> bool:
-        """Whether the peer may still be sending a request that is not read any more."""
-        return self.held or self.their_state in (h11.SEND_BODY, h11.ERROR)
+        """Whether the peer may still send the rest of a request."""
+        return self.paused or self.their_state in (h11.SEND_BODY, h11.ERROR)
 
 
 class Transport:
-    """A transport with two reasons to pause reading, which closes in stages where the peer may still be sending.
+    """A transport that pauses reading for two reasons, and closes in stages if the peer may still send.
 
-    To close at once would reset the connection, and the peer could lose the response (RFC 9112, section 9.6).
+    Closing at once would reset the connection, and the peer could lose the response (RFC 9112, section 9.6).
     """
 
     def __init__(self, transport: asyncio.Transport, parser: Parser, pool: Pool) -> None:
@@ -67,47 +65,47 @@ class Transport:
         self._parser = parser
         self._pool = pool
         self._limits = pool.limits
-        self._paused = self._held = self._lingering = False
-        self.timer: asyncio.TimerHandle | None = None  # ends a close that takes too long
+        self._paused_by_uvicorn = self._paused_by_parser = self._lingering = False
+        self.timer: asyncio.TimerHandle | None = None  # limits the duration of a close
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def pause_reading(self) -> None:
-        """Pause for uvicorn, whose application has enough of the body."""
-        self._paused = True
-        self._read()
+        """Pause because the application has not consumed the body yet."""
+        self._paused_by_uvicorn = True
+        self._update_reading()
 
     def resume_reading(self) -> None:
         """End the pause of `pause_reading`."""
-        self._paused = False
-        self._read()
+        self._paused_by_uvicorn = False
+        self._update_reading()
 
-    def hold(self, held: bool) -> None:
-        """Pause, or go on, for the parser, which has enough to parse."""
-        self._held = held
-        self._read()
+    def set_parser_pause(self, paused: bool) -> None:
+        """Pause or resume because of unparsed data."""
+        self._paused_by_parser = paused
+        self._update_reading()
 
     def is_closing(self) -> bool:
-        """Whether no more requests are read."""
+        """Return whether no more requests are read."""
         return self._lingering or self._transport.is_closing()
 
     def close(self) -> None:
-        """Send what is written and close; what the peer still sends is discarded for a while."""
+        """Send buffered data and close. For a while, discard data that the peer still sends."""
         if self.is_closing():
             return
-        if not self._parser.unfinished or self._pool.ending:
+        if not self._parser.unfinished or self._pool.shutting_down:
             self._transport.close()
             if unsent := self._transport.get_write_buffer_size():
                 self._expect_progress(unsent)
             return
         self._lingering = True
         self.timer = asyncio.get_running_loop().call_later(self._limits["linger_seconds"], self._transport.abort)
-        self._paused = self._held = False
-        self._read()
+        self._paused_by_uvicorn = self._paused_by_parser = False
+        self._update_reading()
         try:
             self._transport.write_eof()
-        except OSError:  # the peer has gone
+        except OSError:  # the peer has closed the connection
             self._transport.abort()
 
     def _expect_progress(self, unsent: int) -> None:
@@ -115,22 +113,22 @@ class Transport:
         self.timer = loop.call_later(self._limits["request_seconds"], self._check_progress, unsent)
 
     def _check_progress(self, before: int) -> None:
-        """Abort if the peer has read nothing since there were ``before`` unsent bytes."""
+        """Abort if no fewer than ``before`` bytes are unsent, so that the peer has read nothing."""
         unsent = self._transport.get_write_buffer_size()
         if unsent < before:
             self._expect_progress(unsent)
         else:
             self._transport.abort()
 
-    def _read(self) -> None:
-        if self._paused or self._held:
+    def _update_reading(self) -> None:
+        if self._paused_by_uvicorn or self._paused_by_parser:
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
 
 
 class Protocol(H11Protocol, asyncio.BufferedProtocol):
-    """One connection. Its parser takes turns with those of other connections, and bodies are read on demand."""
+    """One connection. Connections parse in turns, and read bodies on demand."""
 
     transport: Transport  # type: ignore[assignment]
     conn: Parser
@@ -139,79 +137,79 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         super().__init__(**options)
         self.conn = Parser(h11.SERVER, pool.limits["head_bytes"])
         self.pool = pool
-        self.patience: asyncio.TimerHandle | None = None
-        self.turn: asyncio.Handle | None = None  # the next of the parser
-        self.half_closed = False  # the peer will not send more
+        self.request_timer: asyncio.TimerHandle | None = None
+        self.next_turn: asyncio.Handle | None = None  # of the parser
+        self.half_closed = False  # the peer has closed its sending side
         self.on_half_close: Callable[[], None] | None = None
-        self.unsent: list[tuple[Budget, int]] = []  # bytes that a budget counts until the peer has read them
+        self.unsent: list[tuple[Budget, int]] = []  # bytes that count against a budget until they are sent
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a request."""
+        """Wait for the first request."""
         super().connection_made(Transport(transport, self.conn, self.pool))  # type: ignore[arg-type]
         self._wait()
 
-    def occupy(self, principal: str) -> None:
-        """Count the connection against the share of ``principal``. Raises ProtocolError if that is used up."""
-        self.pool.occupy(self, principal)
+    def assign(self, principal: str) -> None:
+        """Count the connection for ``principal``. Raises ProtocolError if the principal has too many connections."""
+        self.pool.assign(self, principal)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Give the memory to read into. It is small, so that an unparsed head is, too."""
+        """Return the buffer to read into. Its size bounds the size of an unparsed head."""
         return _BUFFER
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse what was read, unless the connection is about to close."""
+        """Parse the data in the buffer, unless the connection is closing."""
         if not self.transport.is_closing():
             self.data_received(bytes(_BUFFER[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
-        """Parse ``data``, or leave it for the parser's next turn."""
+        """Parse ``data`` now, or in the next turn of the parser."""
         self._unset_keepalive_if_required()
         self.conn.receive_data(data)
-        if self.turn is None:
+        if self.next_turn is None:
             self.handle_events()
 
     def handle_events(self) -> None:
-        """Parse for one turn. Reading pauses while there is something left to parse."""
+        """Parse for one turn, and pause reading while there is unparsed data."""
         before = self.cycle
         self.conn.allowance = _EVENTS
         super().handle_events()
         if self.cycle is not before:
-            self._begin()
-        left = not self.conn.allowance and not self.conn.held and not self.transport.is_closing()
-        if left and self.turn is None:
-            self.turn = self.loop.call_soon(self._continue)
+            self._on_request()
+        unparsed = not self.conn.allowance and not self.conn.paused and not self.transport.is_closing()
+        if unparsed and self.next_turn is None:
+            self.next_turn = self.loop.call_soon(self._on_turn)
         if not self.transport.is_closing():
-            self.transport.hold(self.conn.held or self.turn is not None)
+            self.transport.set_parser_pause(self.conn.paused or self.next_turn is not None)
 
     @property
     def unfinished(self) -> bool:
-        """Whether the request has not been read to its end."""
+        """Whether the peer may still send the rest of the request."""
         return bool(self.conn.unfinished)
 
     def read_body(self) -> None:
-        """Read the body of the current request, whose head the application has accepted."""
-        self.conn.held = False
-        if self.turn is None:
+        """Read the body of the current request."""
+        self.conn.paused = False
+        if self.next_turn is None:
             self.handle_events()
 
     def release_when_sent(self, budget: Budget, size: int) -> None:
-        """Release ``size`` bytes of ``budget`` as soon as the system has taken most of what was written."""
+        """Release ``size`` bytes of ``budget`` as soon as the system has accepted most of the written data."""
         self.unsent.append((budget, size))
         if not self.flow.write_paused:
             self._release_sent()
 
     def resume_writing(self) -> None:
-        """Go on writing, because the peer has read most of what was written."""
+        """Continue writing, after the peer has read most of the written data."""
         super().resume_writing()
         self._release_sent()
 
-    def abandon(self) -> None:
-        """Disconnect a client whose response cannot be completed."""
+    def abort(self) -> None:
+        """Close the connection without completing the response."""
         self.cycle.disconnected = True
         self.transport.abort()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection while the response to a complete request is being made."""
+        """Keep the connection open for the response, if the request is complete."""
         self.half_closed = True
         if self.transport.is_closing() or not self._busy or self.cycle.more_body:
             return False
@@ -220,34 +218,34 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         return True
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, if the peer can send one."""
+        """Wait for the next request, if the peer can send one."""
         super().on_response_complete()
         if self._busy:
             return
-        self._forget()
+        self._clear_request()
         if self.transport.is_closing():
-            self.pool.wait(self)
+            self.pool.add_idle(self)
         elif self.half_closed:
             self.transport.close()
         else:
             self._wait()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP. The application gets no more of the request."""
+        """Answer data that is not HTTP, and end the current request."""
         if self._busy:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         super().send_400_response(msg)
-        self.pool.wait(self)
+        self.pool.add_idle(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of all that belongs to the connection."""
+        """Release the resources of the connection."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
-        for timer in (self.patience, self.turn, self.transport.timer):
+        for timer in (self.request_timer, self.next_turn, self.transport.timer):
             if timer is not None:
                 timer.cancel()
-        self._forget()
+        self._clear_request()
         self._release_sent()
         self.pool.remove(self)
 
@@ -255,23 +253,23 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
     def _busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _begin(self) -> None:
-        """A request has begun: give the application a way to this connection."""
-        if self.patience is not None:
-            self.patience.cancel()
+    def _on_request(self) -> None:
+        """Give the application access to this connection."""
+        if self.request_timer is not None:
+            self.request_timer.cancel()
         self.pool.idle.pop(self, None)
         self.on_half_close = None
         self.scope["state"]["connection"] = self
 
     def _wait(self) -> None:
-        """Wait for the next request, for a limited time, and as long as the connection is not needed for another."""
-        if self.patience is not None:
-            self.patience.cancel()
-        self.patience = self.loop.call_later(self.pool.limits["request_seconds"], self.transport.close)
-        self.pool.wait(self)
+        """Wait for the next request until a timeout, or until the pool needs the connection for another client."""
+        if self.request_timer is not None:
+            self.request_timer.cancel()
+        self.request_timer = self.loop.call_later(self.pool.limits["request_seconds"], self.transport.close)
+        self.pool.add_idle(self)
 
-    def _continue(self) -> None:
-        self.turn = None
+    def _on_turn(self) -> None:
+        self.next_turn = None
         if not self.transport.is_closing():
             self.handle_events()
 
@@ -280,8 +278,8 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
             budget.release(size)
         self.unsent.clear()
 
-    def _forget(self) -> None:
-        """Drop the head of the last request, which can be large."""
+    def _clear_request(self) -> None:
+        """Drop the headers of the last request, which can be large."""
         self.scope = self.headers = None  # type: ignore[assignment]
         self.on_half_close = None
         if self.cycle is not None:
@@ -289,26 +287,26 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
 
 
 class Pool:
-    """Accepts connections, at most ``most`` at a time. When all are taken, the one idle for longest makes room."""
+    """Accepts up to ``max_open`` connections. Beyond that, it closes the connection that was idle for longest."""
 
-    def __init__(self, limits: Limits, most: int, share: int, log: Log) -> None:
-        """``share``: how many of the connections may have a request of one principal at a time."""
+    def __init__(self, limits: Limits, max_open: int, max_per_principal: int, log: Log) -> None:
+        """``max_per_principal``: how many connections may handle requests of one principal at the same time."""
         self.limits = limits
-        self.most = most
-        self.share = share
+        self.max_open = max_open
+        self.max_per_principal = max_per_principal
         self.log = log
-        self.busy: dict[Protocol, str] = {}  # that have a request, and its principal
-        self.shares: Counter[str] = Counter()  # of `busy`, by principal
-        self.ending = False  # the server is about to end: it waits for no peer
-        self.idle: dict[Protocol, None] = {}  # that wait for a request, in the order in which they began to
+        self.busy: dict[Protocol, str] = {}  # the principals of current requests
+        self.per_principal: Counter[str] = Counter()  # the number of `busy` connections
+        self.idle: dict[Protocol, None] = {}  # without a request, the longest idle first
         self.closing: set[Protocol] = set()  # not counted in `open` any more
+        self.shutting_down = False
         self.open = 0
         self.room = asyncio.Event()
-        self.full = 0  # connections that were open when it was logged that there is no room; 0 when there is
-        self.adopting: set[asyncio.Task[Any]] = set()
+        self.open_when_full = 0  # `open` at the last warning; 0 after half of these connections have ended
+        self.connecting: set[asyncio.Task[Any]] = set()
 
     async def accept(self, bound: socket.socket, make: Callable[[], Protocol]) -> None:
-        """Accept connections on ``bound`` until cancelled; ``make`` gives each its protocol."""
+        """Accept connections on ``bound`` until cancelled. ``make`` creates their protocols."""
         loop = asyncio.get_running_loop()
         bound.setblocking(False)
         while True:
@@ -316,69 +314,69 @@ class Pool:
                 await self._make_room()
                 try:
                     peer, _address = await loop.sock_accept(bound)
-                except OSError as error:  # also: the peer has gone before it was accepted
+                except OSError as error:  # or the peer has closed the connection already
                     if error.errno in _EXHAUSTED:
                         self._log_full("descriptors_exhausted")
                         await asyncio.sleep(0 if self._close_idle() else _RETRY)
                     continue
-                self._adopt(loop, peer, make)
+                self._connect(loop, peer, make)
             await asyncio.sleep(0)
 
-    def occupy(self, protocol: Protocol, principal: str) -> None:
-        """Note that ``protocol`` has a request of ``principal``.
+    def assign(self, protocol: Protocol, principal: str) -> None:
+        """Record that ``protocol`` handles a request of ``principal``.
 
         Raises:
             ProtocolError: if the principal has too many connections.
         """
-        self._vacate(protocol)  # of its last request
-        if self.shares[principal] >= self.share:
-            raise ProtocolError("too_many_connections", limit=self.share)
+        self._unassign(protocol)
+        if self.per_principal[principal] >= self.max_per_principal:
+            raise ProtocolError("too_many_connections", limit=self.max_per_principal)
         self.busy[protocol] = principal
-        self.shares[principal] += 1
+        self.per_principal[principal] += 1
 
-    def wait(self, protocol: Protocol) -> None:
-        """Note that ``protocol`` waits for a request, or for its end, so that its connection can make room."""
-        self._vacate(protocol)
+    def add_idle(self, protocol: Protocol) -> None:
+        """Record that ``protocol`` has no request, so that the pool may close its connection."""
+        self._unassign(protocol)
         self.idle[protocol] = None
         self.room.set()
 
     def remove(self, protocol: Protocol) -> None:
-        """Note that the connection of ``protocol`` has ended."""
-        self._vacate(protocol)
+        """Record that the connection of ``protocol`` has ended."""
+        self._unassign(protocol)
         self.idle.pop(protocol, None)
         if protocol not in self.closing:
             self.open -= 1
         self.closing.discard(protocol)
         self.room.set()
-        if self.open <= self.full // 2:
-            self.full = 0
+        if self.open <= self.open_when_full // 2:
+            self.open_when_full = 0
 
-    def _vacate(self, protocol: Protocol) -> None:
+    def _unassign(self, protocol: Protocol) -> None:
         if (principal := self.busy.pop(protocol, None)) is not None:
-            self.shares[principal] -= 1
+            self.per_principal[principal] -= 1
 
-    def _adopt(self, loop: asyncio.AbstractEventLoop, peer: socket.socket, make: Callable[[], Protocol]) -> None:
+    def _connect(self, loop: asyncio.AbstractEventLoop, peer: socket.socket, make: Callable[[], Protocol]) -> None:
         peer.setblocking(False)
         if peer.family != getattr(socket, "AF_UNIX", None):
-            with contextlib.suppress(OSError):  # the peer has gone
-                # Without it the last segment of a response waits until the peer has acknowledged the others (RFC 896).
+            with contextlib.suppress(OSError):  # the peer has closed the connection
+                # Otherwise the last segment of a response waits for the acknowledgement of the others (RFC 896).
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.open += 1
         task = loop.create_task(loop.connect_accepted_socket(make, peer))
-        self.adopting.add(task)
-        task.add_done_callback(self.adopting.discard)
+        self.connecting.add(task)
+        task.add_done_callback(self.connecting.discard)
 
     async def _make_room(self) -> None:
-        while self.open >= self.most:
-            self._log_full("connections_full", limit=self.most)
-            for _ in range(_TURNS):  # what has been received makes some of them busy
+        while self.open >= self.max_open:
+            self._log_full("connections_full", limit=self.max_open)
+            for _ in range(_TURNS):  # received data makes some idle connections busy
                 await asyncio.sleep(0)
-            if self.open >= self.most and not self._close_idle():
+            if self.open >= self.max_open and not self._close_idle():
                 self.room.clear()
                 await self.room.wait()
 
     def _close_idle(self) -> bool:
-        """Close the connection that has waited longest for a request; False if none does."""
+        """Close the connection that was idle for longest. Return False if none is idle."""
         if not self.idle:
             return False
         protocol = next(iter(self.idle))
@@ -389,33 +387,8 @@ class Pool:
         return True
 
     def _log_full(self, line: str, **fields: object) -> None:
-        """Log ``line`` once, until half of the connections have ended."""
-        if not self.full:
-            self.full = self.open
+        """Log ``line`` once until half of the open connections have ended."""
+        if not self.open_when_full:
+            self.open_when_full = self.open
             self.log.write(line, **fields)
             self.log.flush()
-
-
-class LogHandler(logging.Handler):
-    """Passes what uvicorn and asyncio log to our log, which drops lines rather than wait for their reader."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(logging.WARNING)
-        self.log = log
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write ``record`` as one line: at level debug what peers cause by bad requests, the rest as an error."""
-        text = "; ".join(line.strip() for line in record.getMessage().splitlines() if line.strip())
-        if record.exc_info and record.exc_info[1] is not None:
-            frames = traceback.extract_tb(record.exc_info[2])
-            place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-            text += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}{place}"
-        self.log.write("http_failed" if record.levelno >= logging.ERROR else "http_warning", text=text)
-        self.log.flush()
-
-    def install(self) -> None:
-        """Take over the loggers of uvicorn and asyncio, instead of handlers that they have."""
-        for name in ("uvicorn.error", "asyncio"):
-            logger = logging.getLogger(name)
-            logger.handlers, logger.propagate = [self], False
-            logger.setLevel(logging.WARNING)

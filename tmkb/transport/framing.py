@@ -1,4 +1,4 @@
-"""Bytes ↔ messages on a stream: one message a line. Pure; keeps at most one unfinished line, and that bounded.
+"""Split a byte stream into lines, one message each. Does no I/O.
 
 Specification: Basic / Transports, stdio.
 """
@@ -6,53 +6,36 @@ Specification: Basic / Transports, stdio.
 from __future__ import annotations
 
 _BOM = b"\xef\xbb\xbf"
-_SLACK = len(_BOM) + len(b"\r")  # what a line may have beyond its limit until its end has been seen
-
-
-class TooLarge:
-    """Stands for a line that is longer than the limit. Its bytes are not kept."""
-
-
-TOO_LARGE = TooLarge()
+_MARGIN = len(_BOM) + len(b"\r")  # bytes that do not count against the limit
 
 
 class Lines:
-    """Cuts a stream into lines of at most ``limit`` bytes, not counting their end (LF or CR LF). Skips blank ones."""
+    """Splits a stream into lines of at most ``limit`` bytes, not counting LF or CR LF. Skips blank lines.
 
-    __slots__ = ("discarding", "limit", "started", "unfinished")
+    A line that exceeds the limit is reported as None. Stores at most one incomplete line.
+    """
+
+    __slots__ = ("discarding", "incomplete", "limit", "started")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.unfinished = bytearray()  # grows in place, so that a long line in many chunks stays linear
-        self.discarding = False  # what follows belongs to a line that was too large
+        self.incomplete = bytearray()  # grows in place, so that a long line in many chunks takes linear time
+        self.discarding = False  # until the end of a line that exceeds the limit
         self.started = False
 
-    def feed(self, chunk: bytes) -> list[bytes | TooLarge]:
-        """The lines that ``chunk`` completes. A line is reported as too large as soon as that is known."""
+    def feed(self, chunk: bytes) -> list[bytes | None]:
+        """Return the lines that ``chunk`` completes. A line is None as soon as it exceeds the limit."""
         *ends, rest = chunk.split(b"\n")
-        lines: list[bytes | TooLarge] = []
+        lines: list[bytes | None] = []
         for piece in ends:
             lines += self._add(piece)
-            lines += self._end()
+            lines += self.finish()
         return lines + self._add(rest)
 
-    def finish(self) -> list[bytes | TooLarge]:
-        """The last line, where the stream ended without a line end."""
-        return self._end()
-
-    def _add(self, piece: bytes) -> list[bytes | TooLarge]:
-        if self.discarding:
-            return []
-        self.unfinished += piece
-        if len(self.unfinished) <= self.limit + _SLACK:
-            return []
-        self.unfinished.clear()
-        self.discarding = self.started = True
-        return [TOO_LARGE]
-
-    def _end(self) -> list[bytes | TooLarge]:
-        line = bytes(self.unfinished).removesuffix(b"\r")
-        self.unfinished.clear()
+    def finish(self) -> list[bytes | None]:
+        """Return the incomplete line, if there is one: at its end, or at the end of the stream."""
+        line = bytes(self.incomplete).removesuffix(b"\r")
+        self.incomplete.clear()
         if self.discarding:
             self.discarding = False
             return []
@@ -60,10 +43,20 @@ class Lines:
             line = line.removeprefix(_BOM)
             self.started = True
         if len(line) > self.limit:
-            return [TOO_LARGE]
+            return [None]
         return [line] if line.strip(b" \t\r") else []
+
+    def _add(self, piece: bytes) -> list[bytes | None]:
+        if self.discarding:
+            return []
+        self.incomplete += piece
+        if len(self.incomplete) <= self.limit + _MARGIN:
+            return []
+        self.incomplete.clear()
+        self.discarding = self.started = True
+        return [None]
 
 
 def line(message: bytes) -> bytes:
-    """``message`` as it goes on the stream."""
+    """Return ``message`` with its line end."""
     return message + b"\n"

@@ -1,7 +1,6 @@
-"""Streamable HTTP without a socket: requests in, answers out. What a session is, is known here and nowhere else.
+"""Streamable HTTP without sockets: requests, responses, sessions and streams.
 
-A client that shakes hands has a session with one connection; a request that describes itself has a connection of its
-own.
+A client with a handshake has a session with one connection. A request that describes itself has its own connection.
 Specification: Basic / Transports / Streamable HTTP.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +22,7 @@ from tmkb.schema.model import Limits, Revision
 from tmkb.schema.values import JsonValue
 from tmkb.transport import cors
 from tmkb.transport.guard import Guard
-from tmkb.transport.streams import JSON, Answer, Stream
+from tmkb.transport.streams import JSON, Response, Stream
 
 if TYPE_CHECKING:
     from tmkb.server.runtime import Runtime, Sent
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 HEALTH = "/healthz"
 _VERBS = ("POST", "GET", "DELETE")
-_KEPT = 32  # streams of a session that can be gone on with
-_EVENT = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # the id of an event: its stream and its count
+_MAX_STREAMS = 32  # that a session stores, including those that have ended
+_EVENT_ID = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # stream and count
 
 
-class Call(NamedTuple):
-    """An HTTP request: the names of ``headers`` in lower case; ``body`` None where it was longer than we read."""
+class Request(NamedTuple):
+    """An HTTP request. Header names are in lower case; ``body`` is None if it exceeds the size limit."""
 
     verb: str
     path: str
@@ -45,209 +44,207 @@ class Call(NamedTuple):
 
 
 class Session:
-    """A client that has shaken hands: its connection, and its streams by their numbers.
+    """A session of a client with a handshake: its connection, and its streams by number.
 
-    The stream 0 is for what belongs to no request.
+    Stream 0 carries the messages that belong to no request.
     """
 
-    def __init__(self, connection: Connection, most: int) -> None:
+    def __init__(self, connection: Connection, max_stored: int) -> None:
         assert connection.negotiated is not None
         self.id = secrets.token_urlsafe(24)
         self.connection = connection
         self.rules = connection.negotiated["http"]
-        self.most = most
-        self.seen = time.monotonic()
-        self.next = 0
+        self.max_stored = max_stored
+        self.last_used = time.monotonic()
+        self.next_number = 0
         self.streams: dict[int, Stream] = {}
-        self.general = self.open()
+        self.general = self.open_stream()
 
-    def open(self) -> Stream:
-        """A new stream. Of those that have ended only the newest are kept."""
+    def open_stream(self) -> Stream:
+        """Return a new stream. Drops the oldest streams that have ended."""
         ended = [number for number, stream in self.streams.items() if stream.ended]
-        for number in ended[: max(0, len(self.streams) - _KEPT)]:
+        for number in ended[: max(0, len(self.streams) - _MAX_STREAMS)]:
             self.streams.pop(number).clear()
-        resumes, primes = self.rules.get("resumes", False), self.rules.get("primes", False)
-        stream = Stream(self.next, resumes, primes, self.most, self.connection.budget)
-        self.streams[self.next] = stream
-        self.next += 1
+        resumable, primes = self.rules.get("resumes", False), self.rules.get("primes", False)
+        stream = Stream(self.next_number, resumable, primes, self.max_stored, self.connection.budget)
+        self.streams[self.next_number] = stream
+        self.next_number += 1
         return stream
 
     @property
     def idle(self) -> bool:
-        """Whether no response is being sent."""
-        return all(stream.answer is None or stream.answer.ended for stream in self.streams.values())
+        """Whether no response is in progress."""
+        return all(stream.response is None or stream.response.ended for stream in self.streams.values())
 
 
 class Endpoint:
-    """A server at one address, for any number of clients."""
+    """The MCP endpoint of a server, for any number of clients."""
 
     def __init__(self, runtime: Runtime, guard: Guard) -> None:
         self.runtime = runtime
         self.guard = guard
         self.sessions: dict[str, Session] = {}
-        self.talking: dict[Connection, Session] = {}  # the same sessions
-        self.waiting: dict[tuple[Connection, Id], Stream] = {}  # where the answer to a request goes
-        self.keys: dict[Stream, list[tuple[Connection, Id]]] = {}  # of `waiting`
-        self.open: dict[Stream, Connection] = {}  # responses of clients without a session that go on
+        self.general_streams: dict[Connection, Stream] = {}  # of the sessions
+        self.streams: dict[tuple[Connection, Id], Stream] = {}  # of the pending requests
+        self.requests: dict[Stream, list[tuple[Connection, Id]]] = {}  # the keys of `streams`
+        self.standalone: dict[Stream, Connection] = {}  # of the pending requests without a session
 
     @property
     def limits(self) -> Limits:
-        """Those of what is served now."""
+        """The limits of the current snapshot."""
         return self.runtime.spec["server"]["limits"]
 
     @property
-    def named_by(self) -> list[str]:
-        """The headers that name a session in what is served now."""
+    def session_headers(self) -> list[str]:
+        """The names of the session header in the supported revisions."""
         spec = self.runtime.spec
         offered: list[Any] = [spec["revisions"][name]["http"] for name in spec["server"]["revisions"]]
         return [*dict.fromkeys(rules["session"].lower() for rules in offered if "session" in rules)]
 
-    def receive(self, call: Call, wake: Callable[[], None]) -> Answer:
-        """The answer to ``call``, complete or not; ``wake`` is called whenever there is more of it."""
-        answer = Answer(wake, self.limits["stream_bytes"], self._cors(call))
+    def handle(self, request: Request) -> Response:
+        """Handle a request and return its response, which may still grow."""
+        response = Response(self.limits["stream_bytes"], self._cors(request))
         try:
-            self._receive(call, answer)
+            self._handle(request, response)
         except ProtocolError as error:
-            self._refuse(answer, error)
-        return answer
+            self._reject(response, error)
+        return response
 
-    def principal(self, call: Call) -> str | None:
-        """Return the principal of ``call``; None if the guard refuses it."""
+    def principal(self, request: Request) -> str | None:
+        """Return the principal of ``request``; None if the guard rejects it."""
         try:
-            return self.guard.admit(call.headers)
+            return self.guard.admit(request.headers)
         except ProtocolError:
             return None
 
-    def wants_body(self, call: Call) -> bool:
-        """Whether the body of ``call``, which the guard admits, is needed; else `receive` answers for its head."""
+    def wants_body(self, request: Request) -> bool:
+        """Return whether `handle` needs the body of ``request``, which the guard admits."""
         try:
-            if call.verb == "POST":
-                _acceptable(call.headers)
+            if request.verb == "POST":
+                _check_media_types(request.headers)
         except ProtocolError:
             return False
-        return call.path == PATH and call.verb in _VERBS
+        return request.path == PATH and request.verb in _VERBS
 
-    def refuse(self, call: Call, error: ProtocolError, wake: Callable[[], None]) -> Answer:
-        """Return the response to a request that is not read to its end; the last one of its connection."""
-        answer = Answer(wake, self.limits["stream_bytes"], {**self._cors(call), "connection": "close"})
-        self._refuse(answer, error)
-        return answer
+    def reject(self, request: Request, error: ProtocolError) -> Response:
+        """Return the response to a request that was not read completely. It closes the HTTP connection."""
+        response = Response(self.limits["stream_bytes"], {**self._cors(request), "connection": "close"})
+        self._reject(response, error)
+        return response
 
-    def gone(self, answer: Answer) -> None:
-        """The client has closed its side before the end. Without a session that cancels what it has asked for."""
-        answer.take()
-        stream = answer.stream
-        if stream is None or stream.answer is not answer:
+    def on_disconnect(self, response: Response) -> None:
+        """Detach a response whose client has disconnected. Without a session, this cancels the request."""
+        response.take()
+        stream = response.stream
+        if stream is None or stream.response is not response:
             return
         stream.detach()
-        if stream in self.open:
-            self._close(stream)
+        if stream in self.standalone:
+            self._end_standalone(stream)
 
-    def quiet(self, answer: Answer) -> None:
-        """Nothing has been sent for a while."""
-        if answer.stream is not None and not answer.ended:
-            answer.stream.still_there()
+    def on_idle(self, response: Response) -> None:
+        """Keep a response alive to which nothing was written for a while."""
+        if response.stream is not None and not response.ended:
+            response.stream.keep_alive()
 
     def due(self) -> float | None:
-        """In how many seconds there is something to do for operations that run; None where none does."""
+        """Return the seconds until the next operation resumes, or None without operations."""
         return self.runtime.due()
 
     def work(self) -> None:
-        """Go on with the operations whose time has come."""
-        self._route(self.runtime.work())
+        """Resume the operations that are due."""
+        self.dispatch(self.runtime.work())
 
-    def say(self, sent: list[Sent]) -> None:
-        """Bring what is sent for another reason to whom it concerns."""
-        self._route(sent)
-
-    def end(self) -> None:
-        """Tell all who listen that we end. What else runs may go on."""
-        for connection in [*self.open.values(), *(session.connection for session in self.sessions.values())]:
-            self._route(self.runtime.end(connection))
+    def shutdown(self) -> None:
+        """End all connections and the general streams. Operations that still run may finish."""
+        for connection in [*self.standalone.values(), *(session.connection for session in self.sessions.values())]:
+            self.dispatch(self.runtime.end(connection))
         for session in self.sessions.values():
             session.general.end()
 
-    def _receive(self, call: Call, answer: Answer) -> None:
-        if call.path == HEALTH and call.verb in ("GET", "HEAD"):
-            answer.complete(200, {"content-type": "text/plain"}, b"ok\n" if call.verb == "GET" else b"")
+    def _handle(self, request: Request, response: Response) -> None:
+        if request.path == HEALTH and request.verb in ("GET", "HEAD"):
+            response.complete(200, {"content-type": "text/plain"}, b"ok\n" if request.verb == "GET" else b"")
             return
-        preflight = cors.is_preflight(call.verb, call.headers)
-        if preflight:  # browsers send it without the token
-            self.guard.check_source(call.headers)
-        principal = "" if preflight else self.guard.admit(call.headers)
+        preflight = cors.is_preflight(request.verb, request.headers)
+        if preflight:  # sent without the token
+            self.guard.check_source(request.headers)
+        principal = "" if preflight else self.guard.admit(request.headers)
         if not preflight:
-            answer.budget = self.runtime.budget(principal)
-        if call.path != PATH:
-            raise ProtocolError("no_such_path", path=call.path, endpoint=PATH)
+            response.budget = self.runtime.budget(principal)
+        if request.path != PATH:
+            raise ProtocolError("no_such_path", path=request.path, endpoint=PATH)
         if preflight:
-            answer.complete(204, cors.preflight(call.headers, _VERBS))
+            response.complete(204, cors.preflight(request.headers, _VERBS))
             return
-        if call.verb == "POST":
-            self._post(call, principal, answer)
-        elif call.verb in ("GET", "DELETE") and (session := self._session(call, principal)) is not None:
-            self._listen(call, session, answer) if call.verb == "GET" else self._delete(session, answer)
+        if request.verb == "POST":
+            self._post(request, principal, response)
+        elif request.verb in ("GET", "DELETE") and (session := self._session(request, principal)) is not None:
+            self._get(request, session, response) if request.verb == "GET" else self._delete(session, response)
         else:
-            raise ProtocolError("no_such_verb", verb=call.verb, permitted="POST")
+            raise ProtocolError("no_such_verb", verb=request.verb, permitted="POST")
 
-    def _cors(self, call: Call) -> dict[str, str]:
-        """Make the headers that let a page read the response, if its origin is permitted."""
+    def _cors(self, request: Request) -> dict[str, str]:
+        """Return the CORS headers of the response."""
         try:
-            self.guard.check_source(call.headers)
+            self.guard.check_source(request.headers)
         except ProtocolError:
             return cors.response(None, ())
-        return cors.response(call.headers.get("origin"), [*self.named_by, "www-authenticate"])
+        return cors.response(request.headers.get("origin"), [*self.session_headers, "www-authenticate"])
 
-    def _post(self, call: Call, principal: str, answer: Answer) -> None:
-        _acceptable(call.headers)
-        if call.body is None:
+    def _post(self, request: Request, principal: str, response: Response) -> None:
+        _check_media_types(request.headers)
+        if request.body is None:
             raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
         try:
-            value = messages.decode(call.body)
+            value = messages.decode(request.body)
         except ProtocolError as error:
-            self._refuse(answer, error, self._session(call, principal))
+            self._reject(response, error, self._session(request, principal))
             return
-        if negotiation.describes_itself(self.runtime.spec, value, call.headers):  # which no session is part of
-            self._alone(self.runtime.connect(call.headers, principal), value, answer)
-        elif (session := self._session(call, principal)) is not None:
-            self._continue(session, value, answer)
+        if negotiation.describes_itself(self.runtime.spec, value, request.headers):
+            self._handle_standalone(self.runtime.connect(request.headers, principal), value, response)
+        elif (session := self._session(request, principal)) is not None:
+            stream = session.open_stream()
+            stream.attach(response)
+            self._process(session.connection, value, stream)
         else:
-            self._check_version(negotiation.preferred(self.runtime.spec), call.headers)
-            self._begin(value, principal, answer)
+            self._check_version(negotiation.preferred(self.runtime.spec), request.headers)
+            self._handle_handshake(value, principal, response)
 
-    def _alone(self, connection: Connection, value: JsonValue, answer: Answer) -> None:
-        """A request that describes itself; with its response the connection ends."""
-        if messages.is_response(value):  # the server has asked nothing: Streamable HTTP, Sending Messages to the Server
+    def _handle_standalone(self, connection: Connection, value: JsonValue, response: Response) -> None:
+        """Handle a request that describes itself. The connection ends with its response."""
+        if messages.is_response(value):  # to no request: Streamable HTTP, Sending Messages to the Server
             self.runtime.abandon(connection)
             raise ProtocolError("invalid_request")
         stream = Stream(0, False, False, self.limits["stream_bytes"], connection.budget)
-        stream.attach(answer)
-        self.open[stream] = connection
-        self._exchange(connection, value, stream)
-        if stream not in self.keys:
-            self._close(stream)
-        elif (limit := self._exceeded(connection)) is not None:
-            self._close(stream)
+        stream.attach(response)
+        self.standalone[stream] = connection
+        self._process(connection, value, stream)
+        if stream not in self.requests:
+            self._end_standalone(stream)
+        elif (limit := self._exceeded_limit(connection)) is not None:
+            self._end_standalone(stream)
             raise ProtocolError("too_many_streams", limit=limit)
 
-    def _exceeded(self, connection: Connection) -> int | None:
-        """Return the limit on streams that ``connection`` exceeds, of its principal or of all, or None.
+    def _exceeded_limit(self, connection: Connection) -> int | None:
+        """Return the limit on streams that ``connection`` exceeds, per principal or in total; None if it exceeds none.
 
-        Streams that listen do not take the place of those that wait for an answer.
+        Subscription streams and pending requests are counted separately.
         """
         listens = bool(connection.listening)
-        same = [each.principal for each in self.open.values() if bool(each.listening) == listens]
+        same = [each.principal for each in self.standalone.values() if bool(each.listening) == listens]
         if same.count(connection.principal) > self.limits["principal_streams"]:
             return self.limits["principal_streams"]
         return self.limits["streams"] if len(same) > self.limits["streams"] else None
 
-    def _begin(self, value: JsonValue, principal: str, answer: Answer) -> None:
-        """A client without a session: it shakes hands, or is told that it has to."""
+    def _handle_handshake(self, value: JsonValue, principal: str, response: Response) -> None:
+        """Handle a request without a session, and start one if the handshake succeeds."""
         connection = self.runtime.connect(principal=principal)
         stream = Stream(0, False, False, self.limits["stream_bytes"], connection.budget)
-        stream.attach(answer)
-        self._exchange(connection, value, stream)
+        stream.attach(response)
+        self._process(connection, value, stream)
         if connection.negotiated is None or "session" not in connection.negotiated["http"]:
-            self._settle(stream)
+            self._forget_requests(stream)
             self.runtime.abandon(connection)
             return
         try:
@@ -256,154 +253,153 @@ class Endpoint:
             self.runtime.abandon(connection)
             raise
         session = Session(connection, self.limits["stream_bytes"])
-        self.sessions[session.id] = self.talking[connection] = session
-        answer.headers[session.rules["session"].lower()] = session.id
+        self.sessions[session.id] = session
+        self.general_streams[connection] = session.general
+        response.headers[session.rules["session"].lower()] = session.id
 
-    def _continue(self, session: Session, value: JsonValue, answer: Answer) -> None:
-        stream = session.open()
-        stream.attach(answer)
-        self._exchange(session.connection, value, stream)
+    def _process(self, connection: Connection, value: JsonValue, stream: Stream) -> None:
+        """Handle the message or batch ``value``, whose HTTP response is ``stream``.
 
-    def _exchange(self, connection: Connection, value: JsonValue, stream: Stream) -> None:
-        """Handle ``value``, and send what follows from it to the streams it belongs to.
-
-        A request whose id is in use keeps its stream; the refusal of the second goes to ``stream``.
+        A pending request with the same id keeps its stream; the error for the second request goes to ``stream``.
         """
-        keys = [key for id_ in _ids(value) if (key := (connection, id_)) not in self.waiting]
+        keys = [key for id_ in _ids(value) if (key := (connection, id_)) not in self.streams]
         if keys:
-            self.keys[stream] = keys
-            self.waiting.update(dict.fromkeys(keys, stream))
-        self._route(self.runtime.handle_value(connection, value), stream)
-        for key in [key for key in self.keys.get(stream, ()) if not connection.is_in_flight(key[1])]:
-            self.keys[stream].remove(key)
-            del self.waiting[key]
-        if not self.keys.get(stream):
-            self.keys.pop(stream, None)
+            self.requests[stream] = keys
+            self.streams.update(dict.fromkeys(keys, stream))
+        self.dispatch(self.runtime.handle_value(connection, value), stream)
+        for key in [key for key in self.requests.get(stream, ()) if not connection.is_in_flight(key[1])]:
+            self.requests[stream].remove(key)
+            del self.streams[key]
+        if not self.requests.get(stream):
+            self.requests.pop(stream, None)
         if not keys:
-            if stream.answer is not None and not stream.answer.begun:
-                stream.answer.complete(202)
+            if stream.response is not None and not stream.response.started:
+                stream.response.complete(202)
             stream.end()
 
-    def _route(self, sent: list[Sent], current: Stream | None = None) -> None:
+    def dispatch(self, sent: list[Sent], current: Stream | None = None) -> None:
+        """Carry out effects on the streams of their requests.
+
+        Args:
+            current: the stream for the responses to the message that is being handled.
+        """
         for each in sent:
-            stream = self.waiting.get((each.connection, each.about)) if each.about is not None else None
+            stream = self.streams.get((each.connection, each.about)) if each.about is not None else None
             if isinstance(each, ReleaseStream):
                 if stream is not None:
                     stream.release(self.limits["retry_milliseconds"])
             elif isinstance(each, Drop):
                 if stream is not None:
                     stream.end()
-                    self._settle(stream)
+                    self._forget_requests(stream)
             elif each.answers and (stream := stream or current) is not None:
                 self._respond(each, stream)
-                if stream in self.open and stream is not current:
-                    self._close(stream)
-            elif (stream := stream or self._general(each.connection)) is not None:
+                if stream in self.standalone and stream is not current:
+                    self._end_standalone(stream)
+            elif (stream := stream or self.general_streams.get(each.connection)) is not None:
                 stream.add(each.message)
 
     def _respond(self, sent: Send, stream: Stream) -> None:
-        """Send the response in ``stream``, or an error if the client reads too little for it to wait."""
-        keys, message, status = self.keys.get(stream), sent.message, _status(sent)
-        instead = partial(_stand_in, sent.message, sent.connection, keys) if keys else None
-        answer = stream.answer
-        if instead is not None and answer is not None and not answer.begun and not answer.fits(len(message)):
+        """Send the response in ``stream``, or an error if the client reads too slowly for its size."""
+        keys, message, status = self.requests.get(stream), sent.message, _status(sent)
+        replacement = partial(_error_responses, sent.message, sent.connection, keys) if keys else None
+        response = stream.response
+        too_large = response is not None and not response.started and not response.fits(len(message))
+        if replacement is not None and too_large:
             error = ProtocolError("too_much_in_transit", limit=self.limits["principal_bytes"])
-            message, status = instead(error), sent.connection.revision["errors"][error.error]["status"]
-        stream.respond(message, status, instead)
-        self._settle(stream)
+            message, status = replacement(error), sent.connection.revision["errors"][error.error]["status"]
+        stream.respond(message, status, replacement)
+        self._forget_requests(stream)
 
-    def _general(self, connection: Connection) -> Stream | None:
-        return self.talking[connection].general if connection in self.talking else None
+    def _forget_requests(self, stream: Stream) -> None:
+        """Remove the pending requests of ``stream``."""
+        for key in self.requests.pop(stream, ()):
+            self.streams.pop(key, None)
 
-    def _settle(self, stream: Stream) -> None:
-        """No request waits for ``stream`` any more."""
-        for key in self.keys.pop(stream, ()):
-            self.waiting.pop(key, None)
+    def _end_standalone(self, stream: Stream) -> None:
+        """End the connection of a request without a session."""
+        self._forget_requests(stream)
+        self.runtime.abandon(self.standalone.pop(stream))
 
-    def _close(self, stream: Stream) -> None:
-        """A client without a session is done, or has gone."""
-        self._settle(stream)
-        self.runtime.abandon(self.open.pop(stream))
-
-    def _listen(self, call: Call, session: Session, answer: Answer) -> None:
-        """Hear what belongs to no request, or the rest of a stream."""
-        if not _permits(call.headers.get("accept", "*/*"), "text/event-stream"):
+    def _get(self, request: Request, session: Session, response: Response) -> None:
+        """Open the general stream of ``session``, or resume a stream."""
+        if not _accepts(request.headers.get("accept", "*/*"), "text/event-stream"):
             raise ProtocolError("not_acceptable", wanted="text/event-stream")
-        event = call.headers.get("last-event-id")
-        if event is None or not session.rules.get("resumes"):
-            answer.begin_stream()
-            session.general.attach(answer)
+        event_id = request.headers.get("last-event-id")
+        if event_id is None or not session.rules.get("resumes"):
+            response.start_stream()
+            session.general.attach(response)
             return
-        found = _EVENT.fullmatch(event)
-        stream = session.streams.get(int(found[1])) if found is not None else None
-        if found is None or stream is None or stream.lacks(int(found[2])):
-            raise ProtocolError("no_such_event", event=event)
-        stream.attach(answer, int(found[2]))
+        match = _EVENT_ID.fullmatch(event_id)
+        stream = session.streams.get(int(match[1])) if match is not None else None
+        if match is None or stream is None or stream.is_lost_after(int(match[2])):
+            raise ProtocolError("no_such_event", event=event_id)
+        stream.attach(response, int(match[2]))
 
-    def _delete(self, session: Session, answer: Answer) -> None:
-        self._drop(session)
-        answer.complete(204)
+    def _delete(self, session: Session, response: Response) -> None:
+        self._end_session(session)
+        response.complete(204)
 
-    def _session(self, call: Call, principal: str) -> Session | None:
-        """Return the session that ``call`` names; None if it names none.
+    def _session(self, request: Request, principal: str) -> Session | None:
+        """Return the session that the headers of ``request`` name; None without such a header.
 
         Raises:
-            ProtocolError: if ``principal`` has no such session, whether or not another principal has.
+            ProtocolError: if the session does not exist or belongs to another principal.
         """
-        id_ = next((call.headers[name] for name in self.named_by if name in call.headers), None)
+        id_ = next((request.headers[name] for name in self.session_headers if name in request.headers), None)
         if id_ is None:
             return None
-        self._expire()
+        self._end_expired_sessions()
         session = self.sessions.get(id_)
         if session is None or session.connection.principal != principal:
             raise ProtocolError("no_such_session")
-        session.seen = time.monotonic()
-        self._check_version(session.connection.revision, call.headers)
+        session.last_used = time.monotonic()
+        self._check_version(session.connection.revision, request.headers)
         return session
 
     def _check_version(self, revision: Revision, headers: Mapping[str, str]) -> None:
-        header = revision["http"].get("version")
-        said = headers.get(header.lower()) if header else None
-        if header and said is not None and said.strip() not in self.runtime.spec["revisions"]:
+        name = revision["http"].get("version")
+        version = headers.get(name.lower()) if name else None
+        if name and version is not None and version.strip() not in self.runtime.spec["revisions"]:
             supported: Any = negotiation.versions(self.runtime.spec)
-            raise ProtocolError("bad_revision_header", header=header, requested=said, supported=supported)
+            raise ProtocolError("bad_revision_header", header=name, requested=version, supported=supported)
 
-    def _expire(self) -> None:
+    def _end_expired_sessions(self) -> None:
         oldest = time.monotonic() - self.limits["session_seconds"]
-        for session in [session for session in self.sessions.values() if session.seen < oldest and session.idle]:
-            self._drop(session)
+        for session in [session for session in self.sessions.values() if session.last_used < oldest and session.idle]:
+            self._end_session(session)
 
     def _make_room(self, principal: str) -> None:
-        """End sessions of ``principal``, the longest idle first, until it may have another one.
+        """End sessions of ``principal``, the longest idle first, until another one is within the limits.
 
-        Idle sessions are also ended while they hold more than half of the principal's budget, so that others can work.
-        Sessions of other principals stay.
+        Also end idle sessions while they use more than half of the principal's budget. Sessions of other principals
+        stay.
 
         Raises:
-            ProtocolError: if there are too many sessions, none of them of ``principal``.
+            ProtocolError: if there are too many sessions, and all belong to other principals.
         """
-        self._expire()
-        most = self.runtime.budget(principal).limit
+        self._end_expired_sessions()
+        budget = self.runtime.budget(principal).limit
         while True:
             own = [session for session in self.sessions.values() if session.connection.principal == principal]
             full = len(self.sessions) >= self.limits["sessions"] or len(own) >= self.limits["principal_sessions"]
-            oldest = min(own, key=lambda session: (not session.idle, session.seen), default=None)
+            oldest = min(own, key=lambda session: (not session.idle, session.last_used), default=None)
             if full and oldest is None:
                 raise ProtocolError("too_many_sessions", limit=self.limits["sessions"])
-            held = sum(session.connection.budget.reserved for session in own if session.idle)
-            if oldest is None or not (full or held * 2 > most):
+            idle = sum(session.connection.budget.reserved for session in own if session.idle)
+            if oldest is None or not (full or idle * 2 > budget):
                 return
-            self._drop(oldest)
+            self._end_session(oldest)
 
-    def _drop(self, session: Session) -> None:
-        del self.sessions[session.id], self.talking[session.connection]
+    def _end_session(self, session: Session) -> None:
+        del self.sessions[session.id], self.general_streams[session.connection]
         self.runtime.abandon(session.connection)
         for stream in session.streams.values():
-            self._settle(stream)
+            self._forget_requests(stream)
             stream.end()
 
-    def _refuse(self, answer: Answer, error: ProtocolError, session: Session | None = None) -> None:
-        """What is wrong with the request itself, whose id has not been read."""
+    def _reject(self, response: Response, error: ProtocolError, session: Session | None = None) -> None:
+        """Complete ``response`` with an error for a request whose JSON-RPC id is not known."""
         revision = negotiation.preferred(self.runtime.spec)
         if session is not None:
             revision = session.connection.revision
@@ -414,46 +410,46 @@ class Endpoint:
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
         body = messages.error_response(None, outbound.wire_error(outbound.failure(error, errors)), omit_id)
-        answer.complete(errors[error.error].get("status", 400), headers, body)
+        response.complete(errors[error.error].get("status", 400), headers, body)
 
 
-def _stand_in(
+def _error_responses(
     response: bytes, connection: Connection, keys: list[tuple[Connection, Id]], error: ProtocolError
 ) -> bytes:
-    """Make the response, or the batch of them, with ``error`` in place of one that is too large."""
+    """Return error responses instead of a response or batch that is too large."""
     wire = outbound.wire_error(outbound.failure(error, connection.revision["errors"]))
     responses = [messages.error_response(id_, wire, False) for _, id_ in keys]
     return messages.batch(responses) if response.startswith(b"[") else responses[0]
 
 
 def _ids(value: JsonValue) -> list[Id]:
-    """The ids of the requests in a message or a batch of them."""
-    found: list[Id] = []
+    """Return the ids of the requests in a message or batch."""
+    ids: list[Id] = []
     for each in value if isinstance(value, list) else [value]:
         id_ = messages.request_id(each)
-        if id_ is not None and id_ not in found:
-            found.append(id_)
-    return found
+        if id_ is not None and id_ not in ids:
+            ids.append(id_)
+    return ids
 
 
 def _status(sent: Send) -> int:
-    """200 for results. A client that should have a session and has none is refused with 400."""
+    """Return the HTTP status of a response: 400 instead of 200 for a request that lacks a session."""
     connection: Connection = sent.connection
-    homeless = connection.negotiated is None and connection.headers is None
-    return 400 if homeless and sent.status == 200 else sent.status or 200
+    lacks_session = connection.negotiated is None and connection.headers is None
+    return 400 if lacks_session and sent.status == 200 else sent.status or 200
 
 
-def _acceptable(headers: Mapping[str, str]) -> None:
-    """Raises ProtocolError where the body is no JSON, or the client does not take both kinds of answers."""
+def _check_media_types(headers: Mapping[str, str]) -> None:
+    """Raise ProtocolError if the body is not JSON, or the client does not accept JSON and event streams."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ProtocolError("wrong_media_type", wanted="application/json")
     if (coding := headers.get("content-encoding", "identity").strip()).lower() not in ("", "identity"):
         raise ProtocolError("wrong_content_coding", coding=coding)
     accept = headers.get("accept", "*/*")
-    if not (_permits(accept, "application/json") and _permits(accept, "text/event-stream")):
+    if not (_accepts(accept, "application/json") and _accepts(accept, "text/event-stream")):
         raise ProtocolError("not_acceptable", wanted="application/json and text/event-stream")
 
 
-def _permits(accept: str, kind: str) -> bool:
-    permitted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    return not permitted.isdisjoint({kind, kind.partition("/")[0] + "/*", "*/*"})
+def _accepts(accept: str, media_type: str) -> bool:
+    media_types = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    return not media_types.isdisjoint({media_type, media_type.partition("/")[0] + "/*", "*/*"})

@@ -1,89 +1,119 @@
-"""uvicorn around the ASGI application: sockets, time limits, signals."""
+"""Run the ASGI application with uvicorn: sockets, signals, shutdown, logging."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
+import traceback
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from tmkb.transport.asgi import Application
-from tmkb.transport.connections import LogHandler, Pool, Protocol
+from tmkb.transport.connections import Pool, Protocol
 
 if TYPE_CHECKING:
+    from tmkb.server.log import Log
     from tmkb.server.runtime import Runtime
     from tmkb.transport.guard import Guard
-    from tmkb.transport.stdio import News
+    from tmkb.transport.stdio import Updates
 
-_GRACE = 5  # seconds for what runs when the server ends
+_GRACE = 5  # seconds for requests that run at shutdown
 _M_MMAP_THRESHOLD = -3  # of malloc.h
-_BLOCK = 131072  # bytes; glibc's own value at the start
+_BLOCK = 131072  # bytes; the initial value in glibc
+
+
+class LogHandler(logging.Handler):
+    """Writes log records of uvicorn and asyncio to the log of the server, which never blocks."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self.log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write ``record`` as one line. Warnings, which bad requests cause, have the level debug."""
+        text = "; ".join(line.strip() for line in record.getMessage().splitlines() if line.strip())
+        if record.exc_info and record.exc_info[1] is not None:
+            frames = traceback.extract_tb(record.exc_info[2])
+            place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+            text += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}{place}"
+        self.log.write("http_failed" if record.levelno >= logging.ERROR else "http_warning", text=text)
+        self.log.flush()
+
+    def install(self) -> None:
+        """Replace the handlers of uvicorn and asyncio."""
+        for name in ("uvicorn.error", "asyncio"):
+            logger = logging.getLogger(name)
+            logger.handlers, logger.propagate = [self], False
+            logger.setLevel(logging.WARNING)
 
 
 class Server(uvicorn.Server):
-    """uvicorn with its own way to accept connections, which tells streams about the end before it waits for them."""
+    """A uvicorn server that limits connections, and ends streams before it waits for requests."""
 
     def __init__(self, config: uvicorn.Config, application: Application, bound: socket.socket) -> None:
         super().__init__(config)
         self.application = application
         self.bound = bound
-        self.accepting: asyncio.Task[None] | None = None
+        self.accept_task: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections."""
+        """Start to accept connections."""
         await super().startup(sockets=[])
         limits = self.application.endpoint.limits
-        most = _most_connections(limits["connections"])
-        share = max(1, most * limits["principal_connections"] // limits["connections"])
-        self.pool = Pool(limits, most, share if self.application.endpoint.guard.tokens else most, self.application.log)
+        max_open = _connection_limit(limits["connections"])
+        max_per_principal = max(1, max_open * limits["principal_connections"] // limits["connections"])
+        if not self.application.endpoint.guard.tokens:
+            max_per_principal = max_open
+        self.pool = Pool(limits, max_open, max_per_principal, self.application.log)
         pool = self.pool
 
         def make() -> Protocol:
             return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
-        self.accepting = asyncio.create_task(pool.accept(self.bound, make))
+        self.accept_task = asyncio.create_task(pool.accept(self.bound, make))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what only waits; let the rest finish."""
-        if self.accepting is not None:
-            self.accepting.cancel()
-            await asyncio.wait([self.accepting])
+        """Stop accepting, end all streams, and wait for other requests."""
+        if self.accept_task is not None:
+            self.accept_task.cancel()
+            await asyncio.wait([self.accept_task])
         self.bound.close()
-        self.pool.ending = True
-        self.application.end()
+        self.pool.shutting_down = True
+        self.application.shutdown()
         await super().shutdown([])
-        self._captured_signals.clear()  # a signal is how we are told to end: it has done its work
+        self._captured_signals.clear()  # or uvicorn raises the signal again, which changes the exit status
 
 
-def _most_connections(limit: int) -> int:
-    """At most ``limit``, and no more than leave a quarter of the process's descriptors for other files."""
+def _connection_limit(limit: int) -> int:
+    """Return ``limit``, or less to leave a quarter of the process's descriptors for other files."""
     try:
         import resource
-    except ImportError:  # Windows, where sockets are no descriptors
+    except ImportError:  # Windows, where sockets are not descriptors
         return limit
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit if descriptors == resource.RLIM_INFINITY else max(1, min(limit, descriptors * 3 // 4))
 
 
 def _return_large_blocks() -> None:
-    """Have large blocks returned to the system when they are freed: bodies and responses are large and come together.
+    """Make glibc return the memory of large bodies and responses to the system when they are freed.
 
-    glibc raises its threshold for that to the size of each such block that is freed, up to 32 MiB. Later blocks of that
-    size lie in the heap, which small ones after them keep from shrinking. Setting the threshold fixes it (mallopt(3)).
+    By default, glibc raises its threshold for this to the size of each freed block, up to 32 MiB. Later blocks of this
+    size are on the heap, which cannot shrink below small blocks after them. A fixed threshold avoids it (mallopt(3)).
     """
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # not glibc
         import ctypes
 
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BLOCK)
 
 
-def serve(runtime: Runtime, guard: Guard, bound: socket.socket, news: News | None = None) -> None:
-    """Serve on a socket that is bound and listens, until a signal comes."""
+def serve(runtime: Runtime, guard: Guard, bound: socket.socket, updates: Updates | None = None) -> None:
+    """Serve on the listening socket ``bound`` until SIGTERM or SIGINT."""
     LogHandler(runtime.log).install()
     _return_large_blocks()
-    application = Application(runtime, guard, news)
+    application = Application(runtime, guard, updates)
     config = uvicorn.Config(
         application,
         http=Protocol,

@@ -1,4 +1,4 @@
-"""Responses as they grow: one JSON document, or a stream of events that a client may come back to.
+"""Incremental HTTP responses, and event streams that a client can resume.
 
 Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -13,211 +13,219 @@ from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry
 
 JSON = {"content-type": "application/json"}
-_OVERHEAD = 512  # bytes of memory that an event takes beside its text
-_SMALL = 512  # bytes that are sent even without room: refusals, and signs of life
+_OVERHEAD = 512  # bytes of memory for an event, without its text
+_SMALL = 512  # bytes; a chunk of this size is sent even if the budget is used up: errors, keep-alive comments
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
-class Answer:
-    """One HTTP response. Its head is fixed when it has `begun`; its body comes in pieces until it has `ended`."""
+class Response:
+    """An HTTP response. Its headers are fixed when it has `started`; its body grows until it has `ended`."""
 
-    def __init__(self, wake: Callable[[], None], most: int, headers: Mapping[str, str]) -> None:
-        """``wake`` is called whenever there is more; ``most``: bytes that may wait; ``headers`` that it has anyway."""
-        self.wake = wake
-        self.most = most
+    def __init__(self, max_unsent: int, headers: Mapping[str, str]) -> None:
+        """Create a response.
+
+        Args:
+            max_unsent: bytes of the body that may wait for the client.
+            headers: in addition to those of `complete` and `start_stream`.
+        """
+        self.max_unsent = max_unsent
+        self.on_change: Callable[[], None] = lambda: None
         self.status = 202
-        self.own = self.headers = dict(headers)
-        self.begun = self.ended = self.cut = False
-        self.pieces: list[bytes] = []
-        self.waiting = 0
+        self.base_headers = self.headers = dict(headers)
+        self.started = self.ended = self.aborted = False
+        self.chunks: list[bytes] = []
+        self.unsent = 0  # bytes of `chunks`
         self.stream: Stream | None = None
-        self.budget: Budget | None = None  # that `pieces` count against
-        self.counted = 0  # bytes of `budget`
+        self.budget: Budget | None = None  # for `chunks`
+        self.held = 0  # bytes of `budget`
 
     def fits(self, size: int) -> bool:
-        """Return whether ``size`` bytes of body are few, or the budget has room for them."""
+        """Return whether the budget has room for ``size`` bytes of the body. A small number always fits."""
         return self.budget is None or size <= _SMALL or self.budget.fits(size)
 
     def complete(self, status: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> None:
-        """All of it at once, instead of anything that has not been sent."""
+        """Set the whole response. Discards unsent chunks."""
         self.take()
         self.ended = False
         length = {} if status == 204 else {"content-length": str(len(body))}  # RFC 9110, section 8.6
-        self._begin(status, {**(headers or {}), **length})
+        self._start(status, {**(headers or {}), **length})
         self._append(body)
         self.end()
 
-    def begin_stream(self) -> None:
-        """What follows are events."""
-        self._begin(200, EVENTS)
+    def start_stream(self) -> None:
+        """Start an event stream."""
+        self._start(200, EVENTS)
 
-    def put(self, piece: bytes) -> None:
-        """More of the body. A client that does not read what it has is cut off."""
-        if (self.waiting and self.waiting + len(piece) > self.most) or not self.fits(len(piece)):
-            self.cut = True
+    def write(self, chunk: bytes) -> None:
+        """Append to the body. Aborts the response if the client reads too slowly."""
+        if (self.unsent and self.unsent + len(chunk) > self.max_unsent) or not self.fits(len(chunk)):
+            self.aborted = True
             self.take()
             self.end()
         if not self.ended:
-            self._append(piece)
+            self._append(chunk)
 
     def take(self) -> bytes:
-        """What there is of the body since the last time."""
-        taken = b"".join(self.pieces)
-        self.pieces.clear()
-        self.waiting = 0
+        """Remove and return the unsent part of the body."""
+        body = b"".join(self.chunks)
+        self.chunks.clear()
+        self.unsent = 0
         if self.budget is not None:
-            self.budget.release(self.counted)
-            self.counted = 0
-        return taken
+            self.budget.release(self.held)
+            self.held = 0
+        return body
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Complete the body."""
         self.ended = True
-        self.wake()
+        self.on_change()
 
-    def _append(self, piece: bytes) -> None:
-        if not piece:
+    def _append(self, chunk: bytes) -> None:
+        if not chunk:
             return
         if self.budget is not None:
-            with contextlib.suppress(ProtocolError):  # no room, even for a refusal, which is small
-                self.budget.reserve(len(piece))
-                self.counted += len(piece)
-        self.pieces.append(piece)
-        self.waiting += len(piece)
-        self.wake()
+            with contextlib.suppress(ProtocolError):  # a small chunk, see `fits`
+                self.budget.reserve(len(chunk))
+                self.held += len(chunk)
+        self.chunks.append(chunk)
+        self.unsent += len(chunk)
+        self.on_change()
 
-    def _begin(self, status: int, headers: Mapping[str, str]) -> None:
-        self.status, self.begun = status, True
-        self.headers = {**self.own, **headers}
-        self.wake()
+    def _start(self, status: int, headers: Mapping[str, str]) -> None:
+        self.status, self.started = status, True
+        self.headers = {**self.base_headers, **headers}
+        self.on_change()
 
 
 class Stream:
-    """Messages to one client in their order; what one response could not carry, a later one can.
+    """A sequence of messages for one client. It can continue in a later response.
 
-    ``number`` and a count make the ids of events, where the client's revision knows them.
+    If the client's revision supports it, events have ids, which consist of ``number`` and a count.
     """
 
-    def __init__(self, number: int, resumes: bool, primes: bool, most: int, budget: Budget) -> None:
-        """Keep at most ``most`` bytes of events, and what ``budget`` has room for."""
-        self.number = number
-        self.resumes = resumes
-        self.primes = resumes and primes
-        self.most = most
-        self.budget = budget
-        self.kept: deque[tuple[int, bytes, Entry]] = deque()
-        self.size = 0
-        self.forgotten = 0  # the count of the newest event that is kept no more
-        self.last = 0  # the count of the newest event
-        self.handed = 0  # of the newest that a response has
-        self.ended = False
-        self.answer: Answer | None = None
+    def __init__(self, number: int, resumable: bool, primes: bool, max_stored: int, budget: Budget) -> None:
+        """Create a stream that stores up to ``max_stored`` bytes of events, within ``budget``.
 
-    def attach(self, answer: Answer, after: int | None = None) -> None:
-        """Go on in ``answer`` with what came after the event ``after``, or with what no response has yet."""
-        if self.answer is not None:
-            self.answer.end()
-        self.answer, answer.stream = answer, self
-        if after is not None or self.kept:
-            self._begin(answer)
-        start = self.handed if after is None else after
-        for count, event, _ in [*self.kept]:
+        ``resumable``: whether events have ids. ``primes``: whether the first event has an id and no message.
+        """
+        self.number = number
+        self.resumable = resumable
+        self.primes = resumable and primes
+        self.max_stored = max_stored
+        self.budget = budget
+        self.stored: deque[tuple[int, bytes, Entry]] = deque()
+        self.stored_bytes = 0
+        self.last_dropped = 0  # count of the newest event that is not stored any more
+        self.last = 0  # count of the newest event
+        self.last_sent = 0  # count of the newest event in a response
+        self.ended = False
+        self.response: Response | None = None
+
+    def attach(self, response: Response, after: int | None = None) -> None:
+        """Continue in ``response`` with the events after the event ``after``, or with the unsent events."""
+        if self.response is not None:
+            self.response.end()
+        self.response, response.stream = response, self
+        if after is not None or self.stored:
+            self._start(response)
+        start = self.last_sent if after is None else after
+        for count, event, _ in [*self.stored]:
             if count > start:
-                self._hand(answer, count, event)
-        if not self.resumes:
+                self._send(response, count, event)
+        if not self.resumable:
             self.clear()
         if self.ended:
-            answer.end()
+            response.end()
 
     def detach(self) -> None:
-        """The response has gone."""
-        self.answer = None
+        """Note that the response has ended."""
+        self.response = None
 
-    def lacks(self, count: int) -> bool:
-        """Whether the stream has ended, and its last event came after the event ``count`` and is kept no more."""
-        return self.ended and self.forgotten == self.last > count
+    def is_lost_after(self, count: int) -> bool:
+        """Return whether the stream has ended with an event after ``count`` that is not stored any more."""
+        return self.ended and self.last_dropped == self.last > count
 
     def clear(self) -> None:
-        """Keep no event any more."""
-        while self.kept:
+        """Drop all stored events."""
+        while self.stored:
             self._drop_oldest()
 
-    def add(self, message: bytes, instead: Callable[[ProtocolError], bytes] | None = None) -> None:
-        """Add an event, and keep it where a client may ask for it later.
+    def add(self, message: bytes, replacement: Callable[[ProtocolError], bytes] | None = None) -> None:
+        """Add an event, and store it if a client may fetch it later.
 
         Args:
-            instead: makes the message, of an error, that is kept in place of one that is too large to keep.
+            replacement: returns the message to store instead of one that is too large, from an error.
         """
         self.last += 1
         event = self._event(message)
-        if self.resumes or self.answer is None:
-            too_large = len(event) > self.most or len(event) + _OVERHEAD > self.budget.capacity
-            if too_large and instead is not None:
-                error = ProtocolError("response_not_kept", size=len(message), limit=self.most)
-                self._keep(self._event(instead(error)))
+        if self.resumable or self.response is None:
+            too_large = len(event) > self.max_stored or len(event) + _OVERHEAD > self.budget.capacity
+            if too_large and replacement is not None:
+                error = ProtocolError("response_not_kept", size=len(message), limit=self.max_stored)
+                self._store(self._event(replacement(error)))
             else:
-                self._keep(event)
-        if self.answer is not None:
-            self._begin(self.answer)
-            self._hand(self.answer, self.last, event)
+                self._store(event)
+        if self.response is not None:
+            self._start(self.response)
+            self._send(self.response, self.last, event)
 
-    def respond(self, message: bytes, status: int, instead: Callable[[ProtocolError], bytes] | None = None) -> None:
-        """Send the last message; where nothing came before it, it is the whole response. ``instead``: see `add`."""
-        if self.answer is not None and not self.answer.begun:
-            self.answer.complete(status, JSON, message)
+    def respond(self, message: bytes, status: int, replacement: Callable[[ProtocolError], bytes] | None = None) -> None:
+        """Send the last message. If it is also the first one, it is the whole response. ``replacement``: see `add`."""
+        if self.response is not None and not self.response.started:
+            self.response.complete(status, JSON, message)
         else:
-            self.add(message, instead)
+            self.add(message, replacement)
         self.end()
 
     def release(self, milliseconds: int) -> None:
-        """Let the client go, if it knows how to come back, which it does after so many milliseconds."""
-        if self.answer is not None and self.primes:
-            self._begin(self.answer)
-            self.answer.put(b"retry: %d\n\n" % milliseconds)
-            self.answer.end()
+        """End the response, if the client can resume; it reconnects after ``milliseconds``."""
+        if self.response is not None and self.primes:
+            self._start(self.response)
+            self.response.write(b"retry: %d\n\n" % milliseconds)
+            self.response.end()
             self.detach()
 
-    def still_there(self) -> None:
-        """A sign of life, for all that stand between the client and us."""
-        if self.answer is not None:
-            self._begin(self.answer)
-            self.answer.put(b":\n\n")
+    def keep_alive(self) -> None:
+        """Send a comment, so that no proxy ends an idle connection."""
+        if self.response is not None:
+            self._start(self.response)
+            self.response.write(b":\n\n")
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """End the stream and its response."""
         self.ended = True
-        if self.answer is not None:
-            self._begin(self.answer)
-            self.answer.end()
+        if self.response is not None:
+            self._start(self.response)
+            self.response.end()
 
-    def _begin(self, answer: Answer) -> None:
-        if answer.begun:
+    def _start(self, response: Response) -> None:
+        if response.started:
             return
-        answer.begin_stream()
+        response.start_stream()
         if self.primes and not self.last:
-            self.last = self.handed = 1
-            answer.put(self._event(b""))
+            self.last = self.last_sent = 1
+            response.write(self._event(b""))
 
-    def _keep(self, event: bytes) -> None:
-        entry = Entry(len(event) + _OVERHEAD, self._forget_oldest)
-        self.kept.append((self.last, event, entry))
-        self.size += len(event)
+    def _store(self, event: bytes) -> None:
+        entry = Entry(len(event) + _OVERHEAD, self._on_dropped)
+        self.stored.append((self.last, event, entry))
+        self.stored_bytes += len(event)
         self.budget.add(entry)
-        while self.size > self.most:
+        while self.stored_bytes > self.max_stored:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        self.budget.remove(self.kept[0][2])
-        self._forget_oldest()
+        self.budget.remove(self.stored[0][2])
+        self._on_dropped()
 
-    def _forget_oldest(self) -> None:
-        self.forgotten, event, _ = self.kept.popleft()
-        self.size -= len(event)
+    def _on_dropped(self) -> None:
+        self.last_dropped, event, _ = self.stored.popleft()
+        self.stored_bytes -= len(event)
 
-    def _hand(self, answer: Answer, count: int, event: bytes) -> None:
-        self.handed = count
-        answer.put(event)
+    def _send(self, response: Response, count: int, event: bytes) -> None:
+        self.last_sent = count
+        response.write(event)
 
     def _event(self, message: bytes) -> bytes:
-        id_ = b"id: %d-%d\n" % (self.number, self.last) if self.resumes else b""
+        id_ = b"id: %d-%d\n" % (self.number, self.last) if self.resumable else b""
         return b"%bdata: %b\n\n" % (id_, message)

@@ -1,4 +1,4 @@
-"""Input and output with a thread each, for systems on which a pipe cannot be polled (Windows)."""
+"""Read and write pipes in threads, for systems without ``poll`` (Windows)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 import threading
 from collections import deque
 
-_PIECE = 65536  # bytes of one write, so that it is seen whether somebody reads
+_CHUNK = 65536  # bytes of one write, to notice whether the other end reads
 _PIPE_STATE = 24  # FilePipeLocalInformation
 _CLOSED = (1, 4)  # FILE_PIPE_DISCONNECTED_STATE, FILE_PIPE_CLOSING_STATE
 
 
 class Reader:
-    """Reads the descriptor ``fd`` in chunks of at most ``size`` bytes; one waits while another is being answered."""
+    """Reads the descriptor ``fd`` in chunks of at most ``size`` bytes, one chunk ahead."""
 
     def __init__(self, fd: int, size: int) -> None:
         self.fd = fd
@@ -23,7 +23,7 @@ class Reader:
         threading.Thread(target=self._run, daemon=True).start()
 
     def get(self, seconds: float) -> bytes | None:
-        """The next chunk, empty at the end of the input; None where none comes within ``seconds``."""
+        """Return the next chunk, which is empty at the end of the input; None after ``seconds`` without one."""
         try:
             return self.chunks.get(timeout=seconds) if seconds else self.chunks.get_nowait()
         except queue.Empty:
@@ -40,7 +40,7 @@ class Reader:
 
 
 class Writer:
-    """Writes what it is given to the descriptor ``fd``, in order. Its caller looks at `waiting_bytes` and `gone`."""
+    """Writes data to the descriptor ``fd`` in the background. Callers check `waiting_bytes` and `gone`."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -49,11 +49,11 @@ class Writer:
         self.written = 0  # bytes
         self.changed = threading.Condition()
         self.closed = False
-        self.gone = False  # nobody reads any more
+        self.gone = False  # the other end of the pipe is closed
         threading.Thread(target=self._run, daemon=True).start()
 
     def put(self, data: bytes) -> None:
-        """Have ``data`` written; never waits."""
+        """Queue ``data``; never blocks."""
         if data:
             with self.changed:
                 self.waiting.append(data)
@@ -61,13 +61,13 @@ class Writer:
                 self.changed.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until something has been written, or nobody reads any more. False when ``seconds`` pass before."""
+        """Wait until data is written or the other end is closed. Return False after ``seconds``."""
         with self.changed:
             before = self.written
             return self.changed.wait_for(lambda: self.gone or self.written != before, seconds)
 
     def close(self) -> None:
-        """Let the thread end when everything is written; does not wait for it."""
+        """End the thread after it has written all data. Does not wait for it."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
@@ -78,16 +78,16 @@ class Writer:
                 self.changed.wait_for(lambda: self.waiting or self.closed)
                 if not self.waiting:
                     return
-                rest = memoryview(self.waiting.popleft())
-            while rest:
+                data = memoryview(self.waiting.popleft())
+            while data:
                 try:
-                    count = os.write(self.fd, rest[:_PIECE])
+                    count = os.write(self.fd, data[:_CHUNK])
                 except OSError:
                     with self.changed:
                         self.gone = True
                         self.changed.notify_all()
                     return
-                rest = rest[count:]
+                data = data[count:]
                 with self.changed:
                     self.written += count
                     self.waiting_bytes -= count
@@ -95,9 +95,9 @@ class Writer:
 
 
 def reader_gone(fd: int) -> bool:
-    """Whether the other end of the pipe ``fd`` is closed. Call it only while nothing is being written to ``fd``.
+    """Return whether the other end of the pipe ``fd`` is closed. Call this only while no write is in progress.
 
-    False also where that is not known: for a file, a console, or a system other than Windows.
+    Also return False if this is unknown: for a file, a console, or a system other than Windows.
     Source: Windows driver documentation, NtQueryInformationFile and FILE_PIPE_LOCAL_INFORMATION.
     """
     if sys.platform == "win32":
@@ -105,9 +105,9 @@ def reader_gone(fd: int) -> bool:
         import msvcrt
 
         status = (ctypes.c_void_p * 2)()
-        found = (ctypes.c_ulong * 10)()  # the ninth is NamedPipeState
+        fields = (ctypes.c_ulong * 10)()  # the ninth is NamedPipeState
         handle = ctypes.c_void_p(msvcrt.get_osfhandle(fd))
         query = ctypes.WinDLL("ntdll").NtQueryInformationFile
-        failed = query(handle, ctypes.byref(status), ctypes.byref(found), ctypes.sizeof(found), _PIPE_STATE)
-        return not failed and found[8] in _CLOSED
+        failed = query(handle, ctypes.byref(status), ctypes.byref(fields), ctypes.sizeof(fields), _PIPE_STATE)
+        return not failed and fields[8] in _CLOSED
     return False

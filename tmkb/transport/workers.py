@@ -1,4 +1,7 @@
-"""Several processes that serve one socket. They share it, and nothing else."""
+"""A supervisor for several processes that serve one socket. They share no other state.
+
+`docs/decisions/0012-own-worker-supervisor.md` explains why it is not uvicorn's.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,44 @@ import signal
 import time
 from collections.abc import Callable
 
-_SHORTEST = 1.0  # seconds; a process that ends sooner will not do better the next time
+_MIN_LIFETIME = 1.0  # seconds; a worker that ends sooner is not restarted
 
 
 def run(count: int, work: Callable[[], None]) -> int:
-    """Run ``work`` in ``count`` child processes until a signal comes; one that breaks down is replaced. Gives the
-    status to exit with."""
-    children: dict[int, float] = {}  # process id → when it began
-    ending = False
+    """Run ``work`` in ``count`` child processes until SIGTERM or SIGINT, and replace each one that ends before.
 
-    def end(number: int, _: object) -> None:
+    Returns:
+        The exit status: 1 if a worker ended right after its start, else 0.
+    """
+    started: dict[int, float] = {}  # process id → time
+    ending = failed = False
+
+    def stop(number: int, _: object) -> None:
         nonlocal ending
         ending = True
-        for child in children:
-            os.kill(child, signal.SIGTERM)
+        for pid in started:
+            os.kill(pid, signal.SIGTERM)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+        signal.signal(number, stop)
     for _ in range(count):
-        children[_start(work)] = time.monotonic()
-    failed = False
-    while children:
-        child, _status = os.wait()
-        lived = time.monotonic() - children.pop(child)
-        failed = failed or (not ending and lived < _SHORTEST)
-        if failed and not ending:
-            end(signal.SIGTERM, None)
-        if not ending:
-            children[_start(work)] = time.monotonic()
+        started[_start(work)] = time.monotonic()
+    while started:
+        pid, _status = os.wait()
+        lifetime = time.monotonic() - started.pop(pid)
+        if ending:
+            continue
+        if lifetime < _MIN_LIFETIME:
+            failed = True
+            stop(signal.SIGTERM, None)
+        else:
+            started[_start(work)] = time.monotonic()
     return 1 if failed else 0
 
 
 def _start(work: Callable[[], None]) -> int:
-    if child := os.fork():
-        return child
+    if pid := os.fork():
+        return pid
     status = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -48,4 +55,4 @@ def _start(work: Callable[[], None]) -> int:
         work()
         status = 0
     finally:
-        os._exit(status)  # without the ends of the process that it is a copy of
+        os._exit(status)  # skips the cleanup that belongs to the parent

@@ -1,4 +1,4 @@
-"""`tmkb replay` against servers that are not ours: some work, some misbehave."""
+"""`tmkb replay` against other servers, some of which misbehave."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def response(id_, **result):
     return {"jsonrpc": "2.0", "id": id_, "result": result}
 
 
-def test_a_server_that_works_passes(replay, command, transcript):
+def test_a_working_server_passes(replay, command, transcript):
     assert replay(transcript(), "--command", command()) == (0, "1 of 1 conversations are as recorded.\n", "")
 
 
@@ -157,7 +157,7 @@ def test_update_writes_through_no_link(replay, command, transcript, tmp_path):
     assert "link.yaml: not rewritten: is a link" in err
 
 
-def test_an_empty_expectation_is_recorded_though_ping_overtakes(replay, command, transcript):
+def test_an_empty_expectation_is_recorded_if_ping_is_answered_first(replay, command, transcript):
     file = transcript(
         '  - send: {jsonrpc: "2.0", id: 2, method: slow}\n    expect: []\n'
         '  - send: {jsonrpc: "2.0", method: note}\n    expect: []\n'
@@ -169,7 +169,7 @@ def test_an_empty_expectation_is_recorded_though_ping_overtakes(replay, command,
     assert replay(file, "--command", command())[0] == 0
 
 
-def test_a_conversation_in_which_the_server_asks_is_recorded(replay, command, transcript):
+def test_requests_of_the_server_are_recorded(replay, command, transcript):
     file = transcript(
         '  - send: {jsonrpc: "2.0", id: 2, method: ask}\n    expect: []\n'
         '  - send: {jsonrpc: "2.0", id: q, result: {name: A}}\n    expect: []\n'
@@ -179,7 +179,7 @@ def test_a_conversation_in_which_the_server_asks_is_recorded(replay, command, tr
     assert expected(file) == [[{"jsonrpc": "2.0", "id": "q", "method": "elicit"}], [response(2, answer={"name": "A"})]]
 
 
-def test_what_a_later_exchange_cancels_is_not_waited_for(replay, command, transcript):
+def test_responses_that_are_cancelled_later_are_not_awaited(replay, command, transcript):
     file = transcript(
         '  - send: {jsonrpc: "2.0", id: 2, method: never}\n    expect: []\n'
         '  - send: {jsonrpc: "2.0", method: notifications/cancelled, params: {requestId: 2}}\n    expect: []\n'
@@ -199,7 +199,7 @@ def test_nothing_is_written_when_the_server_fails(replay, command, transcript, c
     assert file.read_bytes() == before
 
 
-def test_nothing_is_written_where_no_answer_comes(replay, command, transcript):
+def test_nothing_is_written_without_a_response(replay, command, transcript):
     file = transcript(ECHO.replace("echo}", "never}"))
     before = file.read_bytes()
     status, _, err = replay(file, "--update", "--timeout", "1", "--command", command())
@@ -211,7 +211,7 @@ def test_nothing_is_written_where_no_answer_comes(replay, command, transcript):
 # --- Servers that misbehave
 
 
-def test_a_server_without_ping_is_reported_and_its_silence_judged_by_quiet(replay, command, transcript):
+def test_a_server_without_ping_is_reported_and_quiet_is_used(replay, command, transcript):
     file = transcript(ECHO + '  - send: {jsonrpc: "2.0", method: note}\n    expect: []\n' * 4)
     mute = command("has_ping = False")
     begun = time.monotonic()
@@ -223,7 +223,7 @@ def test_a_server_without_ping_is_reported_and_its_silence_judged_by_quiet(repla
     assert replay(file, "--command", mute, "--quiet", "0.2")[:2] == (0, "1 of 1 conversations are as recorded.\n")
 
 
-def test_with_quiet_a_message_too_many_is_still_seen(replay, command, transcript):
+def test_with_quiet_an_extra_message_is_reported(replay, command, transcript):
     file = transcript('  - send: {jsonrpc: "2.0", id: 2, method: echo}\n    expect: []\n')
     status, out, _ = replay(file, "--command", command("has_ping = False"), "--quiet", "0.5")
 
@@ -238,7 +238,7 @@ def test_the_timeout_bounds_an_exchange(replay, command, transcript):
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
-def test_a_timeout_that_is_none(replay, seconds, capsys):
+def test_an_invalid_timeout(replay, seconds, capsys):
     with pytest.raises(SystemExit) as raised:
         replay("--timeout", seconds)
     assert raised.value.code == 2
@@ -265,7 +265,7 @@ def test_an_answer_to_initialize_of_the_wrong_shape_is_a_failure(replay, command
     assert status == 1 and fault in out
 
 
-def test_null_is_a_line_like_any_other(replay, command, transcript):
+def test_null_is_an_ordinary_line(replay, command, transcript):
     code = "def handle(self, m):\n    if m.get('method') == 'echo': print('null', flush=True)\n    super().handle(m)"
     status, out, _ = replay(transcript(), "--command", command(code), "--timeout", "5")
 
@@ -282,13 +282,13 @@ def test_stderr_and_exit_status_of_a_server_that_crashes_are_shown(replay, comma
     assert notes == ["The server: exit status 3", "stderr: no \\u001b[31mdatabase"]
 
 
-def test_a_server_that_fills_stderr_is_not_stopped_by_it(replay, command, transcript):
+def test_a_server_that_fills_stderr_is_not_blocked(replay, command, transcript):
     code = "def handle(self, m):\n    sys.stderr.write('x' * 300_000)\n    super().handle(m)"
 
     assert replay(transcript(), "--command", command(code))[0] == 0
 
 
-def test_a_server_that_does_not_end_is_killed_in_time(replay, command, transcript):
+def test_a_server_that_does_not_exit_is_killed(replay, command, transcript):
     code = "def run(self):\n    super().run()\n    time.sleep(600)"
     begun = time.monotonic()
     replay(transcript(), "--command", command(code), "--timeout", "2")
@@ -299,7 +299,7 @@ def test_a_server_that_does_not_end_is_killed_in_time(replay, command, transcrip
 # --- A user's own folder
 
 
-def test_own_openings_are_used(replay, command, transcript, tmp_path):
+def test_openings_of_the_folder_are_used(replay, command, transcript, tmp_path):
     code = "def handle(self, m):\n    self.key = getattr(self, 'key', None) or m.get('params', {}).get('key')\n"
     code += "    if m.get('method') == 'echo': send({'id': m['id'], 'result': {'echo': self.key}})\n"
     code += "    else: super().handle(m)"
@@ -316,7 +316,7 @@ def test_own_openings_are_used(replay, command, transcript, tmp_path):
         shutil.rmtree(folder / "openings")
 
 
-def test_an_opening_that_is_not_there_is_reported_in_the_transcript(replay, command, transcript):
+def test_a_missing_opening_is_reported_in_the_transcript(replay, command, transcript):
     file = transcript(head=TRANSCRIPT.replace("opening: handshake", "opening: handshaken"))
     status, _, err = replay(file, "--command", command())
 
@@ -324,7 +324,7 @@ def test_an_opening_that_is_not_there_is_reported_in_the_transcript(replay, comm
     assert err.startswith(f"{file}:5:10: There is no opening 'handshaken'. Did you mean 'handshake'?")
 
 
-def test_a_broken_own_opening_is_reported_where_it_is(replay, command, transcript, tmp_path):
+def test_an_invalid_opening_is_reported_at_its_position(replay, command, transcript, tmp_path):
     file = transcript(head=TRANSCRIPT.replace("opening: handshake", "opening: mine"))
     (tmp_path / "mine" / "openings").mkdir()
     (tmp_path / "mine" / "openings" / "mine.yaml").write_text("kind: opening\n")
@@ -341,7 +341,7 @@ def test_names_in_json_lead_to_the_file(replay, command, transcript, monkeypatch
     assert json.loads(replay("mine", "--command", command(), "--json")[1])[0]["transcript"] == "mine/one"
 
 
-def test_a_quote_that_is_not_closed_is_wrong_use(replay, capsys):
+def test_an_unclosed_quote_is_a_usage_error(replay, capsys):
     with pytest.raises(SystemExit) as raised:
         replay("--command", "'python")
     assert raised.value.code == 2
@@ -382,10 +382,12 @@ def address():
         server.shutdown()
 
 
-def test_a_server_over_http_need_not_be_ours(replay, address, transcript):
+@pytest.mark.needs("httpx2")
+def test_any_server_over_http_can_be_replayed(replay, address, transcript):
     assert replay(transcript(), "--http", f"{address}/mcp") == (0, "1 of 1 conversations are as recorded.\n", "")
 
 
+@pytest.mark.needs("httpx2")
 def test_an_empty_expectation_is_recorded_over_http(replay, address, transcript):
     file = transcript('  - send: {jsonrpc: "2.0", id: 2, method: echo}\n    expect: []\n')
 
@@ -393,7 +395,8 @@ def test_an_empty_expectation_is_recorded_over_http(replay, address, transcript)
     assert expected(file) == [[response(2, echo=True)]]
 
 
-def test_what_is_wrong_over_http_is_told(replay, address, transcript):
+@pytest.mark.needs("httpx2")
+def test_problems_over_http_are_reported(replay, address, transcript):
     status, out, _ = replay(transcript(), "--http", f"{address}/broken")
 
     assert status == 1 and f"{address}/broken: 502 No backend" in out

@@ -1,4 +1,4 @@
-"""Which way a JSON Schema has changed; `jsonschema` is the judge of what that means for what was valid."""
+"""The direction of changes of a JSON Schema, compared with what `jsonschema` accepts."""
 
 import jsonschema
 import pytest
@@ -76,7 +76,7 @@ SCHEMAS = schemas(TOP).map(whole)
 
 @st.composite
 def edited(draw):
-    """A schema, and what becomes of it when keywords at its top or in its properties are given, taken or exchanged."""
+    """A schema, and a copy with keywords added, removed or replaced at its top level or in its properties."""
     old, keywords = draw(st.tuples(schemas(PLAIN), st.just(PLAIN)) | st.tuples(SCHEMAS, st.just(TOP)))
     return old, whole(draw(edits(old, keywords)))
 
@@ -127,13 +127,13 @@ def impacts(side, old, new):
 @example(({"enum": [1]}, {"enum": [True]}))
 @example(({"minContains": 0, "contains": {"type": "null"}}, {"contains": {"type": "null"}}))
 @example(({"additionalProperties": {"type": "integer"}}, {"properties": {"a": {"type": "string"}}}))
-def test_what_was_valid_stays_so_unless_it_breaks(pair):
+def test_valid_values_stay_valid_unless_breaking(pair):
     old, new = pair
     before, after = (jsonschema.Draft202012Validator(schema) for schema in pair)
     offered = [sent(old, new, value) for value in INSTANCES]
-    if "breaking" not in impacts("given", old, new):
+    if "breaking" not in impacts("input", old, new):
         assert [value for value in offered if before.is_valid(value) and not after.is_valid(value)] == []
-    if "breaking" not in impacts("got", old, new):
+    if "breaking" not in impacts("output", old, new):
         assert [value for value in offered if after.is_valid(value) and not before.is_valid(value)] == []
 
 
@@ -143,7 +143,7 @@ def test_a_schema_does_not_differ_from_itself(schema):
 
 
 @given(edited())
-def test_what_differs_is_told(pair):
+def test_differences(pair):
     old, new = pair
     assert widening.same(old, new) == (list(widening.differences(old, new)) == [])
 

@@ -1,4 +1,4 @@
-"""Every key of every meta-schema says how clients notice a change of it, in words that are understood."""
+"""Every key of every meta-schema has a valid rule for the client impact of its changes."""
 
 import os
 
@@ -15,11 +15,11 @@ CLASSED = {"added", "removed", "changed", "raised", "lowered", "reworded", "move
 
 
 def parts(file, schema, covered, path=()):
-    """Each key with a schema: (path, what it says itself or where it refers to, whether one around it says all)."""
-    says = said(file, schema)
-    covered = covered or isinstance(says, str) or "schema" in (says or {})
+    """Yield each key with a schema: path, its rule or that of its reference, whether an outer rule applies."""
+    rule = rule_of(file, schema)
+    covered = covered or isinstance(rule, str) or "schema" in (rule or {})
     for name, inner in schema.get("properties", {}).items():
-        yield (*path, name), said(file, inner), covered
+        yield (*path, name), rule_of(file, inner), covered
         yield from parts(file, inner, covered, (*path, name))
     for key in ("additionalProperties", "items", "then", "else"):
         if isinstance(schema.get(key), dict):
@@ -31,14 +31,14 @@ def parts(file, schema, covered, path=()):
         yield from parts(file, inner, False, (*path, name))
 
 
-def said(file, schema):
+def rule_of(file, schema):
     if "noticed" in schema or "$ref" not in schema:
         return schema.get("noticed")
     name, _, pointer = schema["$ref"].partition("#")
     other = read(name or file)
     for step in pointer.split("/")[1:]:
         other = other[step]
-    return said(name or file, other)
+    return rule_of(name or file, other)
 
 
 def read(file):
@@ -46,28 +46,28 @@ def read(file):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_key_is_classed(file):
-    unsaid = [".".join(path) for path, says, covered in parts(file, read(file), False) if says is None and not covered]
+def test_every_key_has_an_impact(file):
+    missing = [".".join(path) for path, rule, covered in parts(file, read(file), False) if rule is None and not covered]
 
-    assert [path for path in unsaid if not path.startswith("text_or_value")] == []
+    assert [path for path in missing if not path.startswith("text_or_value")] == []
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_is_said_is_understood(file):
-    for says in filter(None, (says for _, says, _ in parts(file, read(file), False))):
-        classes = [says] if isinstance(says, str) else [v for k, v in says.items() if k in CLASSED]
-        rest = {} if isinstance(says, str) else {k: v for k, v in says.items() if k not in CLASSED}
+def test_impact_rules_are_valid(file):
+    for rule in filter(None, (rule for _, rule, _ in parts(file, read(file), False))):
+        classes = [rule] if isinstance(rule, str) else [v for k, v in rule.items() if k in CLASSED]
+        rest = {} if isinstance(rule, str) else {k: v for k, v in rule.items() if k not in CLASSED}
         assert {*classes, *rest.get("to", {}).values()} <= {*impact.IMPACTS}
         assert rest.keys() <= {"to", "schema"}
-        assert rest.get("schema", "both") in ("given", "got", "both")
+        assert rest.get("schema", "both") in ("input", "output", "both")
 
 
 @pytest.mark.parametrize("kind", sorted({*documents.PLACES.values()} - {"errors", "limits", "log"}))
-def test_what_nothing_is_said_of_is_breaking(kind):
+def test_the_default_impact_is_breaking(kind):
     assert impact.of(kind).inside("made_up").impact("~", "a", "b") == "breaking"
 
 
-def test_the_nearest_word_counts():
+def test_the_innermost_rule_applies():
     server = impact.of("server")
 
     assert server.inside("limits").inside("running").impact("~", 1, 2) == "additive"

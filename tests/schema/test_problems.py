@@ -1,4 +1,4 @@
-"""Mistakes, one in each file of `tests/data/mistakes`: its first line says where it lies, its second what is told."""
+"""Files in `tests/data/mistakes`: the first line has the position of the problem, the second the sentence."""
 
 import glob
 import json
@@ -15,7 +15,7 @@ TOLD = re.compile(r"# (\d+):(\d+) (\w+): (.+)")
 
 
 @pytest.mark.parametrize("file", sample(FILES, 10), ids=lambda file: os.path.basename(file)[:-5])
-def test_a_mistake_is_told_at_its_place_with_its_remedy(file, tmp_path, monkeypatch, capsys):
+def test_a_problem_has_its_position_and_remedy(file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with open(file, encoding="utf-8") as source:
         text = source.read()
