@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 
 from tmkb.errors import Problem
-from tmkb.schema import answers, classes, documents, jsonschemas, metaschema, paths, reader, template
+from tmkb.schema import answers, classes, documents, jsonschemas, metaschema, paths, template
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document, Path
@@ -24,12 +24,13 @@ def check(found: Schemas, names: Names) -> Iterator[Problem]:
     if lacking:  # all that refers to what they lack would be wrong as well
         yield from lacking
         return
-    shapes = {place: _shape(found, place, doc, names) for place, doc in found.documents.items()}
+    known = {place: _known(found, place, doc, names) for place, doc in found.documents.items()}
+    shapes = {place: _shape(found, place, doc, known[place]) for place, doc in found.documents.items()}
     broken = {place for place, faults in shapes.items() if any(fault.rule != "unknown_name" for fault in faults)}
     for place, doc in found.documents.items():
         yield from shapes[place]
         if not shapes[place] and broken.isdisjoint(_sources(found, place)):
-            yield from _meaning(found, place, doc, names)
+            yield from _meaning(found, place, doc, known[place])
         yield from _capability(found, place, doc)
         if documents.kind(place) == "errors":
             yield from _missing_entries(found, place, "errors", _needed(shapes, place))
@@ -93,19 +94,19 @@ CAPABILITIES = {"prompt": "prompts", "resource": "resources", "service": "tools"
 
 def check_one(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Every problem of ``doc``, which stands at ``place`` among the documents of ``found``."""
-    yield from _shape(found, place, doc, names) or _meaning(found, place, doc, names)
+    known = _known(found, place, doc, names)
+    yield from _shape(found, place, doc, known) or _meaning(found, place, doc, known)
 
 
-def _shape(found: Schemas, place: str, doc: Document, names: Names) -> list[Problem]:
+def _shape(found: Schemas, place: str, doc: Document, known: Names) -> list[Problem]:
     """Check ``doc`` against the meta-schema of its kind."""
     schema = os.path.join(paths.SCHEMAS, "meta", f"{documents.kind(place)}.yaml")
-    known = _known(found, place, doc, names)
     return _replaced(found, place, doc, [_failed(problem, known) for problem in metaschema.check(doc, schema, known)])
 
 
-def _meaning(found: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
+def _meaning(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
     """Check what no meta-schema can say; the shape of ``doc`` and of its sources has to be right."""
-    return _MEANING[str(documents.kind(place))](found, place, doc, _known(found, place, doc, names))
+    return _MEANING[str(documents.kind(place))](found, place, doc, known)
 
 
 def _known(found: Schemas, place: str, doc: Document, names: Names) -> Names:
@@ -188,19 +189,19 @@ def _lifecycle(found: Schemas, place: str, doc: Document, known: Names) -> Itera
 
 
 def _errors(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
-    yield from _contract(place, doc)
+    yield from _contract(found, place, doc)
     for name, error in _map(doc, "errors").items():
         fields = error.get("fields", [])
         yield from _template(doc, ("errors", name, "message"), error["message"], fields)
         yield from _data(doc, ("errors", name, "data"), error.get("data", []), fields)
         if place != "errors" and documents.kind(place) == "errors" and "keyword" not in error:
-            yield from _unused(doc, name, error, known)
+            yield from _unused(found, doc, name, error, known)
         if "keyword" in error:
             yield from _fields(doc, ("errors", name, "fields"), fields, known.get("violation field", fields))
 
 
 def _log(found: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
-    yield from _contract(place, doc)
+    yield from _contract(found, place, doc)
     yield from _lines(doc, "lines")
 
 
@@ -375,7 +376,7 @@ def _same_but_case(doc: Document, path: Path, names: Collection[str]) -> Iterato
             yield doc.key_problem("only_case", (*path, name), name=name, other=other)
 
 
-def _unused(doc: Document, name: str, error: dict[str, Any], known: Names) -> Iterator[Problem]:
+def _unused(found: Schemas, doc: Document, name: str, error: dict[str, Any], known: Names) -> Iterator[Problem]:
     """Fields that nobody is told. Those of the general table and of violations are the contract of the code."""
     try:
         data = error.get("data", [])
@@ -384,7 +385,7 @@ def _unused(doc: Document, name: str, error: dict[str, Any], known: Names) -> It
     except ValueError:
         return
     for index, field in enumerate(error.get("fields", [])):
-        if field not in said and name not in _packaged("errors", "errors"):
+        if field not in said and name not in _map(found.packaged("errors"), "errors"):
             yield doc.problem("unused_field", ("errors", name, "fields", index), name=field)
 
 
@@ -439,7 +440,7 @@ def _complete(found: Schemas, place: str) -> Iterator[Problem]:
     doc = found.documents[place]
     if key is None or not isinstance(doc.mapping().get(key, {}), dict):  # the meta-schema reports what is no map
         return
-    lost = [name for name in _packaged(place, key) if name not in _map(doc, key)]
+    lost = [name for name in _map(found.packaged(place), key) if name not in _map(doc, key)]
     yield from _missing_entries(found, place, key, lost)
 
 
@@ -455,18 +456,14 @@ def _missing_entries(found: Schemas, place: str, key: str, lost: list[str]) -> I
         yield found.documents[place].key_problem("lost_names", (key,), **fields)
 
 
-def _contract(place: str, doc: Document) -> Iterator[Problem]:
+def _contract(found: Schemas, place: str, doc: Document) -> Iterator[Problem]:
     """Each entry of a general table has the fields of the packaged one, likewise."""
     key = _TABLES.get(place)
-    for name, packaged in _packaged(place, key).items() if key else ():
+    for name, packaged in _map(found.packaged(place), key).items() if key else ():
         entry = _map(doc, str(key))[name]
         if entry.get("fields", []) != packaged.get("fields", []):
             expected, fields = (", ".join(e.get("fields", [])) or "no fields" for e in (packaged, entry))
             yield doc.problem("changed_fields", (str(key), name, "fields"), name=name, expected=expected, found=fields)
-
-
-def _packaged(place: str, key: str) -> dict[str, Any]:
-    return _map(reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml")), key)
 
 
 def _bindings(found: Schemas, place: str, doc: Document, path: Path, known: Names) -> Iterator[Problem]:

@@ -56,6 +56,13 @@ class Schemas:
         self.problems: list[Problem] = []
         self.replaced: dict[str, str] = {}
         self.warnings: list[Problem] = []
+        self._packaged: dict[str, Document] = {}
+
+    def packaged(self, place: str) -> Document:
+        """Return the packaged file at ``place``, which is read once."""
+        if place not in self._packaged:
+            self._packaged[place] = reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
+        return self._packaged[place]
 
     def revision(self, server: str, name: str) -> Document:
         """The revision ``name`` as ``server`` has it."""
@@ -150,7 +157,7 @@ def _table(schemas: Schemas, place: str, *path: str) -> Document:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     if doc is None or not isinstance(value, dict):
-        doc = reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
+        doc = schemas.packaged(place)
     return doc.part(path)
 
 

@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -24,7 +25,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from tmkb.errors import Problem
-from tmkb.schema import paths, reader
+from tmkb.schema import keywords, paths, reader
 from tmkb.schema.reader import Document, Path
 from tmkb.schema.values import JsonObject, JsonValue
 
@@ -44,9 +45,12 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
 
     ``names``: for each KIND of ``refersTo`` the permitted names; a kind that is not given is not checked.
     """
-    validator = _Validator(schema_file, names or {})
-    value = doc.part(at).value
-    found = [problem for error in validator.iter_errors(value) for problem in _problems(doc, at, error)]
+    token = _names.set(names or {})
+    try:
+        errors = [*_validator(schema_file).iter_errors(doc.part(at).value if at else doc.value)]
+    finally:
+        _names.reset(token)
+    found = [problem for error in errors for problem in _problems(doc, at, error)]
     # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
     once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in found}
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
@@ -159,29 +163,44 @@ def _schema(file: str) -> JsonObject:
 
 
 @cache
-def _neighbours(folder: str) -> Any:
-    """The schemas of ``folder``, by the names of their files, each read when a ``$ref`` names it."""
+def _registry(file: str) -> Any:
+    """Return a registry of ``file`` and of the neighbours that its ``$ref`` lead to."""
+    folder, names = os.path.dirname(file), [os.path.basename(file)]
+    for name in names:  # grows in the loop
+        named = (reference.partition("#")[0] for reference in _references(_schema(os.path.join(folder, name))))
+        names += [other for other in dict.fromkeys(named) if other and other not in names]
     create: Any = Registry
-    return create(retrieve=lambda file: DRAFT202012.create_resource(_schema(os.path.join(folder, file))))
+    return create().with_resources((n, DRAFT202012.create_resource(_schema(os.path.join(folder, n)))) for n in names)
 
 
-class _Validator:
-    """JSON Schema 2020-12 with ``refersTo``; a ``$ref`` to another file names a neighbour of this one."""
+def _references(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(value.get("$ref"), str):
+        yield str(value["$ref"])
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _references(part)
 
-    def __init__(self, file: str, names: Names) -> None:
-        def refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
-            if kind in names and isinstance(name, str) and name not in names[kind]:
-                yield ValidationError("", validator="refersTo", validator_value=(kind, names[kind]))
 
-        def lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator[ValidationError]:
-            if isinstance(value, dict) and any(key in value for key in keys):
-                yield ValidationError("", validator="lacks", validator_value=keys)
+_names: ContextVar[Names] = ContextVar("names", default={})  # of the document that is checked
 
-        extend: Any = jsonschema.validators.extend
-        validator = extend(jsonschema.Draft202012Validator, {"lacks": lacks, "refersTo": refers_to})
-        self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator(
-            _schema(file), registry=_neighbours(os.path.dirname(file))
-        ).iter_errors
+
+@cache
+def _validator(file: str) -> Any:
+    """Return a validator of the schema in ``file``, which may use our keywords."""
+    extend: Any = jsonschema.validators.extend
+    validator = extend(jsonschema.Draft202012Validator, {"lacks": _lacks, "refersTo": _refers_to})
+    validator.evolve = keywords.evolve
+    return validator(_schema(file), registry=_registry(file))
+
+
+def _refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
+    known = _names.get().get(kind)
+    if known is not None and isinstance(name, str) and name not in known:
+        yield ValidationError("", validator="refersTo", validator_value=(kind, known))
+
+
+def _lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator[ValidationError]:
+    if isinstance(value, dict) and any(key in value for key in keys):
+        yield ValidationError("", validator="lacks", validator_value=keys)
 
 
 def _problems(doc: Document, above: Path, error: ValidationError) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ _BOOLEANS = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
 # A character that the parser stumbles over → the rule that says what to do about it.
 _STUMBLED = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
+_STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is the fast one; it is missing where PyYAML was built without libyaml.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -224,7 +225,7 @@ class _Builder:
         path: list[str | int] = []  # of the value now open; in a map that waits for a key, the last entry is _KEY
         event: yaml.Event = first
         while True:
-            if isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            if isinstance(event, _ENDS):
                 value: JsonValue = stack.pop()
                 path.pop()
             elif path and path[-1] is _KEY:
@@ -237,7 +238,7 @@ class _Builder:
                 if len(self.values) > self.most:
                     self.fault("too_many_values", event, limit=self.most)
                     raise DocumentError(self.problems)
-                if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                if isinstance(event, _STARTS):
                     self.open(event, stack, path)
                     event = next(events)
                     continue
