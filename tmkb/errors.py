@@ -1,6 +1,7 @@
-"""The four exceptions, by blame: the author of a file, the peer, the arguments. All carry fields, never sentences.
+"""Exceptions by who has to act: the author of a file, the peer, or the caller of a tool.
 
-The words stand in ``schemas/errors.yaml`` (what a peer is told) and ``schemas/problems.yaml`` (what an author is told).
+They carry ids and fields. The sentences are in ``schemas/errors.yaml`` (for peers) and ``schemas/problems.yaml`` (for
+authors of files).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Problem:
-    """One fault in a file or an argument: a rule of ``schemas/problems.yaml``, its fields, and where (counted from 1).
+    """A mistake in a file or an argument: a rule of ``schemas/problems.yaml``, its fields, and the position.
 
-    The line of an argument is 0: it is in no file.
+    Line and column count from 1; both are 0 for an argument.
     """
 
     __slots__ = ("column", "fields", "file", "line", "rule")
@@ -29,27 +30,27 @@ class Problem:
 
     @classmethod
     def of_argument(cls, rule: str, argument: str, /, **fields: object) -> Problem:
-        """Return a problem with ``argument``, an option or a variable of the environment, which has no line."""
+        """Return a problem with ``argument``: an option or an environment variable."""
         return cls(rule, argument, 0, 0, **fields)
 
     def __repr__(self) -> str:
         return f"Problem({self.rule!r}, {self.file}:{self.line}:{self.column}, {self.fields})"
 
 
-class _Faulty(Exception):
-    """Carries every problem found, not only the first."""
+class _Problems(Exception):
+    """Carries every problem, not only the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = list(problems)
         super().__init__(self.problems)
 
 
-class DocumentError(_Faulty):
-    """A file that cannot be read as a document at all. Blame: its author."""
+class DocumentError(_Problems):
+    """A file cannot be read as a document. Its author has to act."""
 
 
-class SpecError(_Faulty):
-    """Schemas that cannot be served. Blame: their author."""
+class SpecError(_Problems):
+    """Schemas or options are not valid. Their author has to act."""
 
 
 class InvalidArguments(ValueError):
@@ -61,7 +62,7 @@ class InvalidArguments(ValueError):
 
 
 class ProtocolError(Exception):
-    """A message that is answered with a JSON-RPC error. Blame: the peer. ``error`` is an id of ``errors.yaml``."""
+    """A message gets a JSON-RPC error. The peer has to act. ``error``: an id of ``errors.yaml``."""
 
     def __init__(self, error: str, **fields: JsonValue) -> None:
         super().__init__(error, fields)
@@ -70,7 +71,7 @@ class ProtocolError(Exception):
 
 
 class ToolError(Exception):
-    """A call that is answered with a result marked ``isError``. Blame: the arguments, or the world."""
+    """A call gets a result with ``isError``. The caller of the tool has to act. ``error``: an id of ``errors.yaml``."""
 
     def __init__(self, error: str, **fields: JsonValue) -> None:
         super().__init__(error, fields)

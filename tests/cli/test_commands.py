@@ -110,9 +110,9 @@ def test_get_prints_a_pattern_in_full(tmkb):
 
     assert status == 0
     assert out.startswith("TMKB-AUTH-001  high  Background Job Authorization Context Loss\n")
-    assert "What happens" in out and "MIT-AUTH-001b  Sign what is enqueued" in out
+    assert "Steps" in out and "MIT-AUTH-001b  Sign what is enqueued" in out
     assert "  - CWE-863  Incorrect Authorization\n  - API1:2023  Broken Object Level Authorization\n" in out
-    assert "Version 1.0, reviewed 2026-11-21, proven on these bytes" in out.splitlines()[-1]
+    assert "Version 1.0, reviewed 2026-11-21, proven for the current files" in out.splitlines()[-1]
     assert json.loads(tmkb("get", "TMKB-AUTH-001", "--json")[1])["id"] == "TMKB-AUTH-001"
 
 
@@ -123,7 +123,7 @@ def test_get_of_what_is_not_there_names_the_nearest(tmkb):
         "tmkb: There is no pattern TKMB-AUTH-007. Did you mean TMKB-AUTH-007?\n",
     )
     for word in ("xyz", "999", "TMKB-AUTH-999"):
-        assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {word}. `tmkb list` shows all.\n")
+        assert tmkb("get", word) == (1, "", f"tmkb: There is no pattern {word}. See `tmkb list`.\n")
 
 
 @pytest.mark.parametrize("word", ["7", "007", "tmkb-auth-7", "TMKB-AUTH-0007"])
@@ -182,7 +182,7 @@ def test_get_tells_where_a_pattern_comes_from(tmkb, patterns):
     found = pattern.read(path).pattern
     provenance.record({"ACME-AUTH-026": (path, provenance.digest(path, found))}, "2026-11-22", "1.2")
     _, out, _ = tmkb("get", "ACME-AUTH-026", "--patterns", folder)
-    assert out.endswith("reviewed 2026-11-21, proven on these bytes (2026-11-22, tmkb 1.2)\n")
+    assert out.endswith("reviewed 2026-11-21, proven for the current files (2026-11-22, tmkb 1.2)\n")
     facts = json.loads(tmkb("get", "ACME-AUTH-026", "--patterns", folder, "--json")[1])["provenance"]
     assert (facts["proof"], facts["proven"]) == ("proven", {"date": "2026-11-22", "tmkb": "1.2"})
 
@@ -223,7 +223,7 @@ def test_get_test_needs_a_proof(tmkb, patterns):
     assert tmkb("get", "ACME-AUTH-024", "--test", "--patterns", str(folder)) == (
         1,
         "",
-        "tmkb: ACME-AUTH-024 has no code, so there is nothing to make tests of.\n",
+        "tmkb: ACME-AUTH-024 has no code to make tests from.\n",
     )
 
 
@@ -312,8 +312,8 @@ def test_list_leaves_broken_patterns_out_and_says_so(tmkb, patterns):
 
     assert (status, "ACME-AUTH-024" in out) == (0, False)
     assert err == (
-        f"{folder}/acme_auth_024/pattern.yaml:61:14: There is no .py file secure.py in this folder.\n"
-        "no/such:1:1: No pattern here: a pattern is a folder with a pattern.yaml.\n"
+        f"{folder}/acme_auth_024/pattern.yaml:61:14: This folder has no .py file secure.py.\n"
+        "no/such:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
     )
 
 
@@ -338,10 +338,10 @@ def test_validate_tells_every_problem(tmkb, patterns, tmp_path):
 
     assert status == 1
     assert out.splitlines() == [
-        f"{tmp_path}/missing:1:1: No pattern here: a pattern is a folder with a pattern.yaml.",
+        f"{tmp_path}/missing:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.",
         f"{file}:2:1: Key 'tier' is missing in the file.",
         f"{file}:7:1: Unknown key 'teir' in the file. Did you mean 'tier'?",
-        f"{file}:12:11: severity cannot be 'huge'. Possible: critical, high, medium, low.",
+        f"{file}:12:11: severity cannot be 'huge'. Allowed: critical, high, medium, low.",
     ]
     problems = json.loads(tmkb("validate", str(folder), "--json")[1])["problems"]
     assert [(p["rule"], p["line"]) for p in problems] == [("missing_key", 2), ("unknown_key", 7), ("not_one_of", 12)]
@@ -400,7 +400,7 @@ def test_schema_show_asks_which(tmkb, overlay):
     assert tmkb("schema", "show", "tmkb", "--schemas", folder) == (
         1,
         "",
-        "tmkb: tmkb is the name of several: lifecycle/tmkb, servers/tmkb/server.\n",
+        "tmkb: tmkb is ambiguous: lifecycle/tmkb, servers/tmkb/server.\n",
     )
 
 
@@ -600,7 +600,7 @@ def test_eval(tmkb, tmp_path, more):
     assert status == 0
     assert re.search(r"^all +2 +0.500 ", out, re.M)
     assert "nothing to say: 0.000 of 1" in out
-    assert re.search(r"^2  0.00  wants TMKB-AUTH-052=3, got TMKB-AUTH-001", out, re.M)
+    assert re.search(r"^2  0.00  expected TMKB-AUTH-052=3, got TMKB-AUTH-001", out, re.M)
 
 
 def test_eval_of_what_is_no_question(tmkb, tmp_path):

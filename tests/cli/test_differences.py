@@ -134,14 +134,14 @@ def test_comments_order_and_what_no_server_offers_are_no_change(diff, overlay):
         **{"protocol__2099-01-01": "kind: revision\nrevision: '2099-01-01'\nextends: '2025-11-25'\n"},
     )
 
-    assert diff("packaged", folder) == (0, "Nothing differs.\n", "")
+    assert diff("packaged", folder) == (0, "No differences.\n", "")
 
 
 def test_a_folder_does_not_differ_from_itself(diff, overlay):
     folder = overlay(servers__tmkb__tools__bare=BARE, limits=over("limits", "limits: {running: 9}"))
 
-    assert diff(folder, folder) == (0, "Nothing differs.\n", "")
-    assert diff("packaged", "packaged") == (0, "Nothing differs.\n", "")
+    assert diff(folder, folder) == (0, "No differences.\n", "")
+    assert diff("packaged", "packaged") == (0, "No differences.\n", "")
 
 
 def test_what_is_added_one_way_is_removed_the_other(diff, overlay):
@@ -219,7 +219,7 @@ def test_files_by_name_lie_on_a_folder(diff, overlay):
 def test_problems_are_told_once_as_by_check(diff, overlay):
     folder = overlay(errors=over("errors", "errors: {unknown_tool: {message: '{name}'}}"))
     place = os.path.join(paths.shown(folder), "errors.yaml")
-    line = f"{place}:3:34: The field 'name' is not supplied here. Fields: tool.\n"
+    line = f"{place}:3:34: The field 'name' does not exist here. Fields: tool.\n"
 
     assert diff("packaged", folder) == (2, line, "")
     assert diff(folder, folder) == (2, line, "")
@@ -232,8 +232,8 @@ def test_problems_are_told_once_as_by_check(diff, overlay):
     ("old", "new", "said"),
     [
         ("2025-06-18", "2025-11-2", "There is no schema 2025-11-2. Did you mean 2025-11-25?"),
-        ("2025-06-18", "tmkb_query", "2025-06-18 is a revision, tmkb_query a tool. Compare two of a kind."),
-        ("packaged", "tmkb", "tmkb is a schema, packaged a folder. A folder of the name tmkb is ./tmkb."),
+        ("2025-06-18", "tmkb_query", "2025-06-18 is a revision, tmkb_query a tool. Compare two files of one kind."),
+        ("packaged", "tmkb", "tmkb is a schema, packaged a folder. To compare a folder named tmkb, write ./tmkb."),
     ],
 )
 def test_what_cannot_be_compared(diff, old, new, said):

@@ -70,14 +70,14 @@ def test_set_begins_an_overlay(mine, tmp_path):
         'kind: errors\nextends: packaged\nerrors:\n  unknown_tool: {message: "No {tool}: sorry"}\n'
     )
     assert mine("get", "errors:errors.unknown_tool.message")[1] == "No {tool}: sorry\n"
-    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("as it was.\n")
+    assert mine("set", "errors:errors.unknown_tool.message", "No {tool}: sorry")[1].endswith("unchanged.\n")
 
 
 def test_what_would_not_be_valid_is_not_written(mine, tmp_path):
     status, out, err = mine("set", "errors:errors.unknown_tool.message", "No {toll}")
 
     assert (status, out) == (2, "")
-    assert err.endswith("The field 'toll' is not supplied here. Did you mean 'tool'?\n")
+    assert err.endswith("The field 'toll' does not exist here. Did you mean 'tool'?\n")
     assert err.startswith(os.path.join("mine", "errors.yaml") + ":4:")
     assert not (tmp_path / "mine").exists()
 
@@ -138,7 +138,7 @@ def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
     assert mine("remove", "motto:") == (
         1,
         "",
-        "tmkb: motto: names a whole file. Add a colon, and the keys joined by dots.\n",
+        "tmkb: motto: is a whole file. Add a colon and the keys, joined by dots.\n",
     )
     assert (tmp_path / file).exists()
     assert mine("remove", "motto") == (0, f"{file}: removed.\n", "")
@@ -146,7 +146,7 @@ def test_a_whole_file_of_ones_own_is_removed(mine, tmp_path):
 
 
 def test_a_packaged_file_or_one_that_is_needed_is_not(mine, tmp_path):
-    assert "packaged files stay as they are" in mine("remove", "tmkb_query")[2]
+    assert "packaged files cannot be changed" in mine("remove", "tmkb_query")[2]
     assert mine("new", "revision", "2099-01-01")[0] == 0
     assert mine("add", "tmkb:revisions", "2099-01-01")[0] == 0
 
@@ -173,8 +173,8 @@ def test_json_files_are_edited_too(mine, tmp_path):
             ["set", "errors:errors.unknown_tool.cod", "5"],
             "There is no 'cod' in errors.unknown_tool. Did you mean 'code'?",
         ),
-        (["set", "errors", "5"], "errors names a whole file. Add a colon, and the keys joined by dots."),
-        (["add", "errors:errors.unknown_tool.code", "5"], "errors.unknown_tool.code is there already."),
+        (["set", "errors", "5"], "errors is a whole file. Add a colon and the keys, joined by dots."),
+        (["add", "errors:errors.unknown_tool.code", "5"], "errors.unknown_tool.code already exists."),
         (["remove", "errors:errors.unknown_tool.cod"], "Did you mean 'code'?"),
         (["remove", "errrs:errors"], "There is no schema errrs. Did you mean errors?"),
     ],
@@ -190,7 +190,7 @@ def test_packaged_files_are_not_edited(schema):
     status, _, err = schema("set", "tmkb:title", "x")
 
     assert status == 2
-    assert "Packaged files stay as they are. Name a folder of your own with --schemas DIR" in err
+    assert "Packaged files cannot be changed. Pass your own folder with --schemas DIR" in err
 
 
 def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
@@ -203,7 +203,7 @@ def test_in_a_checkout_the_packaged_folder_can_be_named(schema):
     ]
 
 
-@pytest.mark.parametrize("kind", overlays.BEGUN)
+@pytest.mark.parametrize("kind", overlays.NEW_FILES)
 def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
     name = "2099-01-01" if kind == "revision" else "hello"
     file = json.loads(mine("new", kind, name, "--json")[1])["file"]
@@ -213,7 +213,7 @@ def test_what_is_begun_is_valid_and_has_comments(mine, tmp_path, kind):
     assert mine("check")[0] == 0
     status, _, err = mine("new", kind, name)
     assert status == 2
-    assert "is there already" in err
+    assert "already exists" in err
 
 
 def test_what_is_begun_goes_to_its_server(mine, tmp_path):
@@ -242,7 +242,7 @@ def test_eject_copies_the_packaged_file(schema, tmp_path):
 
     status, _, err = schema("eject", "2025-11-25", "mine")
     assert status == 2
-    assert "is there already, and was not touched" in err
+    assert "already exists and was not changed" in err
     assert schema("eject", "2025-11-26", "mine")[0] == 1
 
 
@@ -341,11 +341,11 @@ def test_a_file_where_a_folder_belongs(tmp_path, capsys, words):
     file.touch()
 
     assert main.main(["schema", *(str(file) if word == "FILE" else word for word in words)]) == 2
-    assert "is not a folder. Name a folder; it is made where there is none." in capsys.readouterr().err
+    assert "is not a folder. Use a folder; it is created if it does not exist." in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_made(tmp_path, capsys):
     (tmp_path / "file").touch()
 
     assert main.main(["schema", "eject", "tmkb_query", str(tmp_path / "file" / "below")]) == 2
-    assert "Cannot make" in capsys.readouterr().err
+    assert "Cannot create" in capsys.readouterr().err

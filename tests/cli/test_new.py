@@ -53,7 +53,7 @@ def test_what_it_writes_is_valid(new, tmp_path, tier):
     assert (status, err) == (0, "")
     assert out == (
         "my-patterns/acme_auth_001: pattern.yaml, proof.py, secure.py, vulnerable.py\n"
-        "It is valid, and proved as it stands; replace it piece by piece, and look again after each:\n"
+        "The pattern is valid and proven. Replace it step by step, and check it after each change:\n"
         "  tmkb validate my-patterns\n"
         "  tmkb prove ACME-AUTH-001 --patterns my-patterns\n"
     )
@@ -95,7 +95,7 @@ def test_what_is_missing_is_named(new, tmp_path):
     assert new("--id", "ACME-AUTH-001") == (
         2,
         "",
-        "tmkb: Not given: --name, --category. Give them, or run this in a terminal to be asked.\n",
+        "tmkb: Missing options: --name, --category. Add them, or run this in a terminal to be prompted.\n",
     )
     assert os.listdir(tmp_path) == []
 
@@ -105,22 +105,22 @@ def test_what_is_missing_is_named(new, tmp_path):
     [
         (
             ("--id", "ACME"),
-            "'ACME' is no id of a pattern. Write a prefix of your own and three digits, joined by hyphens: ACME-AUTH-001.",
+            "'ACME' is not a valid pattern id. Use a prefix of your own and three digits, for example ACME-AUTH-001.",
         ),
         (
             ("--id", "../ACME-001"),
-            "'../ACME-001' is no id of a pattern. Write a prefix of your own and three digits, joined by hyphens: ACME-AUTH-001.",
+            "'../ACME-001' is not a valid pattern id. Use a prefix of your own and three digits, for example ACME-AUTH-001.",
         ),
-        (("--name", " "), "A name is one line of 1 to 80 characters."),
-        (("--name", "a\x1b[31m"), "A name is one line of 1 to 80 characters."),
-        (("--name", "a" * 81), "A name is one line of 1 to 80 characters."),
+        (("--name", " "), "A name must be one line of 1 to 80 characters."),
+        (("--name", "a\x1b[31m"), "A name must be one line of 1 to 80 characters."),
+        (("--name", "a" * 81), "A name must be one line of 1 to 80 characters."),
         (
             ("--category", "Object Level"),
-            "'Object Level' cannot be a category. Write lower case letters, digits and hyphens, beginning with a letter.",
+            "'Object Level' is not a valid category. Use lower case letters, digits and hyphens, beginning with a letter.",
         ),
         (
             ("--framework", ""),
-            "'' cannot be a framework. Write lower case letters, digits and hyphens, beginning with a letter.",
+            "'' cannot be a framework. Use lower case letters, digits and hyphens, beginning with a letter.",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_nothing_is_overwritten(new, tmp_path):
     assert new(*NAMED) == (
         2,
         "",
-        "tmkb: acme_auth_001 is there already, and nothing in it was touched. Choose another id or --dir.\n",
+        "tmkb: acme_auth_001 already exists; nothing in it was changed. Choose another id or --dir.\n",
     )
     assert file.read_text() == "mine"
 
@@ -166,7 +166,7 @@ def test_a_pattern_inside_a_pattern_would_not_be_found(new):
     assert new(*NAMED, "--id", "ACME-AUTH-002", "--dir", "acme_auth_001") == (
         2,
         "",
-        "tmkb: acme_auth_001 is itself a pattern; one inside it would not be found. Name the folder around it.\n",
+        "tmkb: acme_auth_001 is itself a pattern; a pattern inside it would not be loaded. Use its parent folder.\n",
     )
 
 
@@ -176,9 +176,9 @@ def test_a_file_is_no_place(new, tmp_path):
     assert new(*NAMED, "--dir", "file") == (
         2,
         "",
-        "tmkb: file is not a folder. Name a folder; it is made where there is none.\n",
+        "tmkb: file is not a folder. Use a folder; it is created if it does not exist.\n",
     )
-    assert new(*NAMED, "--dir", "file/in")[2] == "tmkb: Cannot make file/in/acme_auth_001: Not a directory.\n"
+    assert new(*NAMED, "--dir", "file/in")[2] == "tmkb: Cannot create file/in/acme_auth_001: Not a directory.\n"
 
 
 @pytest.mark.parametrize("call", ["mkdir", "open"])
@@ -190,7 +190,7 @@ def test_a_place_that_is_not_writable_is_told_and_left_as_it_was(new, tmp_path, 
 
     monkeypatch.setattr(draft if call == "open" else os, call, refuse, raising=False)
 
-    assert new(*NAMED) == (2, "", "tmkb: Cannot make acme_auth_001: Permission denied.\n")
+    assert new(*NAMED) == (2, "", "tmkb: Cannot create acme_auth_001: Permission denied.\n")
     assert os.listdir(tmp_path) == []
 
 
@@ -250,7 +250,7 @@ def test_in_a_terminal_it_asks_for_what_is_missing(tmp_path):
 
     assert status == 0
     assert "Id, with a prefix of your own" in said and "Name, " not in said
-    assert "'ACME' is no id of a pattern." in said
+    assert "'ACME' is not a valid pattern id." in said
     assert (found["id"], found["name"], found["category"]) == ("ACME-AUTH-001", "Mine", "object-level")
 
 
@@ -258,7 +258,7 @@ def test_whoever_ends_the_questions_gets_nothing(tmp_path):
     said, status = in_terminal(tmp_path, "acme-auth-001\n\x04")
 
     assert status == 2
-    assert "tmkb: Not given: --name, --category." in said
+    assert "tmkb: Missing options: --name, --category." in said
     assert os.listdir(tmp_path) == []
 
 

@@ -30,7 +30,7 @@ def test_a_line_for_each_pattern(command, patterns):
     folder = patterns("acme_auth_026")
     status, out, err = command("acme-auth-026", "--no-mutants", "--patterns", folder)
 
-    assert (status, err) == (0, f"Running the Python of {folder}\n")
+    assert (status, err) == (0, f"Running the Python code in {folder}\n")
     line, total = out.splitlines()
     assert line.startswith("ACME-AUTH-026  1✓ 2✓ 3✓  0 mutants  9 runs  ")
     assert line.endswith(" s  proven")
@@ -62,7 +62,7 @@ def test_what_is_not_proven_is_exit_status_1(command, patterns):
     path.write_text(path.read_text().replace('user.role != "admin"', "False"))
     status, out, err = command("--patterns", folder)
 
-    assert (status, err) == (1, f"Running the Python of {folder}\n")
+    assert (status, err) == (1, f"Running the Python code in {folder}\n")
     assert "1✓ 2✗ 3✗" in out and "NOT PROVEN" in out
     assert "leg 2 exploit_demoted on secure: expected refused, was gained" in out
     assert out.endswith("0 of 1 proven\n")
@@ -96,7 +96,7 @@ def test_what_changes_meanwhile_is_not_recorded(command, patterns, monkeypatch):
     status, _, err = command("--patterns", folder, "--record")
 
     assert status == 0
-    assert "tmkb: ACME-AUTH-026 was changed while it was proven, and is not recorded.\n" in err
+    assert "tmkb: ACME-AUTH-026 changed during the run and is not recorded.\n" in err
     assert "patterns: {}" in (folder / "_proven.yaml").read_text()
 
 
@@ -125,7 +125,7 @@ def test_code_that_is_missing_is_no_failure_in_a_folder_of_ones_own(command, pat
         .replace("    example: secure.py\n", "")
     )
 
-    assert command("--patterns", folder)[:2] == (0, "ACME-AUTH-024  unproven: it shows no code\n0 of 1 proven\n")
+    assert command("--patterns", folder)[:2] == (0, "ACME-AUTH-024  unproven: no code\n0 of 1 proven\n")
 
 
 def test_a_broken_pattern_is_told(command, patterns):
@@ -134,7 +134,7 @@ def test_a_broken_pattern_is_told(command, patterns):
     status, out, err = command("--patterns", folder, "--no-mutants")
 
     assert status == 1
-    assert "There is no .py file secure.py in this folder." in err
+    assert "This folder has no .py file secure.py." in err
     assert out.endswith("1 of 1 proven\n")
 
 
@@ -159,7 +159,7 @@ def test_without_the_extra_it_says_what_to_install(command, monkeypatch):
     assert command() == (
         2,
         "",
-        "tmkb: tmkb prove needs the extra `proofs`: where you installed tmkb from '.', install '.[proofs]'.\n",
+        "tmkb: tmkb prove needs the extra `proofs`: if you installed tmkb from '.', install '.[proofs]'.\n",
     )
 
 

@@ -91,7 +91,7 @@ def test_update_refuses_what_revisions_disagree_about(replay, file):
     status, _, err = replay(file, "--update")
 
     assert status == 1
-    assert err == f"tmkb: {file}: revisions disagree about exchange 2: give them transcripts of their own.\n"
+    assert err == f"tmkb: {file}: revisions differ in exchange 2: use separate transcripts.\n"
     assert file.read_text() == text
 
 
@@ -166,7 +166,7 @@ def test_what_needs_a_module_that_is_not_there_is_left_out(tmp_path, capsys):
 
     assert main.main(["replay", str(path), os.path.join(paths.CONFORMANCE, "tmkb", "no-match.yaml")]) == 0
     said = capsys.readouterr()
-    assert "made-up is left out: it needs no_such_module, which is not installed." in said.err
+    assert "made-up is skipped: it needs no_such_module, which is not installed." in said.err
     assert " conversations are as recorded." in said.out and "[" not in said.out
 
 

@@ -65,22 +65,22 @@ def test_a_pattern_of_ones_own_can_stand_up_to_it(patterns, strict):
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2026-02-30"', "6:11: There is no day 2026-02-30. Write year, month and day, as in 2026-01-31."),
-        ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2999-01-01"', "6:11: 2999-01-01 has not come yet. Write the day on which the advice was last checked."),
-        ("pattern.yaml", "category: async-boundaries", "category: async-boundary", "8:11: The category 'async-boundary' does not stand in _vocabulary.yaml. Did you mean 'async-boundaries'? Or add it there."),
-        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: scheduled-wrok", "9:14: The part of async-boundaries 'scheduled-wrok' does not stand in _vocabulary.yaml. Did you mean 'scheduled-work'? Or add it there."),
-        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: zzz", "9:14: The part of async-boundaries 'zzz' does not stand in _vocabulary.yaml. Known: job-context, event-consumers, scheduled-work, inbound-webhooks. Or add it there."),
+        ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2026-02-30"', "6:11: '2026-02-30' is not a date. Write year, month and day, for example 2026-01-31."),
+        ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2999-01-01"', "6:11: 2999-01-01 is in the future. Write the day on which the advice was last reviewed."),
+        ("pattern.yaml", "category: async-boundaries", "category: async-boundary", "8:11: The category 'async-boundary' is not in _vocabulary.yaml. Did you mean 'async-boundaries'? Or add it there."),
+        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: scheduled-wrok", "9:14: The part of async-boundaries 'scheduled-wrok' is not in _vocabulary.yaml. Did you mean 'scheduled-work'? Or add it there."),
+        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: zzz", "9:14: The part of async-boundaries 'zzz' is not in _vocabulary.yaml. Known: job-context, event-consumers, scheduled-work, inbound-webhooks. Or add it there."),
         ("pattern.yaml", "cwe: [CWE-863,", "cwe: [CWE-836,", "71:9: CWE-836 has no title in _vocabulary.yaml. Did you mean CWE-863, Incorrect Authorization? Or add it there."),
         ("pattern.yaml", '["API1:2023"]', '["ASVS4:2019"]', "72:11: ASVS4:2019 has no title in _vocabulary.yaml. Add it there."),
-        ("pattern.yaml", "[https://docs.celeryq", "[http://docs.celeryq", "73:13: 'http://docs.celeryq.dev/en/stable/userguide/periodic-tasks.html' is no address of a document on the web. Write it whole, from https:// on."),
+        ("pattern.yaml", "[https://docs.celeryq", "[http://docs.celeryq", "73:13: 'http://docs.celeryq.dev/en/stable/userguide/periodic-tasks.html' is not a URL. Write the full URL, beginning with https://."),
         ("pattern.yaml", "TMKB-AUTH-026,", "TMKB-AUTH-126,", "69:10: There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),
         ("pattern.yaml", "variant, why: The same loss when a request starts the work.}", "variant, one_way: true}", "68:48: Key 'why' is missing in related_patterns[0]."),
-        ("proof.py", "def legitimate_report", "def _sees_report", "1:1: The proof has 0 of the functions legitimate_…; tier B asks for 1. Add one with a docstring for each further step or use."),
-        ("proof.py", "import Stage, User, db", "import Organization, Stage, User, db", "4:41: The import 'Organization' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
-        ("secure.py", "def send_mail(to, lines):", "def send_mail(to, lines, copies):", "19:26: The argument 'copies' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
-        ("secure.py", "    outbox.append((to, lines))", "    outbox.append((to, lines))\n    sent = True", "21:5: The name 'sent' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
-        ("secure.py", "outbox = []", "outbox = []\ninbox = []", "17:1: The name 'inbox' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
-        ("proof.py", "def monday(", "def tuesday():\n    return 2\n\n\ndef monday(", "15:1: The name 'tuesday' is never used. Take it away; where a caller prescribes an argument, begin its name with _."),
+        ("proof.py", "def legitimate_report", "def _sees_report", "1:1: The proof has 0 functions legitimate_…; tier B requires 1. Add a function with a docstring for each further step or use."),
+        ("proof.py", "import Stage, User, db", "import Organization, Stage, User, db", "4:41: The import 'Organization' is never used. Remove it; if a caller requires an argument, begin its name with _."),
+        ("secure.py", "def send_mail(to, lines):", "def send_mail(to, lines, copies):", "19:26: The argument 'copies' is never used. Remove it; if a caller requires an argument, begin its name with _."),
+        ("secure.py", "    outbox.append((to, lines))", "    outbox.append((to, lines))\n    sent = True", "21:5: The name 'sent' is never used. Remove it; if a caller requires an argument, begin its name with _."),
+        ("secure.py", "outbox = []", "outbox = []\ninbox = []", "17:1: The name 'inbox' is never used. Remove it; if a caller requires an argument, begin its name with _."),
+        ("proof.py", "def monday(", "def tuesday():\n    return 2\n\n\ndef monday(", "15:1: The name 'tuesday' is never used. Remove it; if a caller requires an argument, begin its name with _."),
         ("secure.py", "(to, lines))", "(to, lines, f''))", "20:31: ruff F541: f-string without any placeholders."),
     ],
 )  # fmt: skip
@@ -98,7 +98,7 @@ def test_tier_a_is_written_in_full(patterns, strict, key):
 
 def test_tier_a_has_two_mitigations_and_says_what_each_costs(changed, strict):
     folder = changed("acme_auth_024", "pattern.yaml", "tier: B", "tier: A")
-    assert "acme_auth_024/pattern.yaml:53:1: mitigations needs 2 or more entries, and has 1." in strict(folder)
+    assert "acme_auth_024/pattern.yaml:53:1: mitigations needs at least 2 entries but has 1." in strict(folder)
     edit(
         folder / "acme_auth_024" / "pattern.yaml",
         "    tradeoffs: [A paused schedule needs a person to take it over.]\n",
@@ -108,7 +108,7 @@ def test_tier_a_has_two_mitigations_and_says_what_each_costs(changed, strict):
 
 
 def test_the_proof_of_tier_a_shows_three_exploits_and_two_legitimate_uses(patterns, strict):
-    said = "The proof has {} of the functions {}_…; tier A asks for {}. Add one with a docstring for each further step or use."
+    said = "The proof has {} functions {}_…; tier A requires {}. Add a function with a docstring for each further step or use."
 
     assert strict(patterns("acme_auth_026")) == [
         "acme_auth_026/proof.py:26:1: " + said.format(2, "exploit", 3),
@@ -134,7 +134,7 @@ def test_a_packaged_pattern_shows_code(patterns, strict, monkeypatch):
     monkeypatch.setattr(paths, "PATTERNS", str(folder))
 
     assert strict(folder) == [
-        "acme_auth_024/pattern.yaml:3:5: A packaged pattern shows code and proves it. Add `code`, and the files that it names."
+        "acme_auth_024/pattern.yaml:3:5: A packaged pattern needs code and a proof. Add `code` and the files that it names."
     ]
 
 
@@ -155,8 +155,8 @@ def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
     folder = patterns("acme_auth_001", "acme_auth_024")
     related(folder, "ACME-AUTH-024", "ACME-AUTH-001")
     told = (
-        "acme_auth_024/pattern.yaml:68:10: ACME-AUTH-001 does not name ACME-AUTH-024 back. "
-        "Add ACME-AUTH-024 to its related_patterns, or here `one_way: true` with the `why`."
+        "acme_auth_024/pattern.yaml:68:10: ACME-AUTH-001 does not list ACME-AUTH-024 as a related pattern. "
+        "Add ACME-AUTH-024 to its related_patterns, or add `one_way: true` and `why` here."
     )
 
     assert ties(strict(folder)) == [told]
@@ -166,7 +166,7 @@ def test_ties_go_both_ways_or_say_that_they_do_not(patterns, strict):
     assert ties(strict(folder)) == []
     related(folder, "ACME-AUTH-001", "ACME-AUTH-024")
     assert ties(strict(folder)) == [
-        "acme_auth_024/pattern.yaml:68:59: ACME-AUTH-001 names ACME-AUTH-024 back. Take `one_way` away."
+        "acme_auth_024/pattern.yaml:68:59: ACME-AUTH-001 also lists ACME-AUTH-024, so the relation is not one-way. Remove `one_way`."
     ]
     related(folder, "ACME-AUTH-024", "ACME-AUTH-001")
     assert ties(strict(folder)) == []
@@ -178,7 +178,7 @@ def test_patterns_that_say_the_same_are_told(patterns, strict):
     edit(folder / "acme_auth_025" / "pattern.yaml", "id: ACME-AUTH-024", "id: ACME-AUTH-025")
     lines = [line for line in strict(folder) if "also said" in line]
 
-    said = "100 % of what {} says is also said by {}; 40 % is too much. Say what tells the two apart, or make them one pattern."
+    said = "100 % of {} is the same as {}; the limit is 40 %. Describe the difference, or merge the two patterns."
     assert lines == [
         f"acme_auth_02{one}/pattern.yaml:{place}: " + said.format(what, f"ACME-AUTH-02{other}")
         for one, other in ((4, 5), (5, 4))
@@ -201,7 +201,7 @@ def test_a_keyword_is_not_that_of_many(patterns, strict):
     ]
     assert lines[3].endswith(
         ": 'background jobs' is also a keyword of ACME-AUTH-001, ACME-AUTH-024, ACME-AUTH-025; "
-        "more than 3 patterns cannot share one. Say what only this pattern is about."
+        "more than 3 patterns cannot share one. Use a keyword that is specific to this pattern."
     )
 
 
@@ -266,8 +266,8 @@ def test_what_others_prescribe_is_no_idle_name(patterns, strict):
     extra.write_text(IDLE, encoding="utf-8")
 
     assert strict(folder) == [
-        "acme_auth_024/extra.py:22:11: The argument 'values' is never used. Take it away; where a caller prescribes an argument, begin its name with _.",
-        "acme_auth_024/extra.py:29:23: The name 'file' is never used. Take it away; where a caller prescribes an argument, begin its name with _.",
+        "acme_auth_024/extra.py:22:11: The argument 'values' is never used. Remove it; if a caller requires an argument, begin its name with _.",
+        "acme_auth_024/extra.py:29:23: The name 'file' is never used. Remove it; if a caller requires an argument, begin its name with _.",
     ]
 
 
@@ -299,7 +299,7 @@ def test_without_ruff_the_rest_is_checked_and_it_is_said(patterns, monkeypatch, 
 
     assert (status, json.loads(captured.out)) == (0, {"patterns": 1, "problems": []})
     assert captured.err == (
-        "tmkb: The code was not held against ruff's rules: ruff is not installed. Install it with: pip install ruff\n"
+        "tmkb: The code was not checked with ruff: ruff is not installed. Install it with: pip install ruff\n"
     )
 
 
@@ -329,7 +329,7 @@ def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatc
     monkeypatch.setattr(code, "ruff", lambda: str(program))
 
     assert strict(patterns("acme_auth_024")) == [
-        f"{program}:1:1: The code was not held against ruff's rules: no such option. Install it with: pip install ruff"
+        f"{program}:1:1: The code was not checked with ruff: no such option. Install it with: pip install ruff"
     ]
 
 

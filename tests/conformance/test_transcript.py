@@ -110,7 +110,7 @@ def test_a_configuration_elsewhere_is_refused(complaints, tmp_path):
     for named in ("../config.yaml", "link.yaml", str(tmp_path / "config.yaml")):
         (said,) = complaints(f"config: {named}\n")
         assert said.startswith("mine/one.yaml:5:9: ")
-        assert "is outside the folder of this transcript" in said
+        assert "is outside mine, the folder of this transcript" in said
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_configuration_that_names_what_lies_elsewhere_is_refused(complaints, t
     (said,) = complaints("config: config.yaml\n", f"{setting}\n")
 
     assert said.startswith("mine/config.yaml:2:")
-    assert "is outside the folder of this transcript" in said and "Move it below that folder." in said
+    assert "is outside mine, the folder of this transcript" in said and "Move it into that folder." in said
 
 
 def test_our_own_configurations_obey_that():

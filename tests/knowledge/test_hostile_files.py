@@ -94,9 +94,9 @@ def test_a_file_that_many_mitigations_name_is_read_and_reported_once(folder):
 
     found = faults(folder.parent)
 
-    assert len([line for line in found if "Here stands U+0001" in line]) == 20
+    assert len([line for line in found if "Hidden or control character U+0001" in line]) == 20
     assert [line.split(": ", 1)[1] for line in found if "280 more" in line] == [
-        "This line and others hold hidden characters as well: 280 more. Delete those too."
+        "This line and others contain 280 more hidden characters. Delete those too."
     ]
 
 

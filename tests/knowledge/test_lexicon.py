@@ -20,7 +20,7 @@ from tmkb.schema import problems
         ),
         ("cues", "    JOB: 5\n", "    JOB: five\n", "must be a number"),
         ("scope", "[PERSON, ", "[PERSONS, ", "There is no concept 'PERSONS'"),
-        ("code", 'regex: "', 'regex: "(', "Not a regular expression"),
+        ("code", 'regex: "', 'regex: "(', "Invalid regular expression"),
         ("concepts", "kind: concepts", "kind: cues", "kind cannot be 'cues'"),
     ],
 )

@@ -74,8 +74,8 @@ def test_of_two_with_one_id_the_later_is_left_out(patterns, tmp_path):
     assert len(found.patterns) == 1
     (said,) = [problems.line(problem) for problem in found.problems]
     assert said == (
-        f"{again}/acme_auth_001/pattern.yaml:3:5: ACME-AUTH-001 is already the id of {folder}/acme_auth_001/pattern.yaml."
-        " This pattern is left out."
+        f"{again}/acme_auth_001/pattern.yaml:3:5: {folder}/acme_auth_001/pattern.yaml already has the id ACME-AUTH-001."
+        " This pattern is not loaded."
     )
 
 
@@ -86,9 +86,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told(folder, monkeypatch):
     monkeypatch.setattr("os.listdir", closed)
     found = library.load([str(folder)])
 
-    assert [problems.line(p) for p in found.problems] == [
-        f"{folder}:1:1: Cannot look into {folder}: Permission denied."
-    ]
+    assert [problems.line(p) for p in found.problems] == [f"{folder}:1:1: Cannot list {folder}: Permission denied."]
 
 
 def test_folders_without_patterns_are_told(tmp_path):
@@ -100,16 +98,16 @@ def test_folders_without_patterns_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("file", "old", "new", "at", "sentence"),
     [
-        ("pattern.yaml", "severity: high", "severity: huge", "huge", "severity cannot be 'huge'. Possible: critical, high, medium, low."),
+        ("pattern.yaml", "severity: high", "severity: huge", "huge", "severity cannot be 'huge'. Allowed: critical, high, medium, low."),
         ("pattern.yaml", "principles:", "principle:", "kind:", "Key 'principles' is missing in the file."),
         ("pattern.yaml", "example: secure.py", "example: ../secure.py", "../secure.py", "mitigations[0].example is not valid: '../secure.py' does not match"),
-        ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "There is no .py file secured.py in this folder."),
-        ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no exploit_removed_members. Did you mean removed_member?"),
-        ("pattern.yaml", "    example: secure.py", "    example: secure.py\n    leaves: [planted_job]", "planted_job", "The first mitigation with an example stops every exploit; it cannot leave any."),
+        ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "This folder has no .py file secured.py."),
+        ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no function exploit_removed_members. Did you mean removed_member?"),
+        ("pattern.yaml", "    example: secure.py", "    example: secure.py\n    leaves: [planted_job]", "planted_job", "The first mitigation with an example must stop every exploit."),
         ("pattern.yaml", "TMKB-AUTH-024", "TMKB-AUTH-126", "TMKB-AUTH-126", "There is no pattern TMKB-AUTH-126. Did you mean TMKB-AUTH-026?"),
-        ("pattern.yaml", "id: ACME-AUTH-001", "id: ACME-AUTH-002", "ACME-AUTH-002", "The folder of ACME-AUTH-002 is called acme_auth_002, not acme_auth_001."),
+        ("pattern.yaml", "id: ACME-AUTH-001", "id: ACME-AUTH-002", "ACME-AUTH-002", "The folder of ACME-AUTH-002 must be named acme_auth_002, not acme_auth_001."),
         ("pattern.yaml", "  check: Does", "  check: Does " + "really " * 80, "agent_summary:", "agent_summary has"),
-        ("secure.py", "# region template", "# region templat", None, "# region template stands here 0 times; it has to be there once."),
+        ("secure.py", "# region template", "# region templat", None, "# region template occurs 0 times; it must occur once."),
         ("secure.py", '    document.state = "published"', '    document.state = "published"  #' + "x" * 200, None, "the region template of secure.py has"),
         ("vulnerable.py", "def publish(", "def publish((", "def publish((", "Not valid Python:"),
         ("proof.py", "def exploit_", "def attempt_", None, "The proof has no function exploit_… with a docstring."),

@@ -123,12 +123,12 @@ def test_a_pattern_that_can_be_served_has_no_problems(checked, text):
         ("severity: high", "severity: hihg", "severity: hihg", 11, "severity cannot be 'hihg'. Did you mean 'high'?"),
         ("tier: A", "tier: A\ntear: 1", "tear: 1", 1, "Unknown key 'tear' in the file. Did you mean 'tier'?"),
         ("name: Background", "nome: Background", "kind:", 1, "Key 'name' is missing in the file."),
-        ("version: \"1.0\"", "version: 1.0", "version: 1.0", 10, "version must be a string, not a number. Put the value in quotes."),
+        ("version: \"1.0\"", "version: 1.0", "version: 1.0", 10, "version must be a string, not a number. Quote the value."),
         ("reviewed: \"2026-11-21\"", "reviewed: 2026-11-21", "reviewed:", 11, "Readers disagree about what 2026-11-21 means"),
         ("TMKB-AUTH-024", "TMKB-AUTH-0244", "TMKB-AUTH-0244", 10, "There is no pattern TMKB-AUTH-0244. Did you mean"),
         ("  check: Does", "  check: " + "really " * 99 + "Does", "agent_summary:", 1, "agent_summary has"),
         ("    example: secure.py", "    example: secure.py\n    leaves: [planted]", "leaves:", 14, "The first mitigation"),
-        ("triggers:", "triggers: &a", "triggers:", 11, "Anchors and aliases are not read."),
+        ("triggers:", "triggers: &a", "triggers:", 11, "Anchors and aliases are not supported."),
         ("code: {vulnerable: vulnerable.py", "code: {vulnerable: ../../etc/passwd", "code:", 20, "code.vulnerable is not valid"),
     ],
 )  # fmt: skip
@@ -149,7 +149,7 @@ def test_code_without_a_secure_example_is_told(checked, text):
         "    example: secure_signed.py\n    leaves: [removed_member, deleted_account, moved_member]\n", ""
     )
 
-    assert checked(changed)[1]["problems"][0]["sentence"] == "Code is shown, but no mitigation has an example."
+    assert checked(changed)[1]["problems"][0]["sentence"] == "The pattern has `code`, but no mitigation has an example."
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_text_of_too_many_values_is_not_looked_at(checked, text):
     many = ", ".join(f"{{a: {number}}}" for number in range(1000))
     (problem,) = checked(text.replace("  keywords:", f"  other: [{many}]\n  keywords:"))[1]["problems"]
 
-    assert problem["sentence"] == "This file has more than 1000 values, from here on. Shorten or split it."
+    assert problem["sentence"] == "This file has more than 1000 values; the rest begins here. Shorten or split it."
 
 
 def test_each_problem_is_told_once(checked):

@@ -43,19 +43,19 @@ def test_wrong_kind(complaints):
 
 def test_field_that_the_code_does_not_supply(complaints):
     assert complaints(errors=ERRORS + '  unknown_tool: {message: "No {toll}"}\n') == [
-        "errors.yaml:4:27: The field 'toll' is not supplied here. Did you mean 'tool'?"
+        "errors.yaml:4:27: The field 'toll' does not exist here. Did you mean 'tool'?"
     ]
 
 
 def test_brace_without_a_name(complaints):
     assert complaints(errors=ERRORS + '  unknown_tool: {message: "No {tool.name}"}\n') == [
-        "errors.yaml:4:27: '{tool.name}' is not a {name}. Write {{ or }} for a brace."
+        "errors.yaml:4:27: '{tool.name}' is not a placeholder such as {name}. Write {{ or }} for a brace."
     ]
 
 
 def test_fields_are_the_contract_of_the_code(complaints):
     assert complaints(errors=ERRORS + "  unknown_tool: {fields: [tool, name]}\n") == [
-        "errors.yaml:4:26: The code supplies tool for 'unknown_tool', not tool, name. Leave `fields` as it is."
+        "errors.yaml:4:26: The fields of 'unknown_tool' are tool, not tool, name. Do not override `fields`."
     ]
 
 
@@ -63,18 +63,16 @@ def test_a_replaced_table_has_to_be_whole(complaints):
     said = complaints(errors="kind: errors\nerrors: {parse_error: {surface: protocol, code: -32700, message: x}}\n")
 
     (sentence,) = said  # and not what follows from it in every file that names an error
-    assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged one, and lacks ")
-    assert sentence.endswith(
-        " entries that the engine needs, such as invalid_request. Start the file with `extends: packaged`."
-    )
+    assert sentence.startswith("errors.yaml:2:1: This file replaces the packaged file but lacks ")
+    assert sentence.endswith(" entries that the code uses, such as invalid_request. Add `extends: packaged`.")
 
 
 def test_a_replaced_table_of_a_server_has_to_have_what_others_name(complaints):
     (sentence,) = complaints(servers__tmkb__errors="kind: errors\nerrors: {oops: {surface: tool, message: x}}\n")
 
     assert sentence == (
-        "servers/tmkb/errors.yaml:2:1: This file replaces the packaged one, and lacks 3 entries that the engine "
-        "needs, such as unsupported_language. Start the file with `extends: packaged`."
+        "servers/tmkb/errors.yaml:2:1: This file replaces the packaged file but lacks 3 entries that the code uses, "
+        "such as unsupported_language. Add `extends: packaged`."
     )
 
 
@@ -86,7 +84,7 @@ def test_an_entry_that_is_needed_cannot_be_removed(complaints, place, name):
     text = f"kind: {'log' if place == 'log' else 'errors'}\nextends: packaged\n{key}:\n  {name}: null\n"
 
     assert complaints(**{place: text}) == [
-        f"{place}.yaml:4:3: '{name}' cannot be removed, because the engine needs it. Delete this line."
+        f"{place}.yaml:4:3: '{name}' cannot be removed: the code uses it. Delete this line."
     ]
 
 
@@ -96,7 +94,7 @@ def test_a_folder_that_cannot_be_looked_into(complaints, monkeypatch):
 
     monkeypatch.setattr("os.scandir", closed)
 
-    assert any("Cannot look into" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
+    assert any("Cannot list" in line and line.endswith("Permission denied.") for line in complaints(errors=ERRORS))
 
 
 def test_null_for_what_is_not_there(complaints):
@@ -137,7 +135,7 @@ def test_unreachable_state(complaints):
     )
 
     assert said == [
-        "lifecycle/handshake.yaml:3:10: No message or event leads to the state 'resting'. Remove it, or lead there."
+        "lifecycle/handshake.yaml:3:10: No message or event leads to the state 'resting'. Remove it, or add a transition to it."
     ]
 
 
@@ -147,7 +145,7 @@ def test_state_without_otherwise(complaints):
     )
 
     assert said == [
-        "lifecycle/handshake.yaml:3:10: The state 'initializing' says nothing about methods that it does not name."
+        "lifecycle/handshake.yaml:3:10: The state 'initializing' does not define what happens to other methods."
         ' Add `otherwise` with an error, or accept "*".'
     ]
 
@@ -175,8 +173,8 @@ def test_circular_extends(complaints):
     )
 
     assert said == [
-        "protocol/2099-01-01.yaml:2:10: `extends` runs in a circle: 2099-01-02 → 2099-01-01 → 2099-01-02.",
-        "protocol/2099-01-02.yaml:2:10: `extends` runs in a circle: 2099-01-01 → 2099-01-02 → 2099-01-01.",
+        "protocol/2099-01-01.yaml:2:10: `extends` is circular: 2099-01-02 → 2099-01-01 → 2099-01-02.",
+        "protocol/2099-01-02.yaml:2:10: `extends` is circular: 2099-01-01 → 2099-01-02 → 2099-01-01.",
     ]
 
 
@@ -186,7 +184,7 @@ def test_revision_called_otherwise_than_its_file(complaints):
     )
 
     assert said == [
-        "protocol/2099-01-01.yaml:3:11: The file is called 2099-01-01, but its revision is '2099-01-02'. Make them the same."
+        "protocol/2099-01-01.yaml:3:11: The file is named 2099-01-01, but its revision is '2099-01-02'. Rename one of them."
     ]
 
 
@@ -225,8 +223,8 @@ def test_error_of_the_wrong_surface(complaints):
     said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "errors: {language.enum: parse_error}\n")
 
     assert said == [
-        "servers/tmkb/tools/tmkb_query.yaml:3:25: 'parse_error' is said as protocol; here it would be said as tool."
-        " Name an error that says so in `surface`."
+        "servers/tmkb/tools/tmkb_query.yaml:3:25: The error 'parse_error' has `surface: protocol`; this place needs `surface: tool`."
+        " Use another error."
     ]
 
 
@@ -234,7 +232,7 @@ def test_log_line_with_a_fact_that_the_operation_does_not_give(complaints):
     said = complaints(servers__tmkb__tools__tmkb_query=TOOL + "log: {fields: [patterns], message: '{patterns}'}\n")
 
     assert said == [
-        "servers/tmkb/tools/tmkb_query.yaml:3:16: The field 'patterns' is not supplied here. Did you mean 'pattern_count'?"
+        "servers/tmkb/tools/tmkb_query.yaml:3:16: The field 'patterns' does not exist here. Did you mean 'pattern_count'?"
     ]
 
 
@@ -263,10 +261,12 @@ def test_wrong_setting_of_a_provider(complaints):
 
 
 def test_file_in_no_place(complaints):
-    assert complaints(error="kind: errors\n") == ["error.yaml:1:1: No schema has the path error. Did you mean errors?"]
+    assert complaints(error="kind: errors\n") == [
+        "error.yaml:1:1: error is not a path for a schema file. Did you mean errors?"
+    ]
     assert complaints(stray__x="kind: errors\n") == [
-        "error.yaml:1:1: No schema has the path error. Did you mean errors?",
-        "stray/x.yaml:1:1: No schema has the path stray/x. Known places: errors, limits, log, protocol/*, lifecycle/*, "
+        "error.yaml:1:1: error is not a path for a schema file. Did you mean errors?",
+        "stray/x.yaml:1:1: stray/x is not a path for a schema file. Allowed paths: errors, limits, log, protocol/*, lifecycle/*, "
         "servers/*/server, servers/*/errors, servers/*/tools/*, servers/*/prompts/*, servers/*/resources/*, servers/*/services/*.",
     ]
 
@@ -298,7 +298,7 @@ def test_folder_that_is_not_there():
     found = load.read(["no/such/folder"], sources.names())
 
     assert [problems.line(p) for p in found.problems] == [
-        "no/such/folder:1:1: There is no folder no/such/folder. `--schemas` and TMKB_SCHEMAS name folders."
+        "no/such/folder:1:1: Folder no/such/folder does not exist. Check `--schemas` and TMKB_SCHEMAS."
     ]
 
 

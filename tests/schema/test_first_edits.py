@@ -22,11 +22,11 @@ SERVER = 'kind: server\nname: a\nrevisions: ["2025-11-25"]\ncapabilities: {tools
     [
         ("errors", "kind: errors\nextends: package\nerrors: {}\n", "2:10: There is no parent 'package'. Did you mean 'packaged'?"),
         ("errors", "kind: errors\nextends: packaged\nerrors: [a]\n", "3:9: errors must be a map, not a list."),
-        ("errors", "kind: errors\nextends: packaged\nerrors:\n  unkown_tool: {message: x}\n", "4:3: Key 'surface' is missing in errors.unkown_tool. Did you mean 'unknown_tool', which has it?"),
-        ("servers__tmkb__tools__tmkb_query", "kind: tool\ntitle: Ask\n", "1:1: This file replaces the packaged one, and lacks its keys name, description, provider, input. Add `extends: packaged` to change only what this file says."),
+        ("errors", "kind: errors\nextends: packaged\nerrors:\n  unkown_tool: {message: x}\n", "4:3: Key 'surface' is missing in errors.unkown_tool. Did you mean to override 'unknown_tool', which has it?"),
+        ("servers__tmkb__tools__tmkb_query", "kind: tool\ntitle: Ask\n", "1:1: This file replaces the packaged file but lacks its keys name, description, provider, input. Add `extends: packaged` to override only the keys in this file."),
         ("servers__tmkb__tools__hi", TOOL + "input: {type: object}\nannotations: {readOnlyHint: yes}\n", '7:29: Readers disagree about what yes means without quotes. Use true; or write "yes" for the text.'),
         ("servers__tmkb__tools__hi", TOOL + "input: {type: object, properties: {a: {type: strng}}}\n", "6:46: input.properties.a.type cannot be 'strng'. Did you mean 'string'?"),
-        ("servers__a__server", SERVER + "version: 1.0\n", "5:10: version must be a string, not a number. Put the value in quotes."),
+        ("servers__a__server", SERVER + "version: 1.0\n", "5:10: version must be a string, not a number. Quote the value."),
         ("servers__everything__prompts__hi", PROMPT + "arguments: [a]\n", "6:12: arguments must be a map, not a list."),
         ("servers__a__server", SERVER + "version: '1.0'\ntools: []\n", "6:1: Unknown key 'tools' in the file. Each tool is a file in the folder tools/ beside this one."),
         ("servers__tmkb__prompts__hi", PROMPT, "1:1: The server tmkb does not declare the capability `prompts`, so clients cannot use this prompt. Add `capabilities: {prompts: {}}` to servers/tmkb/server.yaml."),
@@ -50,7 +50,7 @@ def test_a_replaced_file_of_a_parent_lacks_its_keys_once(complaints):
     said = complaints(servers__child__server=child, servers__child__tools__tmkb_query="kind: tool\ntitle: Ask\n")
 
     assert len(said) == 1
-    assert "replaces that of the server tmkb" in said[0]
+    assert "replaces the file of the server tmkb" in said[0]
 
 
 def test_a_capability_that_is_removed_is_no_mistake(complaints):
@@ -77,7 +77,7 @@ def test_a_file_with_a_hidden_suffix_is_a_warning(overlay, capsys):
     folder = overlay(**{"errors.yaml.txt": "kind: errors\n"})
 
     assert warned(folder) == [
-        "errors.yaml.txt:1:1: This file is ignored: only files that end in .yaml, .yml or .json are read. "
+        "errors.yaml.txt:1:1: This file is ignored: only .yaml, .yml and .json files are read. "
         "Rename it to errors.yaml, or delete it."
     ]
     assert main.main(["schema", "check", folder]) == 0

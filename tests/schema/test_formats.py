@@ -55,13 +55,13 @@ def test_tables_have_four_columns():
     ("kind", "line"),
     [
         ("tool", "| `coerce` | map of name (coercion) |  | Argument → "),
-        ("limits", "| `limits.running` | integer ≥ 1 | yes | Most operations "),
+        ("limits", "| `limits.running` | integer ≥ 1 | yes | Maximum number of "),
         ("prompt", "| `arguments.*.required` | boolean |  | Whether "),
-        ("server", "| `log` | map |  | Line id → what differs "),  # what every server is given is not asked of any
+        ("server", "| `log` | map |  | Line id → overrides "),  # what every server is given is not asked of any
         ("script", "| `steps.*.ask.*.as` | string | yes | The KEY "),
         (
             "lifecycle",
-            '| `states.*.accepts` | map of name (state) |  | Method or event → the state after it. "\\*" is every method ',
+            '| `states.*.accepts` | map of name (state) |  | Accepted method or event → the next state. "\\*" is every other ',
         ),
     ],
 )

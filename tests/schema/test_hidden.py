@@ -73,7 +73,7 @@ def test_a_character_that_is_written_as_an_escape_is_reported(folder, character)
     (line,) = faults(folder)
 
     if character != "\ud800":  # PyYAML without libyaml reads it, libyaml refuses it
-        assert line.startswith(f"pattern.yaml:{at + 1}:11: Here stands {hidden.describe(character)}, ")
+        assert line.startswith(f"pattern.yaml:{at + 1}:11: Hidden or control character {hidden.describe(character)}. ")
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\U000e0041", "\u200b"])
@@ -83,7 +83,9 @@ def test_a_character_that_stands_in_the_file_is_reported_at_its_column(folder, c
     path.write_text(text.replace("  check: Does", f"  check: Do{character}es"))
     number = text[: text.index("  check:")].count("\n") + 1
 
-    assert faults(folder)[0].startswith(f"pattern.yaml:{number}:12: Here stands {hidden.describe(character)}, ")
+    assert faults(folder)[0].startswith(
+        f"pattern.yaml:{number}:12: Hidden or control character {hidden.describe(character)}. "
+    )
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\x1b", "\x00", "\U000e0041", "\x0c"])
@@ -94,7 +96,7 @@ def test_a_character_in_code_is_reported(folder, file, character):
     lines[2:2] = [f"#{character}"]
     path.write_text("\n".join(lines) + "\n")
 
-    assert faults(folder)[0].startswith(f"{file}:3:2: Here stands {hidden.describe(character)}, ")
+    assert faults(folder)[0].startswith(f"{file}:3:2: Hidden or control character {hidden.describe(character)}. ")
 
 
 def test_an_escape_in_the_docstring_of_an_exploit_is_reported(folder):
@@ -104,7 +106,9 @@ def test_an_escape_in_the_docstring_of_an_exploit_is_reported(folder):
     path.write_text(text[:at] + "\\x1b[2J" + text[at:])
 
     number = text[:at].count("\n") + 1
-    assert faults(folder)[0].startswith(f"proof.py:{number}:1: Here stands U+001B (control character), ")
+    assert faults(folder)[0].startswith(
+        f"proof.py:{number}:1: Hidden or control character U+001B (control character). "
+    )
 
 
 def test_the_text_of_a_pattern_alone_is_held_to_the_same(folder):

@@ -167,14 +167,14 @@ def test_servers_that_extend_each_other(complaints):
     )
 
     assert said == [
-        "servers/child/server.yaml:3:10: `extends` runs in a circle: other → child → other.",
-        "servers/other/server.yaml:3:10: `extends` runs in a circle: child → other → child.",
+        "servers/child/server.yaml:3:10: `extends` is circular: other → child → other.",
+        "servers/other/server.yaml:3:10: `extends` is circular: child → other → child.",
     ]
 
 
 def test_a_server_that_extends_itself(complaints):
     assert complaints(servers__child__server=CHILD.replace("tmkb", "child")) == [
-        "servers/child/server.yaml:3:10: `extends` runs in a circle: child → child."
+        "servers/child/server.yaml:3:10: `extends` is circular: child → child."
     ]
 
 
@@ -195,7 +195,7 @@ def test_a_layer_that_lies_on_nothing(complaints):
 
 def test_a_name_that_is_only_inherited_is_told_where_it_is_missing(complaints):
     assert complaints(servers__child__server="kind: server\nextends: tmkb\n") == [
-        "servers/child/server.yaml:1:1: The file is called child, but its name is 'tmkb'. Make them the same."
+        "servers/child/server.yaml:1:1: The file is named child, but its name is 'tmkb'. Rename one of them."
     ]
 
 

@@ -101,7 +101,7 @@ def test_two_files_of_one_place_in_one_folder(complaints):
     text = "kind: errors\nextends: packaged\nerrors: {}\n"
 
     assert complaints(**{"errors.yml": text, "errors.yaml": text}) == [
-        "errors.yml:1:1: Another file has the same place: errors.yaml. Keep one of them."
+        "errors.yml:1:1: errors.yaml differs from this file only by its suffix. Remove one of them."
     ]
 
 

@@ -18,11 +18,11 @@ def test_doubled_braces_are_braces():
 @pytest.mark.parametrize("text", ["{", "}", "{}", "{a.b}", "{a[0]}", "{a!r}", "{a:>5}", "{0}", "{a b}", "a}"])
 def test_a_hole_is_a_bare_name(text):
     with pytest.raises(ValueError):
-        template.holes(text)
+        template.names(text)
 
 
 def test_holes_are_told_in_order():
-    assert template.holes("{b} {{x}} {a}{b}") == ["b", "a", "b"]
+    assert template.names("{b} {{x}} {a}{b}") == ["b", "a", "b"]
 
 
 def test_long_values_are_cut_after_80_code_points():

@@ -156,9 +156,9 @@ def test_the_environment_names_folders_too(overlay):
         ),
         (
             {"errors": "kind: errors\n  extends: packaged\n"},
-            "errors.yaml:2:10: No colon can stand here.",
+            "errors.yaml:2:10: Unexpected colon.",
         ),
-        ({"tools__x": "kind: tool\n"}, "tools/x.yaml:1:1: No schema has the path tools/x."),
+        ({"tools__x": "kind: tool\n"}, "tools/x.yaml:1:1: tools/x is not a path for a schema file."),
     ],
 )
 def test_a_mistake_stops_the_start(overlay, files, said):
@@ -175,7 +175,7 @@ def test_a_folder_that_is_not_there_stops_the_start():
     )
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode().startswith("no/such:1:1: There is no folder no/such.")
+    assert done.stderr.decode().startswith("no/such:1:1: Folder no/such does not exist.")
 
 
 def test_the_german_example():

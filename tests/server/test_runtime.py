@@ -196,7 +196,7 @@ def test_lines_that_find_no_room_are_dropped_and_counted(spec, pipe):
     received += os.read(read, 1 << 20)
     lines = received.decode().splitlines()
 
-    assert lines[-2:] == ["[WARNING] Log lines dropped because nobody reads stderr: 2", "[ERROR] z"]
+    assert lines[-2:] == ["[WARNING] Log lines dropped because stderr is not read: 2", "[ERROR] z"]
     assert all(line.startswith("[") for line in lines)
 
 

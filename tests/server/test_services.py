@@ -196,10 +196,10 @@ def test_a_revision_is_not_amended_for_other_servers(shop):
     [
         (
             ("name: cart_clear", "name: clear"),
-            "'clear' does not begin with 'cart_'. Tools begin with the id of their service.",
+            "'clear' does not begin with 'cart_'. Begin the names of tools with the id of their service.",
         ),
-        (("name: cart_clear", "name: cart_total"), "There is a tool 'cart_total' already. Give it another name."),
-        (("id: cart", "id: basket"), "The file is called cart, but its id is 'basket'. Make them the same."),
+        (("name: cart_clear", "name: cart_total"), "A tool named 'cart_total' already exists. Use another name."),
+        (("id: cart", "id: basket"), "The file is named cart, but its id is 'basket'. Rename one of them."),
         (("answer: Gone.", "anser: Gone."), "Unknown key 'anser' in the file. Did you mean 'answer'?"),
     ],
 )
@@ -287,7 +287,7 @@ def test_a_folder_of_services_that_is_not_there_is_told(shop, tmp_path):
     file = config(tmp_path, "kind: config\nservices: none\n")
     found = tmkb.Server.load("shop", schemas=[shop()], config=file, caching=False)
 
-    assert "Cannot look into" in found.notes[0][1]["problem"]
+    assert "Cannot list" in found.notes[0][1]["problem"]
 
 
 @pytest.mark.needs("watchfiles")

@@ -396,7 +396,9 @@ def test_a_slow_call_is_cancelled_without_any_handshake(everything):
 def test_a_key_that_is_too_short_is_told():
     with Server(env={"TMKB_STATE_KEY": "short"}) as server:
         assert server.wait() == 2
-        assert server.log == ["TMKB_STATE_KEY: A key of 5 characters can be guessed. Use at least 32, drawn at random."]
+        assert server.log == [
+            "TMKB_STATE_KEY: A key of 5 characters can be guessed. Use at least 32 random characters."
+        ]
 
 
 def test_a_server_of_this_revision_alone(overlay):

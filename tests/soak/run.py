@@ -229,7 +229,7 @@ def _conclude(editor, running, status, early, late):
     assert status == 0
     assert good <= running.told(NEW) <= good + editor.gaps + editor.halves
     assert bad <= running.told(BAD) <= bad + editor.gaps
-    assert not running.told("Traceback") + running.told("watching has ended") + running.told("goes on with what")
+    assert not running.told("Traceback") + running.told("watcher has stopped") + running.told("stays on the previous")
     for client in running.listeners:
         more = client.heard - editor.promised
         assert set(client.heard) <= set(stamped.LISTS)

@@ -215,24 +215,24 @@ def test_the_watch_would_notice():
 @pytest.mark.parametrize(
     ("settings", "at", "said"),
     [
-        ("files: {roots: {a: none}}", "none", "There is no folder"),
-        ("files: {roots: {a: file}}", "file}", "There is no folder"),
-        ('files: {roots: {a: "x\\0y"}}', '"x', "There is no folder"),
+        ("files: {roots: {a: none}}", "none", "does not exist"),
+        ("files: {roots: {a: file}}", "file}", "does not exist"),
+        ('files: {roots: {a: "x\\0y"}}', '"x', "does not exist"),
         ("files: {roots: {'': folder}}", "''", "A root has a name"),
-        ('files: {audit: "x\\0y"}', '"x', "Lines cannot be written"),
-        ('eventlog: {sources: [{kind: textlog, files: {a: "x\\0y"}}]}', '"x', "No file can be called"),
-        ("files: {audit: none/audit}", "none", "Lines cannot be written"),
-        ("files: {audit: folder}", "folder", "Lines cannot be written"),
-        ("files: {audit: link}", "link", "Lines cannot be written"),
-        ("eventlog: {sources: [{kind: evtx, folder: none}]}", "none", "There is no folder"),
-        ("hives: {mounts: {'HKLM\\A': none}}", "none", "There is no plain file"),
-        ("hives: {mounts: {'HKLM\\A': folder}}", "folder", "There is no plain file"),
-        ("hives: {mounts: {'HKLM\\A': link}}", "link", "There is no plain file"),
+        ('files: {audit: "x\\0y"}', '"x', "Cannot append to the log file"),
+        ('eventlog: {sources: [{kind: textlog, files: {a: "x\\0y"}}]}', '"x', "is not a valid path"),
+        ("files: {audit: none/audit}", "none", "Cannot append to the log file"),
+        ("files: {audit: folder}", "folder", "Cannot append to the log file"),
+        ("files: {audit: link}", "link", "Cannot append to the log file"),
+        ("eventlog: {sources: [{kind: evtx, folder: none}]}", "none", "does not exist"),
+        ("hives: {mounts: {'HKLM\\A': none}}", "none", "is not a regular file"),
+        ("hives: {mounts: {'HKLM\\A': folder}}", "folder", "is not a regular file"),
+        ("hives: {mounts: {'HKLM\\A': link}}", "link", "is not a regular file"),
         ("hives: {mounts: {'HKLM/A': file}}", "'HKLM", "one backslash"),
-        ("hives: {mounts: dead}", "dead", "Possible: live"),
+        ("hives: {mounts: dead}", "dead", "Allowed: live"),
         ("hives: {deny: ['HKLM\\A\\']}", "'HKLM", "one backslash"),
-        ("hives: {audit: log, backups: {folder: none, keep: 1}}", "none", "that can be written"),
-        ("hives: {audit: log, backups: {folder: folder-link, keep: 1}}", "folder-link", "that can be written"),
+        ("hives: {audit: log, backups: {folder: none, keep: 1}}", "none", "is not a writable folder"),
+        ("hives: {audit: log, backups: {folder: folder-link, keep: 1}}", "folder-link", "is not a writable folder"),
         ("hivez: {}", "hivez", "Did you mean 'hives'?"),
     ],
 )
@@ -276,7 +276,7 @@ def raised():
 @pytest.mark.parametrize(("error", "fields"), sorted({(e, tuple(sorted(f, key=str))) for e, f in raised()}), ids=str)
 def test_every_error_is_raised_with_the_fields_that_its_words_ask_for(error, fields):
     found = tmkb.Server.load("sysmcp").spec["revisions"]["2024-11-05"]["errors"][error]
-    said = {*template.holes(found["message"]), *template.named(found.get("data", {}))}
+    said = {*template.names(found["message"]), *template.tree_names(found.get("data", {}))}
 
     assert found["surface"] == "tool" and isinstance(found["code"], str)
     assert (

@@ -234,7 +234,7 @@ def test_a_unix_socket_is_its_owners(tmp_path):
             lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": len(body)}.items()]
             peer.sendall("\r\n".join(["POST /mcp HTTP/1.1", "Host: localhost", *lines, "", body]).encode())
             assert peer.recv(100).startswith(b"HTTP/1.1 200")
-        assert refused("--uds", path) == f"{path}: Cannot listen here: something is listening there already."
+        assert refused("--uds", path) == f"{path}: Cannot listen on this address: something is listening there already."
         assert server.end() == 0
     with HttpServer(at=("--uds", path)):  # what was left behind is no obstacle
         pass
@@ -254,28 +254,28 @@ def refused(*arguments):
     [
         (
             ["--http", "0.0.0.0:0"],
-            "--http: 0.0.0.0 can be reached from other machines. Use 127.0.0.1, or add --allow-remote and "
+            "Other machines can reach --http: 0.0.0.0. Use 127.0.0.1, or add --allow-remote and "
             "--auth-tokens FILE.",
         ),
         (
             ["--http", "0.0.0.0:0", "--allow-remote"],
             "--allow-remote: A server that other machines can reach needs tokens. "
-            "Add --auth-tokens FILE, or leave --allow-remote out.",
+            "Add --auth-tokens FILE, or remove --allow-remote.",
         ),
-        (["--http", "8321"], "--http: '8321' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
-        (["--http", "localhost:99999"], "--http: 'localhost:99999' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--http", "8321"], "--http: '8321' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
+        (["--http", "localhost:99999"], "--http: 'localhost:99999' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
         (
             ["--allow-remote"],
             "--allow-remote: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH.",
         ),
         (["--workers", "2"], "--workers: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH."),
-        (["--http", ""], "--http: '' is no address to listen at. Write HOST:PORT, as 127.0.0.1:8321."),
+        (["--http", ""], "--http: '' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
         (
             ["--http", "127.0.0.1:0", "--allow-remote"],
             "--allow-remote: A server that other machines can reach needs tokens. "
-            "Add --auth-tokens FILE, or leave --allow-remote out.",
+            "Add --auth-tokens FILE, or remove --allow-remote.",
         ),
-        (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot work with 0 processes here. Leave --workers out for one."),
+        (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot run 0 worker processes here. Remove --workers to run one."),
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],
 )  # fmt: skip
@@ -286,15 +286,17 @@ def test_what_cannot_be_served_so_is_said(arguments, said):
 def test_a_file_of_tokens_is_read_with_care(tmp_path):
     file = tmp_path / "tokens"
     file.write_text("# mine\nsecret\n")
-    assert "tokens:2:1: No SHA-256 of a token." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
+    assert "tokens:2:1: This line is not the SHA-256 digest of a token." in refused(
+        "--http", "127.0.0.1:0", "--auth-tokens", str(file)
+    )
     file.write_text("# nobody\n")
-    assert "The file holds nothing." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
+    assert "The file is empty." in refused("--http", "127.0.0.1:0", "--auth-tokens", str(file))
 
 
 def test_a_port_in_use_is_said():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert refused("--http", where) == f"{where}: Cannot listen here: Address already in use."
+        assert refused("--http", where) == f"{where}: Cannot listen on this address: Address already in use."
 
 
 def test_what_is_missing_without_the_extra_is_said(tmp_path):
@@ -308,7 +310,7 @@ def test_what_is_missing_without_the_extra_is_said(tmp_path):
         check=False,
     )
     assert done.stderr == (
-        "--http: This needs the module uvicorn, which is not installed. Install the extra `http`: where you installed tmkb from '.', install '.[http]'.\n"
+        "--http: This needs the module uvicorn, which is not installed. Install the extra `http`: if you installed tmkb from '.', install '.[http]'.\n"
     )
 
 

@@ -424,7 +424,7 @@ def test_what_is_no_socket_is_not_replaced(tmp_path, kind):
     before = os.lstat(path)
 
     assert refused("--uds", str(path)) == (
-        f"{path}:1:1: A file that is not a socket is already here. Give another path, or remove the file."
+        f"{path}:1:1: A file that is not a socket already exists at this path. Use another path, or remove the file."
     )
     assert os.path.samestat(os.lstat(path), before)
     assert other.read_text() == "precious"

@@ -416,7 +416,7 @@ def test_a_broken_pattern_is_told_and_the_rest_is_served(patterns):
     assert [pattern["id"] for pattern in answer["patterns"]] == ["ACME-AUTH-001"]
     assert server.log[0] == "[INFO] Starting MCP server with 1 patterns loaded"
     assert server.log[1] == (
-        f"[WARNING] {file}:12:11: severity cannot be 'huge'. Possible: critical, high, medium, low."
+        f"[WARNING] {file}:12:11: severity cannot be 'huge'. Allowed: critical, high, medium, low."
     )
 
 

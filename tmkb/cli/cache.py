@@ -1,4 +1,4 @@
-"""``tmkb cache``: show what is kept for a faster start, or clear it."""
+"""``tmkb cache``: show or clear the startup cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tmkb.server import cache
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     parser.add_argument("--clear", action="store_true", help="delete every file of the cache")
     output.configure(parser)
 
@@ -21,13 +21,13 @@ def run(args: argparse.Namespace) -> int:
     files = cache.files()
     if args.clear:
         for file in files:
-            with contextlib.suppress(FileNotFoundError):  # somebody else was quicker
+            with contextlib.suppress(FileNotFoundError):  # another process deleted it
                 os.remove(file)
         output.write(args, {"folder": cache.folder(), "deleted": len(files)}, f"{len(files)} files deleted.")
         return 0
     rows = [(os.path.basename(file), f"{os.path.getsize(file)} bytes") for file in files]
-    found = [{"file": file, "bytes": os.path.getsize(file)} for file in files]
-    output.write(args, {"folder": cache.folder(), "files": found}, f"{cache.folder()}: {len(files)} files")
+    values = [{"file": file, "bytes": os.path.getsize(file)} for file in files]
+    output.write(args, {"folder": cache.folder(), "files": values}, f"{cache.folder()}: {len(files)} files")
     if rows and not args.json:
         output.write(args, None, output.table(["file", "size"], rows))
     return 0

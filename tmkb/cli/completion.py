@@ -1,4 +1,4 @@
-"""``tmkb completion SHELL``: a script that completes commands, options and their values, made from the parser."""
+"""``tmkb completion SHELL``: print a script that completes commands, options and their values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PLACES = {"DIR": shtab.DIRECTORY, "PATH": shtab.FILE, "FILE": shtab.FILE}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("shell", choices=shtab.SUPPORTED_SHELLS, help="the shell to complete in")
+    """Add the options of the command."""
+    parser.add_argument("shell", choices=shtab.SUPPORTED_SHELLS, help="the shell of the script")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     for action in _actions(whole):
         if action.metavar in PLACES:
             action.complete = PLACES[action.metavar]  # type: ignore[attr-defined] # where shtab looks for it
-        if action.metavar == "COMMAND":  # `eval --server` starts a program
+        if action.metavar == "COMMAND":  # `eval --server` takes a shell command
             continue
         action.choices = action.choices or known.get(
             action.option_strings[-1] if action.option_strings else action.dest
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _known() -> dict[str, list[str]]:
-    """Return the values of arguments and options as they are when the script is made."""
+    """Return the current values of arguments and options."""
     patterns = [pattern for _, pattern in sources.placed(None).values()]
     servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
     filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
@@ -45,8 +45,8 @@ def _known() -> dict[str, list[str]]:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The options and arguments of a parser and of its commands."""
-    for action in parser._actions:  # argparse shows them nowhere else
+    """Yield the options and arguments of a parser and of its subcommands."""
+    for action in parser._actions:  # argparse has no public access to them
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
                 yield from _actions(command)

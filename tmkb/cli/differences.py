@@ -1,6 +1,6 @@
-"""``tmkb schema diff``: how clients notice what changes from one file, or one folder of schemas, to another.
+"""``tmkb schema diff``: compare two files or two schema folders by the impact on clients.
 
-The exit status is that of a gate: 0 where nothing is breaking, 1 where something is, 2 where there is no answer.
+Exit status: 0 without breaking changes, 1 with breaking changes, 2 if the comparison is impossible.
 """
 
 from __future__ import annotations
@@ -14,89 +14,87 @@ from typing import Any
 from tmkb.cli import output
 from tmkb.cli.edits import Place
 from tmkb.schema import diff as difference
-from tmkb.schema import documents, load, paths
-from tmkb.schema import impact as notice
+from tmkb.schema import documents, impact, load, paths
 from tmkb.schema.diff import Change
 from tmkb.schema.documents import Schemas
 from tmkb.server import sources
 
 _PACKAGED = "packaged"
-_NAMING = (("revision",), ("name",))  # what two files that are compared by name differ in anyway
-_LONGEST = 120  # of a map or a list that is shown in a line
+_NAMING = (("revision",), ("name",))  # keys that always differ between two names
+_LONGEST = 120  # characters of a map or list in one line
 
 
 def configure(actions: Any, place: Place) -> None:
-    """The action and its options; ``place`` finds the file that is called by a name."""
+    """Add the action and its options; ``place`` finds a file by its name."""
     diff = actions.add_parser(
         "diff",
-        help="say how clients notice what changes from one file or folder to another",
-        description="Changes by what they mean for clients: breaking, additive, cosmetic, or unseen. "
-        "Exit status 1 where any is breaking.",
+        help="compare two files or folders by the impact on clients",
+        description="List changes by their impact on clients: breaking, additive, cosmetic or unseen. "
+        "Exit status 1 if any is breaking.",
     )
     diff.add_argument("old", metavar="OLD", help="a name as in `show`, a folder of schemas, or `packaged`")
-    diff.add_argument("new", metavar="NEW", help="likewise")
+    diff.add_argument("new", metavar="NEW", help="as OLD")
     diff.set_defaults(act=_diff, place=place)
     sources.configure_schemas(diff)
     output.configure(diff)
 
 
 def _diff(args: argparse.Namespace) -> int:
-    """Print the changes. 1 where any is breaking; 2 where the schemas have problems, or there is nothing of a name."""
-    under = paths.named(args.schemas, "TMKB_SCHEMAS")
-    known = {word for at in documents.places(under) for word in (at, documents.name(at))}
+    """Print the changes. Return 1 if any is breaking, 2 if the schemas have problems or a name is unknown."""
+    below = paths.named(args.schemas, "TMKB_SCHEMAS")
+    known = {word for at in documents.places(below) for word in (at, documents.name(at))}
     folders = [word not in known and (word == _PACKAGED or os.path.isdir(word)) for word in (args.old, args.new)]
-    # Between folders the environment would lie under both sides, and hide what one of them is.
-    found = _of_folders(args, known) if any(folders) else _of_names(args, under)
-    if found is None:
+    # TMKB_SCHEMAS is ignored between folders: it would lie below both sides.
+    changes = _of_folders(args, known) if any(folders) else _of_names(args, below)
+    if changes is None:
         return 2
-    counts = {impact: sum(each.impact == impact for each in found) for impact in notice.IMPACTS}
-    text = "\n".join(_sections(found)) or "Nothing differs."
-    value = {"old": args.old, "new": args.new, "counts": counts, "changes": [_value(each) for each in found]}
+    counts = {level: sum(each.impact == level for each in changes) for level in impact.IMPACTS}
+    text = "\n".join(_sections(changes)) or "No differences."
+    value = {"old": args.old, "new": args.new, "counts": counts, "changes": [_value(each) for each in changes]}
     output.write(args, value, output.code(text, "text"))
-    return 1 if counts[notice.BREAKING] else 0
+    return 1 if counts[impact.BREAKING] else 0
 
 
 def _of_folders(args: argparse.Namespace, known: set[str]) -> list[Change] | None:
     for word, other in ((args.old, args.new), (args.new, args.old)):
         if word in known:
-            output.fail(f"{word} is a schema, {other} a folder. A folder of the name {word} is ./{word}.")
+            output.fail(f"{word} is a schema, {other} a folder. To compare a folder named {word}, write ./{word}.")
             return None
     sides = [
         load.read([*([] if word == _PACKAGED else [word]), *(args.schemas or [])], sources.names())
         for word in (args.old, args.new)
     ]
-    return difference.served(*sides) if _sound(args, sides) else None
+    return difference.served(*sides) if _valid(args, sides) else None
 
 
-def _of_names(args: argparse.Namespace, under: list[str]) -> list[Change] | None:
-    found = load.read(under, sources.names())
-    if not _sound(args, [found]):
+def _of_names(args: argparse.Namespace, below: list[str]) -> list[Change] | None:
+    schemas = load.read(below, sources.names())
+    if not _valid(args, [schemas]):
         return None
-    places = [args.place(found, name) for name in (args.old, args.new)]
+    places = [args.place(schemas, name) for name in (args.old, args.new)]
     if None in places:
         return None
     kinds = [documents.kind(place) for place in places]
     if kinds[0] != kinds[1]:
-        output.fail(f"{args.old} is a {kinds[0]}, {args.new} a {kinds[1]}. Compare two of a kind.")
+        output.fail(f"{args.old} is a {kinds[0]}, {args.new} a {kinds[1]}. Compare two files of one kind.")
         return None
-    changes = difference.between(str(kinds[0]), *(found.documents[place] for place in places))
+    changes = difference.between(str(kinds[0]), *(schemas.documents[place] for place in places))
     return difference.ordered(each for each in changes if each.path not in _NAMING)
 
 
-def _sound(args: argparse.Namespace, sides: list[Schemas]) -> bool:
-    """Whether nothing is wrong with any side; what is, is printed once."""
+def _valid(args: argparse.Namespace, sides: list[Schemas]) -> bool:
+    """Return whether both sides are valid; print every problem once."""
     problems = [*{repr(problem): problem for side in sides for problem in side.problems}.values()]
     if problems:
         output.write(args, {"problems": output.problem_values(problems)}, output.problem_lines(problems))
     return not problems
 
 
-def _sections(found: list[Change]) -> Iterator[str]:
-    for impact in notice.IMPACTS:
-        told = [each for each in found if each.impact == impact]
-        if told:
-            yield f"{impact} ({len(told)})"
-            yield from (f"  {each.at.file}:{each.at.line}  {_line(each)}" for each in told)
+def _sections(changes: list[Change]) -> Iterator[str]:
+    for level in impact.IMPACTS:
+        if of_level := [each for each in changes if each.impact == level]:
+            yield f"{level} ({len(of_level)})"
+            yield from (f"  {each.at.file}:{each.at.line}  {_line(each)}" for each in of_level)
 
 
 def _line(change: Change) -> str:
@@ -107,7 +105,7 @@ def _line(change: Change) -> str:
 
 
 def _shown(value: object) -> str:
-    """``value`` in a line. Texts are whole, as they may differ anywhere."""
+    """Return ``value`` in one line. Strings are not cut, because they can differ anywhere."""
     text = json.dumps(value, ensure_ascii=False)
     return text if isinstance(value, str) or len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 

@@ -1,4 +1,4 @@
-"""The actions of ``tmkb schema`` that read or change one value of a file, begin a file, or copy one to start from."""
+"""Actions of ``tmkb schema`` that read or change one value, create a file, or copy a packaged file."""
 
 from __future__ import annotations
 
@@ -20,53 +20,59 @@ from tmkb.server import sources
 
 Place = Callable[[Schemas, str], str | None]
 
-_PATH = "NAME:KEY.KEY, as errors:errors.unknown_tool.message; NAME is as in `show`"
+_PATH = "NAME:KEY.KEY, for example errors:errors.unknown_tool.message; NAME as in `show`"
 _ABOUT = {
     "get": "show one value, and the file and line it comes from",
-    "set": "give a value that is there another one",
-    "add": "add a key that is not there, or an entry to a list",
-    "remove": "take a key or an entry away, or, without KEY, a whole file of your own",
+    "set": "change an existing value",
+    "add": "add a new key, or an entry to a list",
+    "remove": "remove a key or an entry, or without KEY a whole file in your folder",
 }
 
 
 def configure(actions: Any, place: Place) -> None:
-    """The actions and their options; ``place`` finds the file that is called by a name."""
-    made = []
+    """Add the actions and their options; ``place`` finds a file by its name."""
+    editing = []
     for name, about in _ABOUT.items():
         action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         action.add_argument("path", metavar="PATH", help=_PATH)
         if name in ("set", "add"):
-            action.add_argument("value", metavar="VALUE", help="a text where a text stands; else YAML, as 5 or [a, b]")
-            action.add_argument("--yaml", action="store_true", help="read VALUE as YAML also where a text stands")
+            action.add_argument(
+                "value",
+                metavar="VALUE",
+                help="a string if the current value is one, else YAML, for example 5 or [a, b]",
+            )
+            action.add_argument(
+                "--yaml", action="store_true", help="parse VALUE as YAML even if the current value is a string"
+            )
         action.set_defaults(act=_get if name == "get" else _change, place=place, edit=name)
-        made.append(action)
-    new = actions.add_parser("new", help="begin a file of your own, with comments and valid as it stands")
-    new.add_argument("kind", metavar="KIND", choices=[*overlay.BEGUN], help=", ".join(overlay.BEGUN))
-    new.add_argument("name", metavar="NAME", help="what it is called; of a revision its date")
-    new.add_argument("--server", metavar="SERVER", help="the server that it is for (default: tmkb; of an error: all)")
+        editing.append(action)
+    new = actions.add_parser("new", help="create a valid file with comments in your folder")
+    new.add_argument("kind", metavar="KIND", choices=[*overlay.NEW_FILES], help=", ".join(overlay.NEW_FILES))
+    new.add_argument("name", metavar="NAME", help="its name; for a revision its date")
+    new.add_argument("--server", metavar="SERVER", help="the server it belongs to (default: tmkb; for an error: all)")
     new.set_defaults(act=_new)
-    eject = actions.add_parser("eject", help="copy a packaged file into a folder of your own, to start from")
+    eject = actions.add_parser("eject", help="copy a packaged file into your folder")
     eject.add_argument("name", metavar="NAME", help="as in `show`")
-    eject.add_argument("folder", metavar="DIR", help="the folder of schemas that it is copied into")
+    eject.add_argument("folder", metavar="DIR", help="the folder to copy it into")
     eject.set_defaults(act=_eject, place=place, schemas=None)
-    for action in [*made, new, eject]:
+    for action in [*editing, new, eject]:
         if action is not eject:
             sources.configure_schemas(action)
-        if action not in (made[0], eject):
-            action.add_argument("--dry-run", action="store_true", help="show the difference, and change nothing")
+        if action not in (editing[0], eject):
+            action.add_argument("--dry-run", action="store_true", help="show the difference without writing")
         output.configure(action)
 
 
 def _get(args: argparse.Namespace) -> int:
-    """Print one value. 1 where there is none."""
-    found = _read(paths.named(args.schemas, "TMKB_SCHEMAS"))
-    if (target := _target(args, found)) is None:
+    """Print one value. Return 1 if it does not exist."""
+    schemas = _read(paths.named(args.schemas, "TMKB_SCHEMAS"))
+    if (target := _target(args, schemas)) is None:
         return 1
     place, path = target
-    if fault := overlay.missing(found, place, path):
+    if fault := overlay.missing(schemas, place, path):
         output.fail(problems.sentence(fault))
         return 1
-    doc = found.documents[place]
+    doc = schemas.documents[place]
     value = doc.part(path).value
     at = doc.values.get(path) or doc.keys.get(path)
     origin = f"{at.file}:{at.line}" if at else None
@@ -77,54 +83,54 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def _change(args: argparse.Namespace) -> int:
-    """Change one value in the folder of one's own. 1 where the path leads nowhere, 2 where the result is not valid."""
-    mine = _mine(args)
-    found = _read([folder for folder in (mine.folder, *mine.below) if os.path.isdir(folder)])
-    if (target := _target(args, found)) is None:
+    """Change one value. Return 1 if the path does not exist. Raises SpecError if the result is invalid."""
+    overlay_ = _overlay(args)
+    schemas = _read([folder for folder in (overlay_.folder, *overlay_.below) if os.path.isdir(folder)])
+    if (target := _target(args, schemas)) is None:
         return 1
     place, path = target
     if args.edit == "remove" and ":" not in args.path:
-        return _keep(args, mine, {mine.taken(place): None}, found)
-    up = overlay.missing(found, place, path[:-1])
+        return _write(args, overlay_, {overlay_.existing(place): None}, schemas)
+    up = overlay.missing(schemas, place, path[:-1])
     if up or not path:
         output.fail(problems.sentence(up or Problem.of_argument("no_keys", args.path, name=args.path)))
         return 1
     try:
-        value = _value(args, found.documents[place], path) if args.edit != "remove" else None
-        text = mine.changed(found, place, args.edit, path, value)
+        value = _value(args, schemas.documents[place], path) if args.edit != "remove" else None
+        text = overlay_.edit(schemas, place, args.edit, path, value)
     except SpecError as error:
         for problem in error.problems:
             output.fail(problems.sentence(problem))
         return 1
-    return _keep(args, mine, {text.file: text.text}, found)
+    return _write(args, overlay_, {text.file: text.text}, schemas)
 
 
 def _new(args: argparse.Namespace) -> int:
-    """Begin a file, and declare the capability it needs. 2 where it is there already, or would not be valid."""
-    mine = _mine(args)
-    found = _read([folder for folder in (mine.folder, *mine.below) if os.path.isdir(folder)])
+    """Create a file, and declare the capability it needs. Raises SpecError if it exists or would be invalid."""
+    overlay_ = _overlay(args)
+    schemas = _read([folder for folder in (overlay_.folder, *overlay_.below) if os.path.isdir(folder)])
     server = args.server or (None if args.kind == "error" else "tmkb")
-    file, text = mine.begun(found, args.kind, args.name, server)
+    file, text = overlay_.new_file(schemas, args.kind, args.name, server)
     texts: dict[str, str | None] = {file: text}
-    if server and (declared := mine.declared(found, args.kind, server)):
-        texts[declared.file] = declared.text
-    return _keep(args, mine, texts, found)
+    if server and (server_file := overlay_.with_capability(schemas, args.kind, server)):
+        texts[server_file.file] = server_file.text
+    return _write(args, overlay_, texts, schemas)
 
 
 def _eject(args: argparse.Namespace) -> int:
-    """Copy a packaged file. 1 where there is none of the name, 2 where the folder has it already."""
-    found = _read([])
-    if (place := args.place(found, args.name)) is None:
+    """Copy a packaged file. Return 1 if no file has the name. Raises SpecError if the folder already has it."""
+    schemas = _read([])
+    if (place := args.place(schemas, args.name)) is None:
         return 1
     args.dry_run = False
-    mine = Overlay([args.folder], sources.names())
-    file, text = mine.ejected(found, place)
-    return _keep(args, mine, {file: text}, _read([args.folder]) if os.path.isdir(args.folder) else found)
+    overlay_ = Overlay([args.folder], sources.names())
+    file, text = overlay_.eject(schemas, place)
+    return _write(args, overlay_, {file: text}, _read([args.folder]) if os.path.isdir(args.folder) else schemas)
 
 
-def _keep(args: argparse.Namespace, mine: Overlay, texts: Mapping[str, str | None], found: Schemas) -> int:
-    """Show what differs, or write it; a file without a text is removed. Raises SpecError where it is not valid."""
-    if faults := mine.faults(texts, found.problems):
+def _write(args: argparse.Namespace, overlay_: Overlay, texts: Mapping[str, str | None], schemas: Schemas) -> int:
+    """Write the files, or show the difference; None deletes a file. Raises SpecError if the result is invalid."""
+    if faults := overlay_.faults(texts, schemas.problems):
         raise SpecError(faults)
     diffs, lines, changed = [], [], False
     for file, text in texts.items():
@@ -140,13 +146,13 @@ def _keep(args: argparse.Namespace, mine: Overlay, texts: Mapping[str, str | Non
                 fields = {"folder": os.path.dirname(shown) or os.curdir, "reason": error.strerror}
                 raise SpecError([Problem.of_argument("unwritable", shown, **fields)]) from error
         changed = changed or text != before
-        lines.append(f"{shown}: {'removed' if text is None else 'written' if text != before else 'as it was'}.")
+        lines.append(f"{shown}: {'removed' if text is None else 'written' if text != before else 'unchanged'}.")
     diff = "".join(diffs)
-    said = diff if args.dry_run else "\n".join(lines)
+    text_output = diff if args.dry_run else "\n".join(lines)
     files = [paths.shown(file) for file in texts]
     written = changed and not args.dry_run
     value = {"file": files[0], "files": files, "changed": changed, "written": written, "diff": diff}
-    output.write(args, value, output.code(said, "diff") if said else "Nothing would differ.")
+    output.write(args, value, output.code(text_output, "diff") if text_output else "No differences.")
     return 0
 
 
@@ -160,8 +166,8 @@ def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").splitlines(keepends=True)
 
 
-def _mine(args: argparse.Namespace) -> Overlay:
-    """The folder of one's own. Raises SpecError where none is named."""
+def _overlay(args: argparse.Namespace) -> Overlay:
+    """Return the user's folder. Raises SpecError if none is named."""
     folders = paths.named(args.schemas, "TMKB_SCHEMAS")
     if not folders:
         raise SpecError([Problem.of_argument("no_own_folder", "--schemas")])
@@ -169,29 +175,29 @@ def _mine(args: argparse.Namespace) -> Overlay:
 
 
 def _read(folders: list[str]) -> Schemas:
-    """All schemas. Raises SpecError where they cannot be resolved."""
-    found = load.read(folders, sources.names())
-    if not found.documents:
-        raise SpecError(found.problems)
-    return found
+    """Load all schemas. Raises SpecError if they cannot be resolved."""
+    schemas = load.read(folders, sources.names())
+    if not schemas.documents:
+        raise SpecError(schemas.problems)
+    return schemas
 
 
-def _target(args: argparse.Namespace, found: Schemas) -> tuple[str, Path] | None:
-    """The place and the path that the argument means; None, and the reason on stderr, where there is none."""
+def _target(args: argparse.Namespace, schemas: Schemas) -> tuple[str, Path] | None:
+    """Return place and path from the argument; None, with a message on stderr, if no file has the name."""
     name, _, keys = args.path.partition(":")
-    place = args.place(found, name)
-    return None if place is None else (place, overlay.steps(found.documents[place].value, keys))
+    place = args.place(schemas, name)
+    return None if place is None else (place, overlay.steps(schemas.documents[place].value, keys))
 
 
 def _value(args: argparse.Namespace, doc: reader.Document, path: Path) -> JsonValue:
-    """What VALUE means: a text where one stands, else YAML, else what it is."""
-    now = doc.part(path).value if overlay.has(doc.value, path) else None
-    given: str = args.value
-    if isinstance(now, str) and not args.yaml:
-        return given
+    """Parse VALUE: a string if the current value is one, else YAML, else a string."""
+    current = doc.part(path).value if overlay.has(doc.value, path) else None
+    text: str = args.value
+    if isinstance(current, str) and not args.yaml:
+        return text
     try:
-        return reader.parse(given, args.path).value
+        return reader.parse(text, args.path).value
     except DocumentError as error:
         if args.yaml:
             raise SpecError(error.problems) from error
-        return given
+        return text

@@ -1,4 +1,4 @@
-"""``tmkb eval``: how good the answers to judged questions are."""
+"""``tmkb eval``: score retrieval on a labelled query set."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ _Answer = Callable[[Mapping[str, Any]], list[str]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("queries", metavar="QUERIES", help="judged questions, a line of JSON each")
-    parser.add_argument("--server", metavar="COMMAND", help="ask this MCP server over stdio, not the search in here")
-    parser.add_argument("--bm25", action="store_true", help="ask plain BM25 over the patterns' text, to compare")
-    parser.add_argument("--misses", type=int, default=MISSES, metavar="N", help=f"most misses shown ({MISSES})")
+    """Add the options of the command."""
+    parser.add_argument("queries", metavar="QUERIES", help="a JSON Lines file of labelled queries")
+    parser.add_argument(
+        "--server", metavar="COMMAND", help="query this MCP server over stdio instead of the built-in search"
+    )
+    parser.add_argument("--bm25", action="store_true", help="use plain BM25 over the patterns' text, for comparison")
+    parser.add_argument("--misses", type=int, default=MISSES, metavar="N", help=f"show at most N misses ({MISSES})")
     sources.configure_patterns(parser)
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the measures. 2 where the questions cannot be read."""
+    """Print the scores. Return 2 if the queries cannot be read."""
     try:
         with open(args.queries, encoding="utf-8") as file:
             questions = measures.read(file)
@@ -46,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
         output.fail(f"cannot read {args.queries}: {error}")
         return 2
     if args.server:
-        found = _served(args.server, questions)
+        scores = _served(args.server, questions)
     else:
         answer = _plain(args) if args.bm25 else _search(args)
-        found = measures.judge(questions, answer)
-    output.write(args, found, _report(found, args.misses))
+        scores = measures.judge(questions, answer)
+    output.write(args, scores, _report(scores, args.misses))
     return 0
 
 
@@ -69,18 +71,19 @@ def _plain(args: argparse.Namespace) -> _Answer:
 
 
 def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
-    """The measures of a server that is started with ``command``."""
+    """Return the scores of a server that is started with ``command``."""
     spec = Server.load().spec
     revision = spec["server"]["revisions"][0]
     method = next(name for name, each in spec["revisions"][revision]["methods"].items() if each.get("handler") == CALL)
     target = replay.Command(shlex.split(command))
 
     def answer(question: Mapping[str, Any]) -> list[str]:
-        given = {name: question[name] for name in ("context", "language", "framework") if question.get(name)}
-        asked = {"jsonrpc": "2.0", "id": question["id"], "method": method, "params": {"name": TOOL, "arguments": given}}
-        said: Any = target.exchange(json.dumps(asked).encode(), 1)
-        answered = json.loads(said[0]["result"]["content"][0]["text"])
-        return [pattern["id"] for pattern in answered["patterns"]]
+        arguments = {name: question[name] for name in ("context", "language", "framework") if question.get(name)}
+        params = {"name": TOOL, "arguments": arguments}
+        request = {"jsonrpc": "2.0", "id": question["id"], "method": method, "params": params}
+        responses: Any = target.exchange(json.dumps(request).encode(), 1)
+        result = json.loads(responses[0]["result"]["content"][0]["text"])
+        return [pattern["id"] for pattern in result["patterns"]]
 
     try:
         for exchange in transcript.shared("handshake", revision):
@@ -92,20 +95,20 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
         target.close()
 
 
-def _report(found: dict[str, Any], most: int) -> Group:
-    rows = [(kind, row) for kind, row in [*found["kinds"].items(), ("all", found["all"])]]
+def _report(scores: dict[str, Any], most: int) -> Group:
+    rows = [(kind, row) for kind, row in [*scores["kinds"].items(), ("all", scores["all"])]]
     table = output.table(COLUMNS, [_cells(kind, row) for kind, row in rows])
-    none = found["negatives"]
+    none = scores["negatives"]
     low, high = none["interval"]
-    said = f"Answered though there is nothing to say: {none['answered']:.3f} of {none['n']} ({low:.2f} to {high:.2f})"
+    negatives = f"Answered without a relevant pattern: {none['answered']:.3f} of {none['n']} ({low:.2f} to {high:.2f})"
     lines = [
         Text(
-            f"{miss['id']}  {miss['ndcg']:.2f}  wants {_grades(miss['relevant'])}, "
+            f"{miss['id']}  {miss['ndcg']:.2f}  expected {_grades(miss['relevant'])}, "
             f"got {', '.join(miss['got']) or 'none'}: {' '.join(miss['context'].split())[:80]}"
         )
-        for miss in found["misses"][:most]
+        for miss in scores["misses"][:most]
     ]
-    return Group(table, Text(said), *lines)
+    return Group(table, Text(negatives), *lines)
 
 
 def _cells(kind: str, row: dict[str, Any]) -> list[str]:

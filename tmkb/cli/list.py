@@ -1,4 +1,4 @@
-"""``tmkb list``: what there is."""
+"""``tmkb list``: list the patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tmkb.server import sources
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
 HISTORY = ("version", "reviewed", "sources")
-LAYOUTS = (  # columns that a terminal needs → what fits; pipes get the first
+LAYOUTS = (  # minimum width of the terminal → columns; pipes get the first
     (150, (*COLUMNS, *HISTORY, "proof", "name")),
     (110, (*COLUMNS, "proof", "name")),
     (0, ("id", "severity", "category", "name")),
@@ -25,7 +25,7 @@ FILTERS = ("tier", "severity", "category", "language", "framework")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     for name in FILTERS:
         parser.add_argument(f"--{name}", metavar="NAME", help=f"only patterns of this {name}")
     sources.configure_patterns(parser)
@@ -33,17 +33,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each pattern. 1 where there is none."""
+    """Print a line for each pattern. Return 1 if none matches."""
     patterns = sources.placed(args.patterns)
     rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
-    if patterns and not rows:  # without any, the folder is what is wrong, as stderr says already
+    if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(
             _unknown(args, patterns) or "No pattern matches these filters. `tmkb list` without filters shows all."
         )
     if not rows and not args.json:
         return 1
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    columns = next(each for least, each in LAYOUTS if room is None or room >= least)
+    columns = next(each for width, each in LAYOUTS if room is None or room >= width)
     output.write(args, rows, output.table(columns, [[_cell(row[column]) for column in columns] for row in rows]))
     return 0 if rows else 1
 
@@ -69,10 +69,10 @@ def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern
 
 
 def _cell(value: Any) -> str:
-    """What stands in the table; of sources there is room for their number."""
+    """Return the text of a table cell; for sources, their number."""
     return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 
 def _passes(args: argparse.Namespace, pattern: Pattern) -> bool:
-    wanted = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
-    return all(str(pattern.get(name)).lower() in (value.lower(), "any") for name, value in wanted.items())
+    filters = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
+    return all(str(pattern.get(name)).lower() in (value.lower(), "any") for name, value in filters.items())

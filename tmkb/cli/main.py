@@ -1,6 +1,6 @@
-"""The table of commands; imports only the one asked for.
+"""The table of commands; imports only the chosen command.
 
-Exit status: 0 success, also of a query without a match; 1 check failed, or nothing has that name or passes the filters;
+Exit status: 0 success, also for a query without a match; 1 check failed, unknown name or no pattern that matches;
 2 usage error, schema error, or output that cannot be written; 130 interrupted.
 """
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 COMMANDS = {
     "serve": "serve a client over stdio, or many over HTTP",
-    "query": "ask which patterns matter for what you are about to write",
-    "eval": "measure the answers to judged questions",
+    "query": "find the patterns that matter for code you are about to write",
+    "eval": "score retrieval on a labelled query set",
     "get": "show one pattern in full",
     "list": "list the patterns",
     "validate": "check patterns",
     "prove": "run the proofs of patterns",
-    "new": "begin a pattern of your own",
+    "new": "create a pattern",
     "replay": "replay recorded conversations against a server",
-    "schema": "check the schemas, show one resolved, or change one",
-    "cache": "show or clear what is kept for a faster start",
-    "completion": "print a shell's completion of these commands",
-    "token": "make a token for a server over HTTP",
+    "schema": "check, show, compare or edit the schemas",
+    "cache": "show or clear the startup cache",
+    "completion": "print a shell completion script",
+    "token": "generate a bearer token for a server over HTTP",
     "version": "print the version",
 }
 
@@ -50,7 +50,7 @@ _UNWRITABLE = ("EBADF", "EDQUOT", "EFBIG", "EIO", "ENOSPC")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command with ``argv`` (default: what the process was started with); gives the exit status."""
+    """Run one command and return the exit status. ``argv`` defaults to the arguments of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if words[:1] == ["serve"]:
@@ -86,7 +86,7 @@ def _run(words: list[str]) -> int:
         for problem in error.problems:
             print(problems.line(problem), file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         _discard()
         return 0
     except OSError as error:
@@ -116,14 +116,14 @@ def _chosen(words: list[str]) -> int:
 
 
 def _discard() -> None:
-    """Send what is still buffered for stdout nowhere, so that Python does not try to write it again as it ends."""
+    """Redirect stdout to the null device, so that Python does not fail to flush it at exit."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser(configured: Collection[str]) -> argparse.ArgumentParser:
-    """The parser of all commands, of which only the ``configured`` ones know their options."""
+    """Return the parser of all commands, with options only for the ``configured`` ones."""
     import argparse
 
     from tmkb import __version__

@@ -1,4 +1,4 @@
-"""``tmkb new``: begin something of one's own. A pattern is so far all that can be begun."""
+"""``tmkb new``: create a pattern."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from tmkb.cli import output
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import problems
 
-ASKED = {  # what has no default, and how it is asked for in a terminal
-    "id": "Id, with a prefix of your own (as ACME-AUTH-001)",
+PROMPTS = {  # option without a default → its prompt in a terminal
+    "id": "Id, with a prefix of your own (such as ACME-AUTH-001)",
     "name": "Name, a title of a few words",
-    "category": "Category (as object-level; `tmkb list` shows more)",
+    "category": "Category (such as object-level; see `tmkb list`)",
 }
-KEYS = (*ASKED, "framework", "language", "severity", "tier")
+KEYS = (*PROMPTS, "framework", "language", "severity", "tier")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     pattern = kinds.add_parser(
         "pattern",
-        help="a folder with a pattern that is valid and proved as it stands, to be replaced piece by piece",
-        description="Write a pattern that is valid and proved as it stands, to be replaced piece by piece. "
-        "In a terminal you are asked for what is missing.",
+        help="a folder with a valid, proven pattern to start from",
+        description="Create a folder with a valid, proven pattern to start from. "
+        "A terminal prompts for missing options.",
     )
     pattern.add_argument("--id", type=str.upper, metavar="ID", help="a prefix of your own and three digits")
     pattern.add_argument("--name", metavar="NAME", help="a title of a few words")
-    pattern.add_argument("--category", metavar="NAME", help="the part of authorization it belongs to")
+    pattern.add_argument("--category", metavar="NAME", help="its area of authorization")
     pattern.add_argument("--framework", default="flask", metavar="NAME", help="or `any` (default: flask)")
     pattern.add_argument("--language", default="python", metavar="NAME", help="or `any` (default: python)")
     severities, tiers = draft.choices("severity"), draft.choices("tier")
     pattern.add_argument("--severity", type=str.lower, choices=severities, default="medium", help="(default: medium)")
-    pattern.add_argument("--tier", type=str.upper, choices=tiers, default="B", help="A: in full, B: in short (default)")
-    pattern.add_argument("--dir", default=os.curdir, metavar="DIR", help="where the folder is made (default: here)")
+    pattern.add_argument("--tier", type=str.upper, choices=tiers, default="B", help="A: complete, B: short (default)")
+    pattern.add_argument("--dir", default=os.curdir, metavar="DIR", help="the parent folder (default: current folder)")
     output.configure(pattern)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the folder. 2 where something is missing, cannot be so, or is there already."""
+    """Write the folder. Return 2 if an option is missing or invalid, or the folder exists."""
     try:
         values = _values(args)
         folder, files = draft.write(args.dir, values)
@@ -56,29 +56,29 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _values(args: argparse.Namespace) -> dict[str, str]:
-    """What the options say, and in a terminal the answers. Raises SpecError."""
+    """Return the values from options and, in a terminal, from prompts. Raises SpecError."""
     values = {key: _cleaned(value) for key in KEYS if (value := getattr(args, key)) is not None}
     if faults := [fault for key, value in values.items() if (fault := draft.fault(key, value, args.dir))]:
         raise SpecError(faults)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        values |= _asked([key for key in ASKED if key not in values], args.dir)
-    if missing := [f"--{key}" for key in ASKED if key not in values]:
+        values |= _prompt([key for key in PROMPTS if key not in values], args.dir)
+    if missing := [f"--{key}" for key in PROMPTS if key not in values]:
         raise SpecError([Problem.of_argument("missing_options", "--id", names=", ".join(missing))])
     return values
 
 
-def _asked(keys: list[str], place: str) -> dict[str, str]:
-    """What somebody at the terminal answers, asked again until it can be so; less where they end it."""
+def _prompt(keys: list[str], folder: str) -> dict[str, str]:
+    """Prompt for each key until its value is valid. Return fewer values if the user ends the input."""
     answers: dict[str, str] = {}
     try:
         while len(answers) < len(keys):
             key = keys[len(answers)]
-            sys.stderr.write(f"{ASKED[key]}: ")
+            sys.stderr.write(f"{PROMPTS[key]}: ")
             sys.stderr.flush()
             if not (line := sys.stdin.readline()):
                 break
             value = _cleaned(line.upper() if key == "id" else line)
-            if fault := draft.fault(key, value, place):
+            if fault := draft.fault(key, value, folder):
                 sys.stderr.write(f"{problems.sentence(fault)}\n")
             else:
                 answers[key] = value
@@ -94,13 +94,13 @@ def _cleaned(value: str) -> str:
 
 
 def _next(id_: str, folder: str, files: list[str], place: str) -> object:
-    """What was made, and what to do with it."""
+    """Return the created files and the next steps."""
     from rich.text import Text
 
     quoted = shlex.quote(place)
     lines = [
         f"{folder}: {', '.join(files)}",
-        "It is valid, and proved as it stands; replace it piece by piece, and look again after each:",
+        "The pattern is valid and proven. Replace it step by step, and check it after each change:",
         f"  tmkb validate {quoted}",
         f"  tmkb prove {id_} --patterns {quoted}",
     ]

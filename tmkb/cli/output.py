@@ -1,6 +1,6 @@
-"""Text for people or JSON for programs, in one place. Colours and tables in a terminal; NO_COLOR is obeyed.
+"""Print text for people or JSON for programs. Terminals get colours and tables, unless NO_COLOR is set.
 
-Hidden and control characters of the content are escaped: a terminal would obey them.
+Hidden and control characters in the content are escaped, because a terminal would execute them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _UNWRAPPED = 1 << 20  # columns: more than any line has
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the option that every command has."""
+    """Add the option ``--json``."""
     parser.add_argument("--json", action="store_true", help="print one line of JSON instead of text")
 
 
 def write(args: argparse.Namespace, value: object, text: object) -> None:
-    """Print ``value`` as JSON where that is asked for; else ``text``, which rich renders."""
+    """Print ``value`` as JSON with ``--json``, else ``text``, rendered by rich."""
     if args.json:
         is_unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "") in ("utf8", "utf16", "utf32")
         print(hidden.escape(json.dumps(value, ensure_ascii=not is_unicode, separators=(",", ":"))))
@@ -33,18 +33,18 @@ def write(args: argparse.Namespace, value: object, text: object) -> None:
 
 
 def rendered(text: object) -> str:
-    """``text`` as rich renders it for stdout: coloured and wrapped for a terminal, plain and unwrapped for all else."""
+    """Render ``text`` for stdout: coloured and wrapped in a terminal, plain and unwrapped elsewhere."""
     from rich.console import Console
 
     terminal = sys.stdout.isatty()
     console = Console(highlight=False, width=None if terminal else _UNWRAPPED)
     with console.capture() as capture:
-        console.print(_Escaped(text), markup=False, crop=False)  # what people wrote may have brackets
+        console.print(_Escaped(text), markup=False, crop=False)  # content can contain brackets
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 class _Escaped:
-    """Renders ``content`` with its hidden and control characters escaped; rich's own codes for colours stay."""
+    """Renders ``content`` with hidden and control characters escaped, and keeps rich's own control codes."""
 
     def __init__(self, content: Any) -> None:
         self.content = content
@@ -56,28 +56,28 @@ class _Escaped:
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Any:
-    """A table as rich renders it; the last column takes what room there is."""
+    """Return a rich table whose last column takes the remaining width."""
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, header_style="bold")
+    result = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, header_style="bold")
     *fixed, last = columns
     for column in fixed:
-        made.add_column(column, no_wrap=True)
-    made.add_column(last, no_wrap=not sys.stdout.isatty())
+        result.add_column(column, no_wrap=True)
+    result.add_column(last, no_wrap=not sys.stdout.isatty())
     for row in rows:
-        made.add_row(*row)
-    return made
+        result.add_row(*row)
+    return result
 
 
 def code(text: str, language: str) -> Any:
-    """Source code, coloured where colours are shown."""
+    """Return source code, highlighted in a terminal."""
     from rich.syntax import Syntax
     from rich.text import Text
 
     if not sys.stdout.isatty():
         return Text(text.rstrip("\n"))
-    # The terminal's own colours are readable on its background. Lines are not broken, so that they can be copied.
+    # ANSI colours are readable on the terminal's background. Lines are not wrapped, so that they can be copied.
     coloured = Syntax("", language, theme="ansi_light").highlight(text.rstrip("\n"))
     coloured.no_wrap, coloured.overflow = True, "ignore"
     coloured.rstrip()
@@ -85,9 +85,9 @@ def code(text: str, language: str) -> Any:
 
 
 class Indented:
-    """What rich renders as ``part``, behind ``first`` on its first line and as many spaces on the others.
+    """Renders ``part`` with the prefix ``first``, and indents the other lines by its width.
 
-    Unlike rich's Padding it does not cut what is wider than the terminal.
+    Unlike rich's Padding, it does not cut lines that are wider than the terminal.
     """
 
     def __init__(self, part: Any, first: Any = "  ") -> None:
@@ -109,18 +109,18 @@ class Indented:
 
 
 def fail(message: str) -> None:
-    """Say on stderr why there is no result."""
+    """Print an error message to stderr."""
     print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
 
 
 def use_any_encoding() -> None:
-    """Let stdout take every character: one that its encoding lacks is written as an escape, such as ``\\u2713``."""
+    """Make stdout escape characters that its encoding lacks, for example as ``\\u2713``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def problem_values(found: Iterable[Problem]) -> list[dict[str, object]]:
-    """Problems as programs read them."""
+def problem_values(listed: Iterable[Problem]) -> list[dict[str, object]]:
+    """Return problems as JSON values."""
     return [
         {
             "file": p.file,
@@ -130,10 +130,10 @@ def problem_values(found: Iterable[Problem]) -> list[dict[str, object]]:
             "sentence": problems.sentence(p),
             "remedy": problems.remedy(p),
         }
-        for p in found
+        for p in listed
     ]
 
 
-def problem_lines(found: Iterable[Problem]) -> str:
-    """Problems as people and editors read them, one a line."""
-    return "\n".join(problems.line(problem) for problem in found)
+def problem_lines(listed: Iterable[Problem]) -> str:
+    """Return problems as text, one per line."""
+    return "\n".join(problems.line(problem) for problem in listed)

@@ -1,4 +1,4 @@
-"""How a pattern looks in a terminal."""
+"""Render patterns and answers for a terminal."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from rich.text import Text
 from tmkb.cli import output
 
 _PROOF = {
-    "proven": "proven on these bytes",
+    "proven": "proven for the current files",
     "changed": "changed since it was proven",
     "unproven": "not proven",
 }
-_NOTHING = "No pattern matches. Name what the code does and with what; --explain shows why, `tmkb list` shows all."
+_NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
-def answer(answered: dict[str, Any]) -> Group:
-    """An answer, as `tmkb.knowledge.answer` makes it, for either reader."""
-    parts: list[Any] = [part for pattern in answered["patterns"] for part in (page(pattern), Text())]
-    if code := answered.get("code_pattern"):
+def answer(response: dict[str, Any]) -> Group:
+    """Render an answer of `tmkb.knowledge.answer`, for agents or people."""
+    parts: list[Any] = [part for pattern in response["patterns"] for part in (page(pattern), Text())]
+    if code := response.get("code_pattern"):
         parts.append(_heading(f"Start from this ({code['language']}, {code['framework']})"))
         parts += [_indented(output.code(code["secure_template"], code["language"])), Text()]
-    count, included, size = (answered[key] for key in ("pattern_count", "patterns_included", "token_count"))
-    said = f"{included} of {count} patterns, {size} tokens" if count else _NOTHING
-    return Group(*parts, Text(said, style="dim"))
+    count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
+    summary = f"{included} of {count} patterns, {size} tokens" if count else _NO_MATCH
+    return Group(*parts, Text(summary, style="dim"))
 
 
-def explanation(told: dict[str, Any]) -> Group:
-    """Why an answer is what it is, as `tmkb.knowledge.retrieval.index` tells it."""
-    speaks, needed = told["for"], told["needed"]
-    verdict = "Answered" if told["answered"] else "Not answered"
-    lines = [Text(f"{verdict}: {speaks['cues']} from cues and {speaks['people']} from people, {needed} needed.")]
-    lines += [Text(f"Against: {topic} ({', '.join(terms)})") for topic, terms in told["against"].items()]
-    lines += [Text(f"Read {word} as {meant}") for word, meant in told["mended"].items()]
-    if nearest := told.get("nearest"):
-        lines.append(Text("Nearest, below the line:", style="dim"))
-    for pattern in told.get("patterns", nearest or []):
+def explanation(facts: dict[str, Any]) -> Group:
+    """Render the explanation of an answer from `tmkb.knowledge.retrieval.index`."""
+    evidence, needed = facts["for"], facts["needed"]
+    verdict = "Answered" if facts["answered"] else "Not answered"
+    lines = [Text(f"{verdict}: {evidence['cues']} from cues and {evidence['people']} from people, {needed} needed.")]
+    lines += [Text(f"Against: {topic} ({', '.join(terms)})") for topic, terms in facts["against"].items()]
+    lines += [Text(f"Read {word} as {correction}") for word, correction in facts["mended"].items()]
+    if nearest := facts.get("nearest"):
+        lines.append(Text("Nearest, below the threshold:", style="dim"))
+    for pattern in facts.get("patterns", nearest or []):
         lines.append(Text.assemble((pattern["id"], "bold"), f"  {pattern['score']}"))
         if pattern["related"]:
             lines.append(Text("  related to one above"))
@@ -49,7 +49,7 @@ def explanation(told: dict[str, Any]) -> Group:
 
 
 def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> Group:
-    """One pattern with whatever keys it has, in full or in short; ``titles`` are those of its references."""
+    """Render one pattern, complete or short. ``titles``: the titles of references."""
     title = Text.assemble(
         (pattern["id"], "bold"),
         "  ",
@@ -82,14 +82,14 @@ def _provenance(facts: dict[str, Any]) -> Iterator[Any]:
     yield from _list("Sources", facts["sources"])
     proven = facts["proven"]
     when = f" ({proven['date']}, tmkb {proven['tmkb']})" if proven and facts["proof"] != "unproven" else ""
-    said = f"Version {facts['version']}, reviewed {facts['reviewed']}, {_PROOF[facts['proof']]}{when}"
-    yield from (Text(), Text(said))
+    text = f"Version {facts['version']}, reviewed {facts['reviewed']}, {_PROOF[facts['proof']]}{when}"
+    yield from (Text(), Text(text))
 
 
 def _scenario(scenario: dict[str, Any]) -> Iterator[Any]:
-    yield from _list("It takes", scenario["preconditions"])
-    yield from _list("What happens", scenario.get("steps", []))
-    yield from _list("Impact", [f"{what}: {degree}" for what, degree in scenario["impact"].items()])
+    yield from _list("Preconditions", scenario["preconditions"])
+    yield from _list("Steps", scenario.get("steps", []))
+    yield from _list("Impact", [f"{property_}: {degree}" for property_, degree in scenario["impact"].items()])
 
 
 def _mitigation(mitigation: dict[str, Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""``tmkb prove``: run the proofs of patterns. Executes Python of the folders it is given, and says so first."""
+"""``tmkb prove``: run the proofs of patterns. Executes the Python code in the named folders, after a notice."""
 
 from __future__ import annotations
 
@@ -22,46 +22,48 @@ NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
-        "ids", nargs="*", metavar="ID", help="only these patterns, as TMKB-AUTH-007 or 7 (default: all)"
+        "ids", nargs="*", metavar="ID", help="only these patterns, for example TMKB-AUTH-007 or 7 (default: all)"
     )
     parser.add_argument(
         "--patterns",
         action="append",
         metavar="DIR",
-        help="a folder of patterns whose Python is run (default: packaged)",
+        help="a folder of patterns whose Python code is run (default: packaged)",
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="patterns at a time")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of patterns in parallel"
+    )
     whole = parser.add_mutually_exclusive_group()
-    whole.add_argument("--no-mutants", action="store_true", help="do not check that the proof would notice worse code")
+    whole.add_argument("--no-mutants", action="store_true", help="skip the mutation check of the proofs")
     whole.add_argument(
         "--record",
         action="store_true",
-        help=f"write what was proven into {provenance.NAME} beside the patterns, for CI",
+        help=f"record the result in {provenance.NAME} beside the patterns, for CI",
     )
-    parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="seconds that one function may take")
-    parser.add_argument("--spawn", action="store_true", help="a fresh interpreter for each function, as on Windows")
-    parser.add_argument("--verbose", action="store_true", help="show every function on every version")
+    parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="timeout of one function in seconds")
+    parser.add_argument("--spawn", action="store_true", help="start a new interpreter for each function, as on Windows")
+    parser.add_argument("--verbose", action="store_true", help="show every function for every version")
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each pattern. 1 where one is not proven or not there; 2 without the extra ``proofs``."""
+    """Print a line for each pattern. Return 1 for an unknown or unproven pattern, 2 without the extra ``proofs``."""
     if not all(importlib.util.find_spec(name) for name in NEEDED):
-        output.fail("tmkb prove needs the extra `proofs`: where you installed tmkb from '.', install '.[proofs]'.")
+        output.fail("tmkb prove needs the extra `proofs`: if you installed tmkb from '.', install '.[proofs]'.")
         return 2
     for folder in args.patterns or []:
-        sys.stderr.write(f"Running the Python of {folder}\n")
-    # TMKB_PATTERNS is not followed: a variable should not decide whose code is executed.
-    found = sources.library(args.patterns or [library.PACKAGED])
-    patterns = {each.pattern["id"]: (each.folder, each.pattern) for each in found.found if each.pattern is not None}
-    meant = {word: get.meant_ids(word.upper(), patterns) for word in args.ids}
-    if unknown := {word: ids for word, ids in meant.items() if len(ids) != 1}:
+        sys.stderr.write(f"Running the Python code in {folder}\n")
+    # TMKB_PATTERNS is ignored: an environment variable must not decide which code runs.
+    library_ = sources.library(args.patterns or [library.PACKAGED])
+    patterns = {each.pattern["id"]: (each.folder, each.pattern) for each in library_.found if each.pattern is not None}
+    matches = {word: get.matching(word.upper(), patterns) for word in args.ids}
+    if unknown := {word: ids for word, ids in matches.items() if len(ids) != 1}:
         for word, ids in unknown.items():
             output.fail(f"There is no pattern {word or repr(word)}. {get.hint(word.upper(), ids, patterns)}")
         return 1
-    ids = [ids[0] for ids in meant.values()] or sorted(patterns)
+    ids = [ids[0] for ids in matches.values()] or sorted(patterns)
     chosen = {id_: patterns[id_] for id_ in ids}
     before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
     reports = _reports(args, list(chosen.values()))
@@ -69,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
         return 2
     unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
     proven = sum(report.proven for report in reports)
-    return 0 if proven + len(unproven_is_fine) == len(reports) and not found.problems else 1
+    return 0 if proven + len(unproven_is_fine) == len(reports) and not library_.problems else 1
 
 
 def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) -> list[Report]:
-    """Run the proofs and print what became of each."""
+    """Run the proofs and print each result."""
     reports = []
     for report in prove_all(chosen, args.jobs, not args.no_mutants, args.timeout, args.spawn):
         reports.append(report)
@@ -87,13 +89,13 @@ def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) ->
 
 
 def _record(chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, str], reports: Sequence[Report]) -> bool:
-    """Write down what is proven and is still as it was ``before`` the run; whether that could be written."""
+    """Record the proven patterns that did not change since ``before``; return whether the record was written."""
     runs: dict[str, tuple[str, str | None]] = {}
     for report in reports:
         same = before[report.id] == provenance.digest(*chosen[report.id])
         runs[report.id] = (chosen[report.id][0], before[report.id] if report.proven and same else None)
         if report.proven and not same:
-            output.fail(f"{report.id} was changed while it was proven, and is not recorded.")
+            output.fail(f"{report.id} changed during the run and is not recorded.")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
         written = provenance.record(runs, today, __version__)
@@ -107,11 +109,11 @@ def _record(chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, str]
 
 def _lines(report: Report, verbose: bool) -> Iterator[str]:
     if not report.has_code:
-        yield f"{report.id}  unproven: it shows no code"
+        yield f"{report.id}  unproven: no code"
         return
     legs = " ".join(f"{leg}{'✓' if ok else '✗'}" for leg, ok in report.legs().items())
-    said = "proven" if report.proven else "NOT PROVEN"
-    yield f"{report.id}  {legs}  {report.mutants} mutants  {report.runs} runs  {report.seconds:.2f} s  {said}"
+    verdict = "proven" if report.proven else "NOT PROVEN"
+    yield f"{report.id}  {legs}  {report.mutants} mutants  {report.runs} runs  {report.seconds:.2f} s  {verdict}"
     yield from (f"    {cell}" for cell in report.cells if verbose or not cell.ok)
     yield from (f"    {fault}" for fault in report.faults)
 

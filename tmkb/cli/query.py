@@ -1,4 +1,4 @@
-"""``tmkb query``: what a client would be answered, in a terminal."""
+"""``tmkb query``: run the tool tmkb_query in a terminal."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MOST = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command. What they may be stands in the tool's schema; they are judged as a client's call is."""
+    """Add the options of the command. The tool's schema validates their values, as for a client's call."""
     parser.add_argument(
         "context",
         nargs="?",
         metavar="CONTEXT",
-        help="what you are about to write, in your own words; read from stdin where it is - or missing",
+        help="what you are about to write, in your own words; read from stdin if it is - or missing",
     )
     parser.add_argument("--language", metavar="NAME", help="only patterns for this language")
     parser.add_argument("--framework", metavar="NAME", help="only patterns for this framework")
-    parser.add_argument("--verbosity", metavar="NAME", help="agent: short (the default); human: in full")
+    parser.add_argument("--verbosity", metavar="NAME", help="agent: short (default); human: complete")
     parser.add_argument(
-        "--limit", type=int, choices=range(1, MOST + 1), metavar="N", help=f"most patterns, 1 to {MOST}"
+        "--limit", type=int, choices=range(1, MOST + 1), metavar="N", help=f"maximum number of patterns, 1 to {MOST}"
     )
-    parser.add_argument("--explain", action="store_true", help="say why these patterns, or why none")
+    parser.add_argument("--explain", action="store_true", help="explain the result")
     sources.configure_patterns(parser)
     sources.configure_schemas(parser)
     output.configure(parser)
@@ -40,28 +40,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answer. 2 for arguments that the tool refuses."""
+    """Print the answer. Return 2 for arguments that the tool refuses."""
     if args.context in (None, "-"):
         args.context = _stdin(args)
     if not _is_text(args.context):
         args.usage_error("CONTEXT is not valid UTF-8.")
-    found = Server.load(schemas=args.schemas, patterns=args.patterns)
-    spec = found.spec
+    server = Server.load(schemas=args.schemas, patterns=args.patterns)
+    spec = server.spec
     names = ("context", "language", "framework", "verbosity")
     described: Any = spec["tools"][TOOL]["input"]["properties"]
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: _as_listed(getattr(args, name), described.get(name, {}).get("enum", ()))
         for name in names
         if getattr(args, name) is not None
     }
     errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
-    arguments, failures = validation.check(spec["tools"][TOOL], given, spec, errors)
+    arguments, failures = validation.check(spec["tools"][TOOL], values, spec, errors)
     if failures:
         output.fail("\n".join(failure.sentence for failure in failures))
         return 2
-    for line, fields in found.warnings:
+    for line, fields in server.warnings:
         output.fail(template.fill(spec["server"]["log"][line]["message"], fields))
-    provider: Any = found.provider("knowledge")
+    provider: Any = server.provider("knowledge")
     if args.explain:
         return _explain(args, provider, arguments)
     query = provider.operation("query", {})
@@ -71,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _stdin(args: argparse.Namespace) -> str:
-    """Return the question from stdin. Exits where somebody would have to type it, or there is none."""
+    """Return the query from stdin. Exit with a usage error if stdin is a terminal or empty."""
     if args.context is None and sys.stdin.isatty():
-        args.usage_error("CONTEXT is missing. Give it as an argument, or write it to stdin.")
+        args.usage_error("CONTEXT is missing. Pass it as an argument or on stdin.")
     try:
         text = sys.stdin.read().strip()
     except UnicodeDecodeError:
@@ -93,14 +93,14 @@ def _is_text(text: str) -> bool:
 
 
 def _as_listed(value: str, choices: Iterable[object]) -> str:
-    """Return ``value`` as ``choices`` spell it: a person at a terminal need not care about case."""
+    """Return ``value`` in the spelling of ``choices``, ignoring case."""
     return next((each for each in choices if isinstance(each, str) and each.lower() == value.lower()), value)
 
 
 def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:
-    """Print why the answer is what it is."""
+    """Print the explanation of the result."""
     most = args.limit or provider.settings["agent"]["patterns"]
     filters = (arguments.get("language"), arguments.get("framework"))
-    told = provider.explain(arguments["context"], *filters, most)
-    output.write(args, told, pages.explanation(told))
+    facts = provider.explain(arguments["context"], *filters, most)
+    output.write(args, facts, pages.explanation(facts))
     return 0

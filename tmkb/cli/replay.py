@@ -1,4 +1,4 @@
-"""``tmkb replay``: recorded conversations against our engine, or against any other server over stdio or HTTP."""
+"""``tmkb replay``: replay recorded conversations against our engine, or another server over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from tmkb.server.server import Server
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a transcript or a folder of them (default: all)")
     parser.add_argument(
-        "--command", type=_words, metavar="CMD", help="a server to start for each conversation, instead of our engine"
+        "--command", type=_words, metavar="CMD", help="start this server for each conversation, instead of our engine"
     )
-    parser.add_argument("--http", type=_url, metavar="URL", help="a server that is running, instead of our engine")
-    parser.add_argument("--server", metavar="NAME", help="only what was recorded with this server")
+    parser.add_argument("--http", type=_url, metavar="URL", help="the URL of a running server, instead of our engine")
+    parser.add_argument("--server", metavar="NAME", help="only conversations recorded with this server")
     parser.add_argument("--revision", metavar="DATE", help="only under this revision")
     parser.add_argument(
         "--timeout",
         type=_seconds,
         default=replay.TIMEOUT,
         metavar="SECONDS",
-        help="how long a server may take for one exchange, and to end (default: %(default)g)",
+        help="timeout for one exchange, and for the server to exit (default: %(default)g)",
     )
     parser.add_argument(
         "--quiet",
         type=_seconds,
         metavar="SECONDS",
-        help="with --command: take this long without a message for silence, instead of asking with ping",
+        help="with --command: end an exchange after this long without a message, instead of using ping",
     )
-    parser.add_argument("--update", action="store_true", help="write what came back into the transcripts at PATH")
+    parser.add_argument("--update", action="store_true", help="write the actual messages into the transcripts at PATH")
     sources.configure_schemas(parser)
     sources.configure_python(parser)
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the differences. Return 1 if there are any, 2 for wrong use or if there is nothing to replay."""
+    """Print the differences. Return 1 if there are any, 2 for a usage error or if there is nothing to replay."""
     if args.update and not args.paths:
-        output.fail("--update needs PATH, the transcripts to write into; packaged ones are never rewritten unasked.")
+        output.fail("--update needs PATH, the transcripts to update.")
         return 2
     try:
         transcripts = [transcript.read(file) for path in args.paths or [paths.CONFORMANCE] for file in _find(path)]
@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
     if args.update:
         return _update(conversations)
     failed = [conversation for conversation in conversations if conversation.differing]
-    said = f"{len(conversations) - len(failed)} of {len(conversations)} conversations are as recorded."
+    summary = f"{len(conversations) - len(failed)} of {len(conversations)} conversations are as recorded."
     report = [line for conversation in failed for line in conversation.report()]
-    output.write(args, [conversation.value() for conversation in conversations], "\n".join([*report, said]))
+    output.write(args, [conversation.value() for conversation in conversations], "\n".join([*report, summary]))
     return 1 if failed else 0
 
 
@@ -85,7 +85,7 @@ def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> It
     planned = []
     for each in transcripts:
         if not (args.command or args.http) and each.lacking:
-            output.fail(f"{each.name} is left out: it needs {' and '.join(each.lacking)}, which is not installed.")
+            output.fail(f"{each.name} is skipped: it needs {' and '.join(each.lacking)}, which is not installed.")
             continue
         planned += [
             (each, revision)
@@ -102,7 +102,7 @@ def _replayed(args: argparse.Namespace, transcripts: Iterable[Transcript]) -> It
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows a line on a terminal until the next; it does nothing elsewhere."""
+    """Provide a function that shows a status line on a terminal, and does nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -119,7 +119,7 @@ def _words(text: str) -> list[str]:
             return words
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}: {text}") from error
-    raise argparse.ArgumentTypeError("names no program")
+    raise argparse.ArgumentTypeError("the command is empty")
 
 
 def _url(text: str) -> str:
@@ -143,7 +143,7 @@ class Conversation:
     """One transcript under one revision, replayed."""
 
     def __init__(self, replayed: Transcript, revision: str, results: list[Replayed], notes: Sequence[str] = ()) -> None:
-        """``notes``: what helps to explain a failure."""
+        """``notes``: further hints for a failure."""
         self.notes = notes
         self.transcript = replayed
         self.revision = revision
@@ -151,7 +151,7 @@ class Conversation:
         self.differing = [result for result in results if result.differences]
 
     def report(self) -> Iterator[str]:
-        """What differs, for people."""
+        """Yield the differences as text."""
         yield f"{self.transcript.path} ({self.revision}): {self.transcript.value['title']}"
         for result in self.differing:
             place = f"exchange {result.number}" if result.number else ""
@@ -160,14 +160,14 @@ class Conversation:
         yield from (f"  {note}" for note in self.notes if self.differing)
 
     def value(self) -> dict[str, object]:
-        """What differs, for programs."""
+        """Return the differences as a JSON value."""
         differing = {str(result.number): result.differences for result in self.differing}
         notes = {"notes": [*self.notes]} if self.notes and differing else {}
         return {"transcript": self.transcript.name, "revision": self.revision, "differences": differing, **notes}
 
 
 class _Starter:
-    """Makes a new server for each conversation: the command, or a connection to our engine."""
+    """Provides a new target for each conversation: a process, a URL, or a connection to our engine."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.command = args.command
@@ -201,7 +201,7 @@ class _Starter:
         return replay.InProcess(self.runtimes[key], self.timeout)
 
     def _spec(self, server: str, config: str | None) -> Spec:
-        """The spec of one of our servers; of any other the default one's, which has the headers of each revision."""
+        """Return the spec of ``server``; of an unknown server, the default one, which has all headers."""
         if server in documents.servers(paths.named(self.schemas, "TMKB_SCHEMAS")):
             return self._server(server, config).spec
         return Server.load(schemas=self.schemas).spec
@@ -211,14 +211,14 @@ class _Starter:
 
 
 def _find(path: str) -> list[str]:
-    found = transcript.find(path)
-    if not found:
+    files = transcript.find(path)
+    if not files:
         output.fail(f"There is no transcript at {path}.")
-    return found
+    return files
 
 
 def _update(conversations: Sequence[Conversation]) -> int:
-    """Write what came back; return 1 if a file, or an exchange of it, was left as it is."""
+    """Write the actual messages; return 1 if a file or an exchange was not updated."""
     actual: dict[str, dict[int, dict[str, list[JsonValue]]]] = {}
     transcripts = {each.transcript.path: each.transcript for each in conversations}
     refused = {path: "is a link; --update writes to plain files" for path in transcripts if os.path.islink(path)}
@@ -226,13 +226,13 @@ def _update(conversations: Sequence[Conversation]) -> int:
         path = each.transcript.path
         if unanswered := next((result for result in each.results if not result.answered), None):
             at = f"exchange {unanswered.number}" if unanswered.number else "the opening"
-            said = [*unanswered.differences, *each.notes]
-            refused[path] = "; ".join([f"{at} ({each.revision}) has no answer to record", *said])
+            reasons = [*unanswered.differences, *each.notes]
+            refused[path] = "; ".join([f"{at} ({each.revision}) has no answer to record", *reasons])
         for result in each.results[: len(each.transcript.value["exchanges"])]:
             actual.setdefault(path, {}).setdefault(result.number, {})[each.revision] = result.actual
     before = {path: each.value for path, each in transcripts.items()}
     disputed = {
-        path: transcript.rewrite(transcripts[path], found) for path, found in actual.items() if path not in refused
+        path: transcript.rewrite(transcripts[path], results) for path, results in actual.items() if path not in refused
     }
     changed = [path for path in before if path not in refused and transcript.read(path).value != before[path]]
     print(
@@ -247,5 +247,5 @@ def _update(conversations: Sequence[Conversation]) -> int:
         output.fail(f"{path}: not rewritten: {reason}.")
     for path, numbers in disputed.items():
         for number in numbers:
-            output.fail(f"{path}: revisions disagree about exchange {number}: give them transcripts of their own.")
+            output.fail(f"{path}: revisions differ in exchange {number}: use separate transcripts.")
     return 1 if refused or any(disputed.values()) else 0

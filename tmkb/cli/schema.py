@@ -1,5 +1,4 @@
-"""``tmkb schema``: check the schemas, show one resolved with the file of each line, compare two, change one, export
-what editors check by, say what each kind of file may hold."""
+"""``tmkb schema``: check, show, compare and edit schemas, export them for editors, and print the file formats."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="say everything that is wrong with the schemas")
-    check.add_argument("folders", nargs="*", metavar="DIR", help="folders looked through before the packaged schemas")
+    check = actions.add_parser("check", help="report every problem of the schemas")
+    check.add_argument("folders", nargs="*", metavar="DIR", help="folders searched before the packaged schemas")
     sources.configure_python(check)
     check.set_defaults(act=_check)
     show = actions.add_parser("show", help="show one file resolved, with the origin of each line")
@@ -33,11 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a revision, lifecycle, server, tool, prompt or resource, `errors`, `limits` or `log`; or its path",
     )
     show.set_defaults(act=_show)
-    editors = actions.add_parser("export", help="write JSON Schemas of all kinds of files, for editors")
-    editors.add_argument("folder", metavar="DIR", help="where to; files of the same names are replaced")
+    editors = actions.add_parser("export", help="write a JSON Schema for each kind of file, for editors")
+    editors.add_argument("folder", metavar="DIR", help="the target folder; existing files are overwritten")
     editors.set_defaults(act=_export)
     output.configure(editors)
-    kinds = actions.add_parser("formats", help="say what each kind of file may hold, in Markdown")
+    kinds = actions.add_parser("formats", help="print the reference of file formats in Markdown")
     kinds.add_argument("kind", nargs="?", metavar="KIND", help="only this one")
     kinds.set_defaults(act=_formats)
     output.configure(kinds)
@@ -55,33 +54,33 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    """Print the problems. 2 where there is any: a mistake in the schemas."""
+    """Print the problems. Return 2 if there are any."""
     folders = paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS")
-    found = load.read(folders, sources.names(), offer=registry.offer if args.allow_python else None)
-    count = len(found.documents.keys() - found.inherited)
-    mine = "".join(f"{folder}: {_held(found, folder)} of " for folder in folders)
-    text = output.problem_lines(found.problems) or f"{mine}{count} files, no problems."
-    if found.warnings and not args.json:
-        sys.stderr.write("".join(f"Warning: {line}\n" for line in output.problem_lines(found.warnings).splitlines()))
-    problems, warnings = (output.problem_values(each) for each in (found.problems, found.warnings))
+    schemas = load.read(folders, sources.names(), offer=registry.offer if args.allow_python else None)
+    count = len(schemas.documents.keys() - schemas.inherited)
+    own = "".join(f"{folder}: {_count(schemas, folder)} of " for folder in folders)
+    text = output.problem_lines(schemas.problems) or f"{own}{count} files, no problems."
+    if schemas.warnings and not args.json:
+        sys.stderr.write("".join(f"Warning: {line}\n" for line in output.problem_lines(schemas.warnings).splitlines()))
+    problems, warnings = (output.problem_values(each) for each in (schemas.problems, schemas.warnings))
     output.write(args, {"files": count, "problems": problems, "warnings": warnings}, text)
-    return 2 if found.problems else 0
+    return 2 if schemas.problems else 0
 
 
-def _held(found: Schemas, folder: str) -> int:
-    """How many of the files that were read lie below ``folder``: those of other suffixes are none of ours."""
-    files = {os.path.abspath(doc.file) for layers in found.layers.values() for doc in layers}
+def _count(schemas: Schemas, folder: str) -> int:
+    """Return the number of schema files below ``folder``."""
+    files = {os.path.abspath(doc.file) for layers in schemas.layers.values() for doc in layers}
     return sum(file.startswith(os.path.join(os.path.abspath(folder), "")) for file in files)
 
 
 def _show(args: argparse.Namespace) -> int:
-    """Print the resolved file. 1 where there is none of that name. Raises SpecError where none can be resolved."""
-    found = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
-    if not found.documents:
-        raise SpecError(found.problems)
-    if (place := _place(found, args.name)) is None:
+    """Print the resolved file. Return 1 if no file has the name. Raises SpecError if nothing can be resolved."""
+    schemas = load.read(paths.named(args.schemas, "TMKB_SCHEMAS"), sources.names())
+    if not schemas.documents:
+        raise SpecError(schemas.problems)
+    if (place := _place(schemas, args.name)) is None:
         return 1
-    doc = found.documents[place]
+    doc = schemas.documents[place]
     rows = list(_rows(doc, doc.value, (), 0))
     origins = {".".join(map(str, path)): _origin(doc, path) for path in doc.values if path}
     value = {"place": place, "value": doc.value, "origins": origins}
@@ -90,13 +89,13 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _commented(rows: list[tuple[str, str]]) -> object:
-    """The lines with their origins as comments, which keep them YAML."""
+    """Return the lines with their origins as YAML comments."""
     width = min(max(len(line) for line, _ in rows), 98)
     return output.code("\n".join(f"{line:<{width}}  # {origin}" if origin else line for line, origin in rows), "yaml")
 
 
 def _gutter(rows: list[tuple[str, str]]) -> object:
-    """The lines behind a number for the file and the line in it: a terminal has no room for paths in each line."""
+    """Return the lines prefixed with numbers for file and line, because paths are too long for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
@@ -113,8 +112,8 @@ def _gutter(rows: list[tuple[str, str]]) -> object:
 
 
 def _export(args: argparse.Namespace) -> int:
-    """Write the schemas. 2 where they cannot be written."""
-    written = []
+    """Write the schemas. Return 2 if that fails."""
+    names = []
     if os.path.exists(args.folder) and not os.path.isdir(args.folder):
         raise SpecError([Problem.of_argument("not_a_place", "DIR", folder=args.folder)])
     try:
@@ -123,16 +122,16 @@ def _export(args: argparse.Namespace) -> int:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8") as file:
                 file.write(text)
-            written.append(name)
+            names.append(name)
     except OSError as error:
         output.fail(f"{args.folder}: {error.strerror}.")
         return 2
-    output.write(args, {"files": [*written]}, f"{len(written)} files.")
+    output.write(args, {"files": names}, f"{len(names)} files.")
     return 0
 
 
 def _formats(args: argparse.Namespace) -> int:
-    """Print the page, or the section of one kind. 1 where there is no such kind."""
+    """Print the page, or the section of one kind. Return 1 if the kind is unknown."""
     known = formats.kinds()
     if args.kind not in (None, *known):
         near = metaschema.nearest(args.kind, known)
@@ -144,35 +143,37 @@ def _formats(args: argparse.Namespace) -> int:
     return 0
 
 
-def _place(found: Schemas, name: str) -> str | None:
-    """The place of the file that is called so; None, and the reason on stderr, where there is none or several."""
-    named = [place for place in found.documents if documents.name(place) == name and place not in found.inherited]
-    places = [name] if name in found.documents else named
+def _place(schemas: Schemas, name: str) -> str | None:
+    """Return the place of the file named ``name``; None, with a message on stderr, if none or several match."""
+    matching = [
+        place for place in schemas.documents if documents.name(place) == name and place not in schemas.inherited
+    ]
+    places = [name] if name in schemas.documents else matching
     if not places:
-        known = sorted({documents.name(place) for place in found.documents} | set(found.documents))
+        known = sorted({documents.name(place) for place in schemas.documents} | set(schemas.documents))
         near = metaschema.nearest(name, known)
         output.fail(f"There is no schema {name}." + (f" Did you mean {near}?" if near else ""))
     elif len(places) > 1:
-        output.fail(f"{name} is the name of several: {', '.join(places)}.")
+        output.fail(f"{name} is ambiguous: {', '.join(places)}.")
     return places[0] if len(places) == 1 else None
 
 
 def _rows(doc: Document, value: JsonValue, path: Path, depth: int) -> Iterator[tuple[str, str]]:
-    """Each line of ``value`` written as YAML, and where it comes from."""
+    """Yield each line of ``value`` as YAML, with its origin."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         here = (*path, key)
         head = "  " * depth + ("- " if isinstance(key, int) else f"{_key(key)}: ")
         nested = isinstance(inner, dict | list) and bool(inner)
         plain = isinstance(inner, list) and not any(isinstance(item, dict | list) for item in inner)
-        written = "" if nested and not plain else json.dumps(inner, ensure_ascii=False)
-        yield (head + written).rstrip(), _origin(doc, here)
+        text = "" if nested and not plain else json.dumps(inner, ensure_ascii=False)
+        yield (head + text).rstrip(), _origin(doc, here)
         if nested and not plain:
             yield from _rows(doc, inner, here, depth + 1)
 
 
 def _origin(doc: Document, path: Path) -> str:
-    """Where the key at ``path`` was last written, or the entry of a list stands; nothing where it is in no file."""
+    """Return file and line of the key or list entry at ``path``; an empty string if it is in no file."""
     at = doc.keys.get(path) or doc.values.get(path)
     return f"{at.file}:{at.line}" if at else ""
 

@@ -1,4 +1,4 @@
-"""``tmkb token``: a new bearer token for a server over HTTP, and the line that makes the server know it."""
+"""``tmkb token``: generate a bearer token for a server over HTTP, and its digest for --auth-tokens."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tmkb.cli import output
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print both; neither is kept anywhere."""
+    """Print token and digest; neither is stored."""
     token = secrets.token_urlsafe(32)
     digest = hashlib.sha256(token.encode("ascii")).hexdigest()
     text = f"{token}\n\nThe client sends:       Authorization: Bearer {token}\nInto --auth-tokens FILE:  {digest}"

@@ -1,4 +1,4 @@
-"""``tmkb validate``: everything that is wrong with patterns, each with its place."""
+"""``tmkb validate``: report every problem of patterns with its position."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="a folder of patterns, one pattern's folder, or its pattern.yaml"
     )
-    parser.add_argument("--strict", action="store_true", help="also ask for what packaged patterns have to be")
+    parser.add_argument("--strict", action="store_true", help="also apply the quality standard of packaged patterns")
     sources.configure_patterns(parser)
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the problems. 1 where there is any."""
-    found = sources.read_library([_folder(path) for path in args.paths] or args.patterns)
-    known = {pattern["id"] for pattern in found.patterns + library.load([library.PACKAGED]).patterns}
-    problems = [Problem("nothing_found", folder) for folder in found.missing + found.empty]
-    for each in found.found:
+    """Print the problems. Return 1 if there are any."""
+    library_ = sources.read_library([_folder(path) for path in args.paths] or args.patterns)
+    known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
+    problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
+    for each in library_.found:
         problems += [*each.problems, *quality.review(each, known)]
-    problems += _strict(found) if args.strict else []
+    problems += _strict(library_) if args.strict else []
     for folder in library.folders(
         [_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS")
     ):
-        if os.path.isdir(beside := os.path.join(folder, lexicon.FOLDER)):
-            problems += lexicon.review(beside)
-    count = len(found.patterns)
-    said = f"{count} patterns" if count != 1 else "1 pattern"
-    text = output.problem_lines(problems) or f"{said}, no problems."
+        if os.path.isdir(folder_ := os.path.join(folder, lexicon.FOLDER)):
+            problems += lexicon.review(folder_)
+    count = len(library_.patterns)
+    counted = f"{count} patterns" if count != 1 else "1 pattern"
+    text = output.problem_lines(problems) or f"{counted}, no problems."
     output.write(args, {"patterns": count, "problems": output.problem_values(problems)}, text)
     return 1 if problems else 0
 
 
-def _strict(found: Library) -> list[Problem]:
-    """What keeps the patterns that can be served from the standard of the packaged ones."""
-    collections = library.collections(found)
+def _strict(library_: Library) -> list[Problem]:
+    """Return the violations of the quality standard of packaged patterns."""
+    collections = library.collections(library_)
     shared = vocabulary.read(collections)
-    folders = [each.folder for each in found.found if each.pattern is not None]
+    folders = [each.folder for each in library_.found if each.pattern is not None]
     problems = shared.problems
-    for each in found.found:
+    for each in library_.found:
         problems += gates.review(each, collections[os.path.dirname(each.folder)], shared)
     for folder in folders:
         problems += code.review(folder)

@@ -1,4 +1,4 @@
-"""``tmkb version``: which release this is."""
+"""``tmkb version``: print the version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tmkb.cli import output
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     output.configure(parser)
 
 

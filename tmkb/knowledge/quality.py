@@ -23,7 +23,7 @@ def review(found: Found, known: Collection[str]) -> Iterator[Problem]:
         return
     folder, expected = os.path.basename(os.path.abspath(found.folder)), folder_name(pattern["id"])
     if folder != expected:
-        yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, found=folder)
+        yield doc.problem("folder_name", ("id",), id=pattern["id"], expected=expected, actual=folder)
     yield from _text(doc, pattern, known)
 
 

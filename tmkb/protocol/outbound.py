@@ -196,12 +196,12 @@ class Failure:
         if "data" in entry:
             data = entry["data"]
             named: JsonValue = {name: {"$value": name} for name in data} if isinstance(data, list) else data
-            self.data = template.build(named, fields)
+            self.data = template.fill_tree(named, fields)
 
 
 def failure(error: ProtocolError | ToolError, errors: Mapping[str, ErrorTemplate]) -> Failure:
     """Render ``error``. Strings, which may come from the peer, are cut in the sentence."""
-    return Failure(errors[error.error], template.shortened(error.fields), error.fields)
+    return Failure(errors[error.error], template.cut_values(error.fields), error.fields)
 
 
 def wire_error(failed: Failure) -> JsonObject:
@@ -318,7 +318,7 @@ def _block(objects: Mapping[str, Shape], shape: Shape, block: Mapping[str, Any])
     if block["type"] in types:
         return _object(objects, types[block["type"]], block)
     text = shape["otherwise"].get(block["type"], shape["otherwise"]["*"])
-    replacement = template.fill(text, {name: block.get(name, "") for name in template.holes(text)})
+    replacement = template.fill(text, {name: block.get(name, "") for name in template.names(text)})
     return _object(objects, types["text"], {**block, "type": "text", "text": replacement})
 
 

@@ -1,1 +1,1 @@
-"""The schemas folder as checked values: what the engine is told. No protocol logic."""
+"""Read, merge and check the YAML files of schema folders. No protocol logic."""

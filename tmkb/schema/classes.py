@@ -14,15 +14,16 @@ KEY = "provider"  # of the settings of a provider; it names the class and is no 
 Offer = Callable[[Names, str, str], Names]
 
 
-def resolve(found: Schemas, names: Names, offer: Offer | None) -> Iterator[Problem]:
-    """Set ``found.offered`` for each server that names classes. Yield a problem for each class that cannot be used.
+def resolve(schemas: Schemas, names: Names, offer: Offer | None) -> Iterator[Problem]:
+    """Set ``schemas.offered`` for each server that names classes. Yield a problem for each class that cannot be used.
 
     Args:
-        names: what the code offers to all servers.
+        schemas: all documents.
+        names: the names that the code offers to all servers.
         offer: imports the class ``module:Class`` for the provider of a name, and returns the names with those that the
             class offers. None: classes are not allowed.
     """
-    for place, doc in found.documents.items():
+    for place, doc in schemas.documents.items():
         if documents.kind(place) != "server":
             continue
         offered = names
@@ -36,7 +37,7 @@ def resolve(found: Schemas, names: Names, offer: Offer | None) -> Iterator[Probl
             except Exception as error:  # whatever the import of a module raises
                 yield doc.problem("bad_class", at, name=target, reason=f"{type(error).__name__}: {error}")
         if offered is not names:
-            found.offered[documents.name(place)] = offered
+            schemas.offered[documents.name(place)] = offered
 
 
 def _classes(server: Document) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,11 @@
-"""The file of ``--config``: what whoever runs a server sets for it, and the folder of services that come and go."""
+"""The file of ``--config``: an operator's settings for one server, and the folder of its dynamic services."""
 
 from __future__ import annotations
 
 import copy
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tmkb.errors import DocumentError, Problem, SpecError
@@ -13,7 +14,7 @@ from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document
 
-_SETTINGS = ("capabilities", "limits", "providers")  # what of a server is set here
+_SETTINGS = ("capabilities", "limits", "providers")  # the keys of a server that a configuration can set
 
 
 def _is_writable(folder: str) -> bool:
@@ -25,7 +26,7 @@ def _is_plain(file: str) -> bool:
 
 
 def _is_log(file: str) -> bool:
-    """Whether lines can be added to a file, or it can be made."""
+    """Return whether the process can append to ``file``, or create it."""
     if "\0" in file:
         return False
     if os.path.lexists(file):
@@ -33,9 +34,9 @@ def _is_log(file: str) -> bool:
     return _is_writable(os.path.dirname(file))
 
 
-# What has to be at a path, by the format that its schema names, and the problem where it is not.
-_FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
-    "path": (lambda path: "\0" not in path, "no_path"),  # that may come later
+# Format of a path in its schema → the test that the path must pass, and the problem if it does not.
+_PATH_FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "path": (lambda path: "\0" not in path, "no_path"),  # need not exist yet
     "folder": (os.path.isdir, "no_folder"),
     "writable_folder": (lambda folder: _is_writable(folder) and not os.path.islink(folder), "no_writable_folder"),
     "plain_file": (_is_plain, "no_plain_file"),
@@ -43,79 +44,78 @@ _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
 }
 
 
+@dataclass
 class Config:
-    """A configuration that obeys its meta-schema, for one server. `left_out`: why services are not served."""
+    """A valid configuration of one server."""
 
-    def __init__(self, doc: Document, folder: str, server: str) -> None:
-        """``folder``: what relative paths start from."""
-        self.doc = doc
-        self.folder = folder
-        self.server = server
-        self.left_out: list[Problem] = []
+    doc: Document
+    folder: str  # relative paths start here
+    server: str
+    left_out: list[Problem] = field(default_factory=list)  # why services are not served
 
     @property
     def services(self) -> str | None:
-        """The folder of services that come and go, if there is one."""
+        """The folder of dynamic services; None if there is none."""
         folder = self.doc.mapping().get("services")
         return None if folder is None else os.path.join(self.folder, str(folder))
 
-    def apply(self, found: Schemas, names: Names) -> None:
-        """Merge the settings into the server, whose check will hold them against what is permitted."""
+    def apply(self, schemas: Schemas, names: Names) -> None:
+        """Merge the settings into the server. The check of the server validates them."""
         place = f"servers/{self.server}/server"
         for key in _SETTINGS:
-            if place in found.documents and key in self.doc.mapping():
-                settings = self._placed(key, found.offered.get(self.server, names), found.problems)
-                found.documents[place] = merge.merge(found.documents[place], settings, found.problems)
+            if place in schemas.documents and key in self.doc.mapping():
+                settings = self._settings(key, schemas.offered.get(self.server, names), schemas.problems)
+                schemas.documents[place] = merge.merge(schemas.documents[place], settings, schemas.problems)
 
-        for index, name in enumerate(self._without()):
+        for index, name in enumerate(self._disabled()):
             place = f"servers/{self.server}/services/{name}"
-            if place in found.documents:
-                found.documents[place].mapping()["enabled"] = False
+            if place in schemas.documents:
+                schemas.documents[place].mapping()["enabled"] = False
             else:
-                known = [documents.name(place) for place in found.documents if documents.kind(place) == "service"]
+                known = [documents.name(place) for place in schemas.documents if documents.kind(place) == "service"]
                 hint = metaschema.near(name, known)
-                found.problems.append(
+                schemas.problems.append(
                     self.doc.problem("unknown_name", ("without", index), kind="service", name=name, **hint)
                 )
 
-    def _without(self) -> list[str]:
-        without: Any = self.doc.mapping().get("without", [])
-        return [str(name) for name in without]
+    def _disabled(self) -> list[str]:
+        names: Any = self.doc.mapping().get("without", [])
+        return [str(name) for name in names]
 
-    def _placed(self, key: str, names: Names, problems: list[Problem]) -> Document:
-        """The settings under ``key``, their paths as seen from its folder; told is what is not there of them."""
+    def _settings(self, key: str, names: Names, problems: list[Problem]) -> Document:
+        """Return the settings under ``key`` with paths relative to the folder resolved; report missing files."""
         settings = self.doc.part((key,)).under(key)
         value: Any = settings.value
         settings.value = value = copy.deepcopy(value)
-        for name, given in value["providers"].items() if key == "providers" else ():
+        for name, of_provider in value["providers"].items() if key == "providers" else ():
             schema = metaschema.settings(name, names)
-            marked = metaschema.paths_in(schema, given) if schema is not None else {}
-            for path, form in marked.items():
-                at = given
+            formats = metaschema.paths_in(schema, of_provider) if schema is not None else {}
+            for path, path_format in formats.items():
+                parent = of_provider
                 for step in path[:-1]:
-                    at = at[step]
-                at[path[-1]] = file = os.path.join(self.folder, at[path[-1]])
-                is_there, rule = _FORMS[form]
-                if not is_there(file):
+                    parent = parent[step]
+                parent[path[-1]] = file = os.path.join(self.folder, parent[path[-1]])
+                is_valid, rule = _PATH_FORMATS[path_format]
+                if not is_valid(file):
                     problems.append(self.doc.problem(rule, (key, name, *path), path=paths.shown(file)))
         return settings
 
-    def add_services(self, found: Schemas, names: Names) -> None:
-        """Add each service of the folder that has no problem; what is wrong with another is kept."""
+    def add_services(self, schemas: Schemas, names: Names) -> None:
+        """Add each valid service of the folder; the problems of the others go to `left_out`."""
         for file in self._files():
             place = f"servers/{self.server}/services/{os.path.splitext(os.path.basename(file))[0]}"
-            found.problems = []
-            added = self._service(found, place, file)
+            schemas.problems = []
+            added = self._service(schemas, place, file)
             for other in added:
-                found.problems += check.check_one(found, other, added[other], names)
-            if found.problems:
+                schemas.problems += check.check_one(schemas, other, added[other], names)
+            if schemas.problems:
                 for other in added:
-                    del found.documents[other]
-            self.left_out += found.problems
-        found.problems = []
+                    del schemas.documents[other]
+            self.left_out += schemas.problems
+        schemas.problems = []
 
     def _files(self) -> list[str]:
-        """The files of the folder of services, sorted."""
+        """Return the files of the folder of services, sorted."""
         if self.services is None:
             return []
         try:
@@ -128,26 +128,26 @@ class Config:
             os.path.join(self.services, name) for name in names if name.endswith(reader.SUFFIXES) and name[0] != "."
         ]
 
-    def _service(self, found: Schemas, place: str, file: str) -> dict[str, Document]:
-        """The documents of the service in ``file``, added to ``found``."""
+    def _service(self, schemas: Schemas, place: str, file: str) -> dict[str, Document]:
+        """Add the documents of the service in ``file`` to ``schemas``, and return them."""
         try:
             doc = reader.read(file, paths.shown(file))
         except DocumentError as error:
-            found.problems += error.problems
+            schemas.problems += error.problems
             return {}
-        if place in found.documents:
-            found.problems.append(doc.problem("service_taken", ("id",), name=place.rpartition("/")[2]))
+        if place in schemas.documents:
+            schemas.problems.append(doc.problem("service_taken", ("id",), name=place.rpartition("/")[2]))
             return {}
         if "extends" in doc.mapping():
-            found.problems.append(doc.key_problem("nothing_to_extend", ("extends",), path=place, nearest=""))
+            schemas.problems.append(doc.key_problem("nothing_to_extend", ("extends",), path=place, nearest=""))
             return {}
-        added = {place: doc, **dict(expand.tools(found, place, doc))}
-        found.documents |= added
+        added = {place: doc, **dict(expand.tools(schemas, place, doc))}
+        schemas.documents |= added
         return added
 
 
 def read(file: str, server: str) -> Config:
-    """The configuration of ``server`` in ``file``. Raises SpecError with all that is wrong with its shape."""
+    """Read the configuration of ``server`` from ``file``. Raises SpecError with every violation of its meta-schema."""
     try:
         doc = reader.read(file, paths.shown(file))
     except DocumentError as error:

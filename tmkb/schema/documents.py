@@ -1,8 +1,8 @@
-"""The documents of a search path of schema folders, read and resolved. The layout of a folder is the registry.
+"""Find, read and resolve the documents on a search path of schema folders. A file's path decides its kind.
 
-A file in a user's folder replaces the packaged one of the same path, or, with ``extends: packaged``, is merged into it.
-A server that extends another has the files of that one too; one of its own at the same path replaces it, or, with
-``extends``, is merged into it.
+A file in a user's folder replaces the packaged file of the same path; with ``extends: packaged`` it is merged into it.
+A server that extends another inherits its files. Its own file at the same path replaces the inherited one, or with
+``extends`` is merged into it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import filecmp
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -18,9 +19,9 @@ from tmkb.schema import merge, metaschema, paths, reader
 from tmkb.schema.reader import Document
 from tmkb.schema.values import JsonValue
 
-_PACKAGED = "packaged"  # the word that means the file underneath
+_PACKAGED = "packaged"  # the value of `extends` for the file of the same path in the next folder
 
-# Where a file may lie below a schemas folder (without its suffix) → the kind it is of.
+# Path below a schemas folder, without suffix → kind of file.
 PLACES = {
     "errors": "errors",
     "limits": "limits",
@@ -34,42 +35,36 @@ PLACES = {
     "servers/*/resources/*": "resource",
     "servers/*/services/*": "service",
 }
-# Where documents stand that no file is: a server's own view of a revision.
+# Places of documents without a file: a revision as one server amends it.
 DERIVED = {"servers/*/protocol/*": "revision"}
 
 
+@dataclass
 class Schemas:
-    """`layers` as they were read (lowest first), `documents` resolved, both by place; `problems` with any of them.
+    """All documents on a search path, by place: a path below a schemas folder, without suffix."""
 
-    `places` are all that have a file, read or not; `inherited` those that have none of their own; `replaced` those
-    whose file stands alone although another lies under it, with a name for that one. `warnings` name files that are not
-    read, and what is most likely a mistake, but can be served. `offered`: server → the names that the code offers to
-    it, where it names classes as providers.
-    """
-
-    def __init__(self) -> None:
-        self.places: list[str] = []
-        self.inherited: set[str] = set()
-        self.layers: dict[str, list[Document]] = {}
-        self.offered: dict[str, metaschema.Names] = {}
-        self.documents: dict[str, Document] = {}
-        self.problems: list[Problem] = []
-        self.replaced: dict[str, str] = {}
-        self.warnings: list[Problem] = []
-        self._packaged: dict[str, Document] = {}
+    places: list[str] = field(default_factory=list)  # with a file, read or not
+    layers: dict[str, list[Document]] = field(default_factory=dict)  # as read, lowest first
+    documents: dict[str, Document] = field(default_factory=dict)  # resolved
+    inherited: set[str] = field(default_factory=set)  # places without a file of their own
+    replaced: dict[str, str] = field(default_factory=dict)  # place of a file that replaces another → what it replaces
+    offered: dict[str, metaschema.Names] = field(default_factory=dict)  # server with own classes → names it can use
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)  # ignored files, and likely mistakes that can be served
+    _packaged: dict[str, Document] = field(default_factory=dict)
 
     def packaged(self, place: str) -> Document:
-        """Return the packaged file at ``place``, which is read once."""
+        """Return the packaged file at ``place``; it is read once."""
         if place not in self._packaged:
             self._packaged[place] = reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
         return self._packaged[place]
 
     def revision(self, server: str, name: str) -> Document:
-        """The revision ``name`` as ``server`` has it."""
+        """Return the revision ``name``, as ``server`` amends it."""
         return self.documents.get(f"servers/{server}/protocol/{name}") or self.documents[f"protocol/{name}"]
 
     def error_table(self, server: str, revision: str) -> Document:
-        """The errors a peer of ``server`` can meet under ``revision``: the general, the revision's, the server's."""
+        """Return the error table of ``server`` under ``revision``: the general one, the revision's, the server's."""
         of_revision = self.revision(server, revision).part(("errors",)).under("errors")
         place = f"servers/{server}/errors"
         if place not in self.layers:
@@ -77,27 +72,29 @@ class Schemas:
         return merge.resolve(server, self.neighbours(place), of_revision, []) or of_revision
 
     def neighbours(self, place: str) -> Mapping[str, Sequence[Document]]:
-        """What a file at ``place`` can extend, by the name that it says: the file there of another server, or the
-        others of its folder."""
-        before, _, after = _around(place)
-        found = {each: _around(each) for each in {*self.places, *self.layers}}
-        return {name: self.layers.get(each, []) for each, (b, name, a) in found.items() if (b, a) == (before, after)}
+        """Return the layers of every file that ``place`` can extend, by name.
+
+        These are the same file of other servers, or the other files of its folder.
+        """
+        before, _, after = _split(place)
+        parts = {each: _split(each) for each in {*self.places, *self.layers}}
+        return {name: self.layers.get(each, []) for each, (b, name, a) in parts.items() if (b, a) == (before, after)}
 
 
 def read(folders: Sequence[str], servers: Sequence[str] | None = None) -> Schemas:
-    """Read and resolve every document on the path ``folders`` + packaged; of servers only ``servers``, if given, and
-    those that they extend.
+    """Read and resolve every document in ``folders`` and the packaged folder. Problems are in the result.
 
-    Nothing is raised: problems are in the result. Files that cannot be read stop before anything is resolved.
+    ``servers``: read only these servers and those that they extend (default: all). Nothing is resolved if a file
+    cannot be read.
     """
     schemas = Schemas()
     _read(schemas, folders, servers)
     if not schemas.problems:
         _inherit(schemas)
     if not schemas.problems:
-        for place in schemas.layers:  # sorted: the general tables come before those who build on them
+        for place in schemas.layers:  # sorted: general tables come before the tables based on them
             neighbours = schemas.neighbours(place)
-            resolved = merge.resolve(_around(place)[1], neighbours, base(schemas, place), schemas.problems)
+            resolved = merge.resolve(_split(place)[1], neighbours, base(schemas, place), schemas.problems)
             if resolved is not None:
                 schemas.documents[place] = resolved
     return schemas
@@ -105,38 +102,38 @@ def read(folders: Sequence[str], servers: Sequence[str] | None = None) -> Schema
 
 @cache
 def kind(place: str) -> str | None:
-    """The kind of document that stands at ``place``; None where none has a place."""
+    """Return the kind of document at ``place``; None if it is not a valid place."""
     return _kind(place, PLACES) or _kind(place, DERIVED)
 
 
 def _kind(place: str, forms: Mapping[str, str]) -> str | None:
     parts = place.split("/")
-    for form, found in forms.items():
-        wanted = form.split("/")
-        if len(parts) == len(wanted) and all(w in ("*", part) for part, w in zip(parts, wanted, strict=True)):
-            return found
+    for form, kind_ in forms.items():
+        steps = form.split("/")
+        if len(parts) == len(steps) and all(step in ("*", part) for part, step in zip(parts, steps, strict=True)):
+            return kind_
     return None
 
 
 def name(place: str) -> str:
-    """What a file at ``place`` is called: its own name, or for a server that of its folder."""
+    """Return the name of the file at ``place``; for a server, of its folder."""
     parts = place.split("/")
     return parts[-2] if parts[-1] == "server" else parts[-1]
 
 
 def places(folders: Sequence[str]) -> list[str]:
-    """The places that have a file on the path, sorted."""
-    found = {place for folder in (*folders, paths.SCHEMAS) for place, _ in _files(folder, [])}
-    return sorted(place for place in found if kind(place))
+    """Return the places with a file in ``folders`` or the packaged folder, sorted."""
+    all_places = {place for folder in (*folders, paths.SCHEMAS) for place, _ in _files(folder, [])}
+    return sorted(place for place in all_places if kind(place))
 
 
 def servers(folders: Sequence[str]) -> list[str]:
-    """The names of the servers on the path, sorted."""
+    """Return the names of the servers in ``folders`` and the packaged folder, sorted."""
     return sorted({name(place) for place in places(folders) if kind(place) == "server"})
 
 
 def base(schemas: Schemas, place: str) -> Document | None:
-    """What every document of this kind builds on."""
+    """Return the document that every document of this kind extends implicitly; None if there is none."""
     if kind(place) == "server":
         limits, lines = _table(schemas, "limits", "limits"), _table(schemas, "log", "lines")
         return merge.merge(limits.under("limits"), lines.under("log"), [])
@@ -148,9 +145,9 @@ def base(schemas: Schemas, place: str) -> Document | None:
 
 
 def _table(schemas: Schemas, place: str, *path: str) -> Document:
-    """Return the map at ``path`` of a general file.
+    """Return the map at ``path`` of a general file; of the packaged one if it is missing or not a map.
 
-    The packaged one replaces a value that is missing or no map: the check reports it where it stands.
+    The check reports it.
     """
     doc = schemas.documents.get(place)
     value: Any = doc.value if doc else None
@@ -162,8 +159,8 @@ def _table(schemas: Schemas, place: str, *path: str) -> Document:
 
 
 @cache
-def _around(place: str) -> tuple[str, str, str]:
-    """What stands before the name that neighbours call ``place`` by, that name, and what stands behind it."""
+def _split(place: str) -> tuple[str, str, str]:
+    """Return what comes before the name in ``place``, the name in `extends`, and what comes after it."""
     if place.startswith("servers/"):
         server, slash, rest = place.removeprefix("servers/").partition("/")
         return "servers/", server, slash + rest
@@ -172,30 +169,30 @@ def _around(place: str) -> tuple[str, str, str]:
 
 
 def _read(schemas: Schemas, folders: Sequence[str], servers: Sequence[str] | None) -> None:
-    found = _found(folders, schemas.problems, schemas.warnings)
-    schemas.places = sorted(found)
+    files = _by_place(folders, schemas.problems, schemas.warnings)
+    schemas.places = sorted(files)
     known = [_server(place) for place in schemas.places if kind(place) == "server"]
     for place in schemas.places:
         if (server := _server(place)) not in ("", *known):
             hint = metaschema.near(server, known)
             schemas.problems.append(
-                Problem("unknown_name", paths.shown(found[place][0]), kind="server", name=server, **hint)
+                Problem("unknown_name", paths.shown(files[place][0]), kind="server", name=server, **hint)
             )
-    wanted = ["", *(servers if servers is not None else {_server(place): None for place in schemas.places})]
-    for server in wanted:  # which grows while it is gone through
+    pending = ["", *(servers if servers is not None else {_server(place): None for place in schemas.places})]
+    for server in pending:  # the loop appends the servers that these extend
         for place in [place for place in schemas.places if _server(place) == server]:
-            if layers := list(_down(found[place], schemas.problems)):
+            if layers := list(_layers(files[place], schemas.problems)):
                 schemas.layers[place] = layers[::-1]
-                if len(layers) < len(found[place]):
-                    schemas.replaced[place] = "the packaged one"
+                if len(layers) < len(files[place]):
+                    schemas.replaced[place] = "the packaged file"
             parent = _extends(layers[-1:])
-            if server and parent not in (None, _PACKAGED, *wanted):
-                wanted.append(str(parent))
+            if server and parent not in (None, _PACKAGED, *pending):
+                pending.append(str(parent))
 
 
-def _found(folders: Sequence[str], problems: list[Problem], warnings: list[Problem]) -> dict[str, list[str]]:
-    """Return for each place its files on the path, the top one first."""
-    found: dict[str, list[str]] = {}
+def _by_place(folders: Sequence[str], problems: list[Problem], warnings: list[Problem]) -> dict[str, list[str]]:
+    """Return the files of each place, topmost first."""
+    files: dict[str, list[str]] = {}
     packaged = dict(_files(paths.SCHEMAS, []))
     for folder in (*folders, paths.SCHEMAS):
         if not os.path.isdir(folder):
@@ -203,32 +200,35 @@ def _found(folders: Sequence[str], problems: list[Problem], warnings: list[Probl
             continue
         for place, file in _files(folder, problems, warnings):
             if _kind(place, PLACES) is not None:
-                above = found.setdefault(place, [])
+                above = files.setdefault(place, [])
                 if above and os.path.dirname(above[-1]) == os.path.dirname(file) and above[-1] != file:
                     problems.append(Problem("same_place", paths.shown(file), other=paths.shown(above[-1])))
                 above.append(file)
-            elif place in packaged:  # meta-schemas, problems.yaml and the like, also in a copy of the packaged folder
+            elif place in packaged:  # meta-schemas, problems.yaml and others, in a copy of the packaged folder
                 if not filecmp.cmp(file, packaged[place], shallow=False):
                     warnings.append(Problem("ignored_copy", paths.shown(file), path=place))
             else:
                 known = ", ".join(PLACES)
-                problems.append(Problem("misplaced", paths.shown(file), path=place, nearest=_meant(place), known=known))
-    return found
+                problems.append(
+                    Problem("misplaced", paths.shown(file), path=place, nearest=_nearest_place(place), known=known)
+                )
+    return files
 
 
-def _meant(place: str) -> str:
-    """Where a file at ``place``, which is none, was most likely meant to lie: deeper, less deep, or spelt otherwise."""
+def _nearest_place(place: str) -> str:
+    """Return the most likely place for a file at ``place``: deeper, less deep, or with another spelling."""
     parts = place.split("/")
-    for meant in ("/".join(["servers", "NAME", *parts]), *("/".join(parts[depth:]) for depth in range(1, len(parts)))):
-        if kind(meant):
-            return meant
+    shorter = ["/".join(parts[depth:]) for depth in range(1, len(parts))]
+    for candidate in ("/".join(["servers", "NAME", *parts]), *shorter):
+        if kind(candidate):
+            return candidate
     forms = [form.split("/") for form in PLACES if form.count("/") == place.count("/")]
     alike = ["/".join(part if word == "*" else word for word, part in zip(form, parts, strict=True)) for form in forms]
     return metaschema.nearest(place, alike)
 
 
-def _down(files: list[str], problems: list[Problem]) -> Iterator[Document]:
-    """The documents of one place from the top file down, as long as each extends what lies under it."""
+def _layers(files: list[str], problems: list[Problem]) -> Iterator[Document]:
+    """Yield the documents of one place, topmost first, as long as each extends the next."""
     for file in files:
         try:
             doc = reader.read(file, paths.shown(file))
@@ -244,12 +244,11 @@ def _down(files: list[str], problems: list[Problem]) -> Iterator[Document]:
 
 
 def _inherit(schemas: Schemas) -> None:
-    """Give each server what those have that it extends, and find layers that lie on nothing."""
+    """Add inherited files to each server, and report layers without a file to extend."""
     for server in [name(place) for place in schemas.layers if kind(place) == "server"]:
         for parent in _ancestors(schemas.layers, server):
-            for theirs in [place for place in schemas.layers if _server(place) == parent and kind(place) != "server"]:
-                mine = f"servers/{server}{_around(theirs)[2]}"
-                _inherit_file(schemas, mine, theirs)
+            for place in [place for place in schemas.layers if _server(place) == parent and kind(place) != "server"]:
+                _inherit_file(schemas, f"servers/{server}{_split(place)[2]}", place)
     schemas.layers = dict(sorted(schemas.layers.items()))
     for place, layers in schemas.layers.items():
         if _extends(layers) == _PACKAGED and place not in schemas.inherited:
@@ -257,55 +256,54 @@ def _inherit(schemas: Schemas) -> None:
             schemas.problems.append(layers[0].problem("nothing_to_extend", ("extends",), path=place, nearest=nearest))
 
 
-def _inherit_file(schemas: Schemas, mine: str, theirs: str) -> None:
-    """Put the file of a parent at ``theirs`` under that of a server at ``mine``, as far as that one wants it."""
-    own = schemas.layers.get(mine)
+def _inherit_file(schemas: Schemas, place: str, inherited: str) -> None:
+    """Inherit the file at ``inherited`` as ``place``, unless a file at ``place`` replaces it."""
+    own = schemas.layers.get(place)
     if own is None:
-        schemas.inherited.add(mine)
-        schemas.layers[mine] = schemas.layers[theirs]
-        if theirs in schemas.replaced:
-            schemas.replaced[mine] = schemas.replaced[theirs]
+        schemas.inherited.add(place)
+        schemas.layers[place] = schemas.layers[inherited]
+        if inherited in schemas.replaced:
+            schemas.replaced[place] = schemas.replaced[inherited]
     elif _extends(own) == _PACKAGED:
-        schemas.layers[mine] = [*schemas.layers[theirs], *own]
+        schemas.layers[place] = [*schemas.layers[inherited], *own]
     elif _extends(own) is None:
-        schemas.replaced.setdefault(mine, f"that of the server {_server(theirs)}")
+        schemas.replaced.setdefault(place, f"the file of the server {_server(inherited)}")
 
 
 def _ancestors(layers: Mapping[str, Sequence[Document]], server: str) -> list[str]:
-    """The servers that ``server`` extends, the nearest first, as far as they are there."""
-    line = [server]
+    """Return the servers that ``server`` extends, nearest first."""
+    chain = [server]
     while True:
-        parent = _extends(layers[f"servers/{line[-1]}/server"])
-        if not isinstance(parent, str) or parent in line or f"servers/{parent}/server" not in layers:
-            return line[1:]
-        line.append(parent)
+        parent = _extends(layers[f"servers/{chain[-1]}/server"])
+        if not isinstance(parent, str) or parent in chain or f"servers/{parent}/server" not in layers:
+            return chain[1:]
+        chain.append(parent)
 
 
 def _extends(layers: Sequence[Document]) -> JsonValue:
-    """What the lowest of ``layers`` says that it extends."""
+    """Return the `extends` of the lowest of ``layers``."""
     return layers[0].mapping().get("extends") if layers else None
 
 
 def _server(place: str) -> str:
-    """The server that a file at ``place`` belongs to; an empty text where it is for all."""
-    return _around(place)[1] if place.startswith("servers/") else ""
+    """Return the server of the file at ``place``; an empty string if it applies to all."""
+    return _split(place)[1] if place.startswith("servers/") else ""
 
 
 def _files(folder: str, problems: list[Problem], warnings: list[Problem] | None = None) -> list[tuple[str, str]]:
-    """(place, file) of every document below ``folder``, sorted; a place is the path in it without the suffix.
+    """Return (place, file) of every document below ``folder``, sorted.
 
-    A file such as ``errors.yaml.txt`` is a warning: some editors add a suffix that their user does not see.
-
-    What is hidden is none of ours: editors leave locks and copies beside a file that is open.
+    A file such as ``errors.yaml.txt`` is a warning: some editors add a suffix that their user does not see. Hidden
+    files are skipped: editors leave locks and copies beside an open file.
     """
 
-    def note(error: OSError) -> None:
+    def report(error: OSError) -> None:
         shown = paths.shown(str(error.filename))
         if not isinstance(error, FileNotFoundError):
             problems.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
 
-    found = []
-    for root, inside, files in os.walk(folder, onerror=note):
+    documents = []
+    for root, inside, files in os.walk(folder, onerror=report):
         inside[:] = [name for name in inside if not name.startswith(".")]
         for name in inside:
             if name.endswith(reader.SUFFIXES):
@@ -319,5 +317,5 @@ def _files(folder: str, problems: list[Problem], warnings: list[Problem] | None 
                 shown = paths.shown(os.path.join(root, file))
                 warnings.append(Problem("ignored_file", shown, nearest_name=os.path.basename(stem)))
             if suffix in reader.SUFFIXES:
-                found.append((os.path.relpath(stem, folder).replace(os.sep, "/"), os.path.join(root, file)))
-    return sorted(found)
+                documents.append((os.path.relpath(stem, folder).replace(os.sep, "/"), os.path.join(root, file)))
+    return sorted(documents)

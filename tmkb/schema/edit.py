@@ -1,7 +1,7 @@
-"""Changes one value in a YAML or JSON file and nothing else: every byte stays that was not meant (ruamel.yaml).
+"""Change one value in a YAML or JSON file and keep every other byte.
 
-ruamel.yaml says where each part of a text begins and ends; only the part in question is written anew. `replace` is for
-files that are laid out by us, and writes the whole.
+ruamel.yaml provides the start and end of each node, and only that part of the text is replaced. `replace` rewrites a
+whole file and is meant for files in our own layout.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tmkb.schema.values import JsonValue
 
 
 class _Entry(NamedTuple):
-    """A part of a map or list: where it begins with its key or dash, and where what it names begins and ends."""
+    """An entry of a map or list: the offsets of its key or dash, of its value, and of its end."""
 
     step: str | int
     start: int
@@ -32,7 +32,7 @@ class _Entry(NamedTuple):
 
 
 class Text:
-    """The text of one file, and what is to be changed in it. A path has to be there, but for the last step of `add`."""
+    """The text of one file, with edits applied. Every path must exist, except for the last step in `add`."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -42,24 +42,24 @@ class Text:
         self._root: Any = None
 
     def has(self, path: Path) -> bool:
-        """Whether there is something at ``path``."""
+        """Return whether ``path`` exists."""
         node = self._compose()
         for step in path:
-            found = next((entry for entry in self._entries(node) if entry.step == step), None)
-            if found is None:
+            match = next((entry for entry in self._entries(node) if entry.step == step), None)
+            if match is None:
                 return False
-            node = found.node
+            node = match.node
         return True
 
     def set(self, path: Path, value: JsonValue) -> None:
-        """Put ``value`` in the place of what is there, in its style."""
+        """Replace the value at ``path`` and keep its style."""
         self.set_all({path: value})
 
     def set_all(self, values: Mapping[Path, JsonValue]) -> None:
-        """The same at several places, none of which is inside of another."""
+        """Replace the values at several paths, none of which is inside another."""
         doc = reader.parse(self.text, self.file)
-        found = [(*self._at(path), value) for path, value in values.items() if not same(doc.part(path).value, value)]
-        for node, flow, value in sorted(found, key=lambda each: -each[0].start_mark.index):
+        edits = [(*self._at(path), value) for path, value in values.items() if not same(doc.part(path).value, value)]
+        for node, flow, value in sorted(edits, key=lambda each: -each[0].start_mark.index):
             self._set(node, flow, value)
 
     def _set(self, node: Any, flow: bool, value: JsonValue) -> None:
@@ -67,10 +67,10 @@ class Text:
         if isinstance(node, ScalarNode):
             self._splice(start, end, self._in_place_of(node, value, flow))
         elif not flow and not node.flow_style and not (isinstance(value, dict | list) and value):
-            if self.text[self._line_start(start) : start].strip():  # it begins behind a dash
+            if self.text[self._line_start(start) : start].strip():  # it begins after a dash
                 self._splice(start, end, emission.inline(value))
                 return
-            opened = self._opened(start)  # the lines go, a comment behind the key stays
+            opened = self._opened(start)  # remove the lines, keep a comment after the key
             self._splice(self._line_end(opened), end, "")
             self._splice(opened, opened, " " + emission.inline(value))
         else:
@@ -78,7 +78,7 @@ class Text:
             self._splice(start, end, emission.lines(value, self._column(start)) if long else self._short(value, start))
 
     def add(self, path: Path, value: JsonValue) -> None:
-        """Put ``value`` behind what is there: under a new key of a map, or as the last of the list at ``path``."""
+        """Append ``value``: under a new key of a map, or as the last entry of the list at ``path``."""
         node, flow = self._at(path[:-1])
         entries = self._entries(node)
         head = ""
@@ -94,7 +94,7 @@ class Text:
         self._splice(at, at, f"\n{' ' * column}{head.rstrip() if written[0] == chr(10) else head or '- '}{written}")
 
     def remove(self, path: Path) -> None:
-        """Take away what is there, with its key."""
+        """Remove the value at ``path`` with its key."""
         node, flow = self._at(path[:-1])
         entries = self._entries(node)
         at = next(number for number, entry in enumerate(entries) if entry.step == path[-1])
@@ -123,7 +123,7 @@ class Text:
         self._root = None
 
     def _at(self, path: Path) -> tuple[Any, bool]:
-        """The node at ``path``, and whether it stands in braces or brackets."""
+        """Return the node at ``path``, and whether it is inside braces or brackets."""
         node, flow = self._compose(), False
         for step in path:
             flow = flow or bool(node.flow_style)
@@ -134,17 +134,17 @@ class Text:
         if isinstance(node, ScalarNode):
             return []
         pairs = node.value if isinstance(node, MappingNode) else enumerate(node.value)
-        found = []
+        entries = []
         for name, value in pairs:
             step = name.value if isinstance(name, Node) else name
             begin = name.start_mark.index if isinstance(name, Node) else value.start_mark.index
             if not isinstance(name, Node) and not node.flow_style:
                 begin = self.text.rindex("-", 0, begin)
-            found.append(_Entry(step, begin, value.start_mark.index, self._end(value), value))
-        return found
+            entries.append(_Entry(step, begin, value.start_mark.index, self._end(value), value))
+        return entries
 
     def _end(self, node: Any) -> int:
-        """Where ``node`` ends; a block does so with its last line that says something."""
+        """Return the end of ``node``; a block ends with its last line that is not empty."""
         if not isinstance(node, ScalarNode):
             last: int = self._entries(node)[-1].end if node.value and not node.flow_style else node.end_mark.index
             return last
@@ -160,8 +160,8 @@ class Text:
         if node.style in ("|", ">") and isinstance(value, str):
             header, *before = self.text[start : self._end(node)].splitlines()
             indent = next(len(line) - len(line.lstrip()) for line in before if line)
-            said = [line[indent:] for line in before]
-            if (written := emission.block(value, header.rstrip(), indent, said)) is not None:
+            lines = [line[indent:] for line in before]
+            if (written := emission.block(value, header.rstrip(), indent, lines)) is not None:
                 return written
             return emission.scalar(value, '"', flow)
         if not isinstance(value, dict | list):
@@ -172,7 +172,7 @@ class Text:
         return emission.json_lines(value, self._indent(start)) if self.json else emission.inline(value)
 
     def _beside(self, value: JsonValue, indent: int, top: bool) -> str:
-        """``value`` as it stands behind a key: on the same line where it is short, unless it is a map at the top."""
+        """Return ``value`` for the place after a key: on the same line if it is short and no top-level map."""
         text = emission.inline(value) if isinstance(value, dict | list) else emission.scalar(value, None, False)
         fits = len(text) <= emission.SHORT and not (top and isinstance(value, dict))
         if fits or not value or not isinstance(value, dict | list):
@@ -180,7 +180,7 @@ class Text:
         return f"\n{' ' * indent}{emission.lines(value, indent)}"
 
     def _add_inside(self, node: Any, entries: list[_Entry], head: str, value: JsonValue) -> None:
-        """Add to what stands in braces or brackets: on a line of its own where the last one has that."""
+        """Add an entry inside braces or brackets, on a line of its own if the last entry has one."""
         if not entries:
             start = node.start_mark.index
             self._splice(start + 1, node.end_mark.index - 1, head + self._short(value, start))
@@ -191,7 +191,7 @@ class Text:
         self._splice(last.end, last.end, between + head + self._short(value, last.start))
 
     def _opened(self, start: int) -> int:
-        """Behind the colon or dash on the line before a block that begins at ``start``."""
+        """Return the offset after the colon or dash on the line before the block that begins at ``start``."""
         line = self._line_start(start)
         while True:
             line, end = self._line_start(line - 1), line - 1
@@ -216,17 +216,17 @@ class Text:
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values are written alike: 1 is neither true nor 1.0, and the order of keys counts."""
+    """Return whether two values have the same JSON text: 1 is neither true nor 1.0, and the order of keys matters."""
     return json.dumps(one) == json.dumps(other)
 
 
 def read(file: str) -> Text:
-    """Return the text of ``file``, with its own line ends. Raises DocumentError."""
+    """Read ``file`` without converting line ends. Raises DocumentError."""
     return Text(textfile.read(file, paths.shown(file)), file)
 
 
 def replace(file: str, path: Path, value: JsonValue) -> None:
-    """Put ``value`` at ``path``, which has to be there. The file is replaced at once or not at all."""
+    """Replace the value at ``path``, which must exist, and rewrite the file atomically."""
     yaml = emission.writer()
     with open(file, encoding="utf-8") as source:
         root: Any = yaml.load(source)
@@ -240,7 +240,7 @@ def replace(file: str, path: Path, value: JsonValue) -> None:
 
 
 def save(file: str, text: str | None) -> None:
-    """Make ``text`` the content of ``file``, at once or not at all; None: the file goes."""
+    """Write ``text`` to ``file`` atomically; None deletes the file."""
     if text is None:
         os.unlink(file)
         return

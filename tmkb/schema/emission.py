@@ -1,4 +1,4 @@
-"""How a value is written into a file: in the style of what stood there, else as short as readers agree on."""
+"""Write values as YAML: in the style of the value they replace, else as short as is unambiguous."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tmkb.schema.values import JsonValue
 
 SHORT = 96  # characters of a value that stays on one line
 _WIDE = 120  # columns of a folded text
-_UNFOLDED = 1 << 20  # strings are never folded: the fold is where they would be changed
+_UNFOLDED = 1 << 20  # strings are never folded, because folding can change them
 
 
 class _Representer(RoundTripRepresenter):
-    """Writes null out: our reader takes no key without a value."""
+    """Writes null explicitly: our reader refuses a key without a value."""
 
     def null(self, value: None) -> Any:
         return self.represent_scalar("tag:yaml.org,2002:null", "null")
@@ -32,7 +32,7 @@ _Representer.add_representer(type(None), _Representer.null)
 
 
 def writer() -> YAML:
-    """ruamel.yaml as our files are laid out."""
+    """Return a ruamel.yaml writer with the layout of our files."""
     yaml = YAML()
     yaml.Representer = _Representer
     yaml.preserve_quotes = True
@@ -43,7 +43,7 @@ def writer() -> YAML:
 
 
 def scalar(value: JsonValue, style: str | None, flow: bool) -> str:
-    """A value without parts, on one line: quoted by ``style`` if it is a text, bare only where ``style`` was."""
+    """Return a scalar on one line; a string is quoted as in ``style``, or unquoted if ``style`` is None and allowed."""
     if not isinstance(value, str):
         return json.dumps(value)
     if style == "'" and value.isprintable():
@@ -54,9 +54,9 @@ def scalar(value: JsonValue, style: str | None, flow: bool) -> str:
 
 
 def block(text: str, header: str, indent: int, before: list[str]) -> str | None:
-    """``text`` as a literal or folded block with this ``header``; None where such a block cannot say it.
+    """Return ``text`` as a literal or folded block with this ``header``; None if such a block cannot represent it.
 
-    ``before`` has the lines that stood there: those of a folded text whose words stay keep their breaks.
+    ``before``: the lines of the old block. Unchanged lines of a folded text keep their breaks.
     """
     pad, keep = " " * indent, "" if "-" in header else "\n"
     if not text.endswith(keep) or not (body := text.removesuffix(keep) if keep else text):
@@ -71,7 +71,7 @@ def block(text: str, header: str, indent: int, before: list[str]) -> str | None:
 
 
 def inline(value: JsonValue) -> str:
-    """``value`` on one line, in braces and brackets if it has parts."""
+    """Return ``value`` on one line, collections in flow style."""
     if not isinstance(value, dict | list):
         return scalar(value, None, True)
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def inline(value: JsonValue) -> str:
 
 
 def lines(value: JsonValue, indent: int) -> str:
-    """``value``, which has parts, with a line for each; the first is not indented."""
+    """Return a collection in block style; the first line is not indented."""
     text = io.StringIO()
     writer().dump(styled(value, block=True), text)
     written = textwrap.dedent(text.getvalue()).rstrip("\n")
@@ -88,7 +88,7 @@ def lines(value: JsonValue, indent: int) -> str:
 
 
 def json_lines(value: JsonValue, indent: int) -> str:
-    """``value`` as JSON: on one line where it is short, else a line for each part."""
+    """Return ``value`` as JSON, on one line if it is short."""
     short = json.dumps(value, ensure_ascii=False)
     if len(short) <= SHORT or not isinstance(value, dict | list):
         return short
@@ -96,12 +96,12 @@ def json_lines(value: JsonValue, indent: int) -> str:
 
 
 def key(name: str) -> str:
-    """``name`` as a key: bare where readers agree on it."""
+    """Return ``name`` as a key, unquoted if that is unambiguous."""
     return scalar(name, None, True)
 
 
 def styled(value: JsonValue, block: bool = False) -> Any:
-    """``value`` as ruamel writes it: on one line where it is short, else a line for each part."""
+    """Return ``value`` for ruamel.yaml, collections in flow style if they are short."""
     if isinstance(value, str):
         return _string(value)
     if not isinstance(value, dict | list):
@@ -117,7 +117,7 @@ def styled(value: JsonValue, block: bool = False) -> Any:
 
 
 def _string(text: str) -> Any:
-    """Bare words stay bare; all else is quoted, so that no reader takes it for something different."""
+    """Return ``text`` quoted, unless it is a plain word that every YAML reader reads as a string."""
     bare = text.replace("_", "").replace("/", "").replace("$", "")
     if bare.isascii() and bare.isalpha() and text not in ("null", "true", "false"):
         return text
@@ -125,26 +125,26 @@ def _string(text: str) -> Any:
 
 
 def _folded(text: str, before: list[str], width: int) -> list[str]:
-    """The lines of a folded block: a break in the text is an empty line more."""
+    """Return the lines of a folded block; a line break in the text becomes an additional empty line."""
     if "\n" in text or "" in before:
         paragraphs = [_wrapped(part.split(" "), width) for part in text.split("\n")]
         return [line for part in paragraphs for line in ("", *part)][1:]
     words = text.split(" ")
-    head = _kept(words, before)
+    head = _unchanged(words, before)
     words = words[sum(len(line.split(" ")) for line in head) :]
-    tail = _kept(words[::-1], [" ".join(line.split(" ")[::-1]) for line in before[len(head) :][::-1]])
+    tail = _unchanged(words[::-1], [" ".join(line.split(" ")[::-1]) for line in before[len(head) :][::-1]])
     rest = words[: len(words) - sum(len(line.split(" ")) for line in tail)]
     return [*head, *_wrapped(rest, width), *before[len(before) - len(tail) :]]
 
 
-def _kept(words: list[str], lines: list[str]) -> list[str]:
-    """The first of ``lines`` that ``words`` begin with."""
+def _unchanged(words: list[str], lines: list[str]) -> list[str]:
+    """Return the leading ``lines`` that ``words`` begin with."""
     at = 0
     for number, line in enumerate(lines):
-        said = line.split(" ")
-        if words[at : at + len(said)] != said:
+        of_line = line.split(" ")
+        if words[at : at + len(of_line)] != of_line:
             return lines[:number]
-        at += len(said)
+        at += len(of_line)
     return lines
 
 

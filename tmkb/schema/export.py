@@ -1,7 +1,7 @@
-"""The meta-schemas as JSON Schema for editors, which see a file as it is written and not what it is merged with.
+"""Export the meta-schemas as JSON Schemas for editors, which see a file before it is merged.
 
-A file that may extend another need not be complete, and may remove with null. Names that the code offers become
-choices, and the settings of a provider are described where a server holds them.
+A file that may extend another can be incomplete, and can remove keys with null. Names that the code offers become
+enums, and the settings of each provider are included in the schema of a server.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from tmkb.schema import paths, reader
 from tmkb.schema.metaschema import Names
 
-EDITOR = os.path.join(paths.SCHEMAS, "editor")  # where the packaged files point to
+EDITOR = os.path.join(paths.SCHEMAS, "editor")  # the schemas that packaged files refer to
 _NAMED = ("properties", "patternProperties", "$defs")  # keywords that hold schemas by name
 _SINGLE = ("additionalProperties", "items", "propertyNames")
 _SEVERAL = ("anyOf", "oneOf", "allOf")
-_OURS = ("described", "elsewhere", "example", "lacks", "noticed", "remedy", "renamed")  # keywords that no editor knows
-_WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true of what is merged, not of one file
+_OURS = ("described", "elsewhere", "example", "lacks", "noticed", "remedy", "renamed")  # our own keywords
+_WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true for the merged result only
 
 
 def texts(names: Names) -> Iterator[tuple[str, str]]:
-    """For each kind of file the name of its schema below a folder, and its text. ``names``: what the code offers."""
+    """Yield the file name and the text of the schema of each kind. ``names``: the names that the code offers."""
     settings = {name: file for name in names["provider"] for file in names.get(f"settings of {name}", ())}
     files = paths.meta_schemas() | {f"providers/{name}": file for name, file in settings.items()}
     for kind, file in sorted(files.items()):
@@ -43,26 +43,26 @@ def texts(names: Names) -> Iterator[tuple[str, str]]:
 def _schema(schema: Any, names: Names, partial: bool) -> Any:
     if not isinstance(schema, dict):
         return schema
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _NAMED:
-            found[key] = {name: _schema(inner, names, partial) for name, inner in value.items()}
+            result[key] = {name: _schema(inner, names, partial) for name, inner in value.items()}
         elif key in _SINGLE:
-            found[key] = _schema(value, names, partial)
+            result[key] = _schema(value, names, partial)
         elif key in _SEVERAL:
             inner = [each for each in (_schema(each, names, partial) for each in value) if each]
-            found |= {"anyOf" if partial and key == "oneOf" else key: inner} if inner else {}
+            result |= {"anyOf" if partial and key == "oneOf" else key: inner} if inner else {}
         elif key == "$ref":
-            found[key] = value.replace(".schema.yaml", ".json").replace(".yaml", ".json")
+            result[key] = value.replace(".schema.yaml", ".json").replace(".yaml", ".json")
         elif key == "refersTo":
-            found |= {"enum": sorted(names[value])} if value in names else {}
+            result |= {"enum": sorted(names[value])} if value in names else {}
         elif not (key in _OURS or (partial and key in _WHOLE)):
-            found[key] = value
-    return _removable(found) if partial else found
+            result[key] = value
+    return _removable(result) if partial else result
 
 
 def _removable(schema: dict[str, Any]) -> dict[str, Any]:
-    """``schema``, or null, which removes."""
+    """Return ``schema`` with null allowed, because null removes a key."""
     kinds = schema.get("type")
     if isinstance(kinds, str) and kinds != "null":
         schema["type"] = [kinds, "null"]

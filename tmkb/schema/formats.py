@@ -1,7 +1,7 @@
-"""What each kind of file may hold, as a page for people: the prose of each meta-schema, an example, a table of keys.
+"""Generate the reference of file formats from the meta-schemas: a description, an example and a table of keys.
 
-A key inside of another is written as a path, with ``*`` for any name in a map and any entry of a list. What the
-meta-schema of another kind describes is told there, and linked.
+A nested key is written as a path, with ``*`` for any name in a map and any entry of a list. Keys that the meta-schema
+of another kind describes are linked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tmkb.schema import metaschema, paths, reader
 
-_COMMON = "file"  # what all kinds have in common
+_COMMON = "file"  # the definitions shared by all kinds
 _LINES, _WIDTH = 20, 120  # of an example
 _WORDS = {"object": "map", "array": "list"}
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤"}
@@ -33,13 +33,13 @@ class Row(NamedTuple):
 
 
 def kinds() -> list[str]:
-    """All kinds of files, then what is part of several, in the order in which they are told."""
-    told: list[str] = _schemas()[_COMMON]["$defs"]["kinds"]["enum"]
-    return [*told, *(kind for kind in _schemas() if kind not in (*told, _COMMON))]
+    """Return all kinds of files, then the definitions shared by several, in the order of the page."""
+    files: list[str] = _schemas()[_COMMON]["$defs"]["kinds"]["enum"]
+    return [*files, *(kind for kind in _schemas() if kind not in (*files, _COMMON))]
 
 
 def page() -> str:
-    """Everything, in Markdown."""
+    """Return the whole page in Markdown."""
     table = [f"| [{kind}](#{_anchor(kind)}) | {' | '.join(_summary(kind))} |" for kind in kinds()]
     parts = [
         "# Formats",
@@ -52,9 +52,9 @@ def page() -> str:
 
 
 def section(kind: str) -> str:
-    """What is said of one kind."""
-    place, said = _described(kind)
-    parts = [f"## {kind}", f"{place}: {said}" if place else said, *_example(kind)]
+    """Return the section of one kind in Markdown."""
+    place, text = _description(kind)
+    parts = [f"## {kind}", f"{place}: {text}" if place else text, *_example(kind)]
     if rows := list(_rows(kind, _top(kind), "", set())):
         parts.append("\n".join(["| key | type | required | description |", "|---|---|---|---|", *map(_line, rows)]))
     return "\n\n".join(parts)
@@ -66,7 +66,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _top(kind: str) -> Any:
-    """What describes a file; for parts of files, what has those that are no part of another as its keys."""
+    """Return the schema of a file; for shared definitions, a schema with the top-level definitions as keys."""
     schema = _schemas()[kind]
     if "properties" in schema:
         return schema
@@ -74,22 +74,22 @@ def _top(kind: str) -> Any:
     return {"properties": {name: part for name, part in schema["$defs"].items() if name not in inner}}
 
 
-def _described(kind: str) -> tuple[str, str]:
-    """Where files of ``kind`` lie, as code, and what else its description says; parts of files lie nowhere."""
+def _description(kind: str) -> tuple[str, str]:
+    """Return the paths of files of ``kind``, and the rest of its description; shared definitions have no path."""
     text = _schemas()[kind]["description"]
     if "kind" not in _top(kind)["properties"]:
         return "", text
-    place, _, said = text.partition(": ")
-    return " and ".join(f"`{each}`" for each in place.split(" and ")), said
+    place, _, rest = text.partition(": ")
+    return " and ".join(f"`{each}`" for each in place.split(" and ")), rest
 
 
 def _summary(kind: str) -> tuple[str, str]:
-    place, said = _described(kind)
-    return place, re.split(r"\. |\n", said)[0].rstrip(".") if place else _schemas()[kind]["title"]
+    place, text = _description(kind)
+    return place, re.split(r"\. |\n", text)[0].rstrip(".") if place else _schemas()[kind]["title"]
 
 
 def _example(kind: str) -> Iterator[str]:
-    """The beginning of the file that the meta-schema names, if it names one."""
+    """Yield the first lines of the example file of the meta-schema, if it has one."""
     if "example" in _schemas()[kind]:
         file = os.path.normpath(os.path.join(paths.meta_schemas()[kind], os.pardir, _schemas()[kind]["example"]))
         with open(file, encoding="utf-8") as source:
@@ -99,31 +99,31 @@ def _example(kind: str) -> Iterator[str]:
         yield "\n".join(["```yml", *shown, *(["# …"] if len(lines) > _LINES else []), "```"])
 
 
-def _rows(kind: str, schema: Any, path: str, told: set[str]) -> Iterator[Row]:
-    """A row for each key inside of what ``schema`` of ``kind`` describes; ``told``: what was referred to before."""
+def _rows(kind: str, schema: Any, path: str, shown: set[str]) -> Iterator[Row]:
+    """Yield a row for each key in ``schema`` of ``kind``; ``shown``: references that already have rows."""
     for name, inner in schema.get("properties", {}).items():
         home, whole = _whole(kind, inner)
-        said = " ".join(whole["description"].split())
-        inside = list(_rows(home, whole, f"{path}{name}.", told))
+        text = " ".join(whole["description"].split())
+        inside = list(_rows(home, whole, f"{path}{name}.", shown))
         if elsewhere := {row.home for row in inside} - {kind}:
-            said += "".join(f" As in [{other}](#{_anchor(other)})." for other in sorted(elsewhere))
-        elif inside and inner.get("$ref") in told:
-            said += " As above."
+            text += "".join(f" As in [{other}](#{_anchor(other)})." for other in sorted(elsewhere))
+        elif inside and inner.get("$ref") in shown:
+            text += " As above."
             inside = []
         if "$ref" in inner:
-            told.add(inner["$ref"])
+            shown.add(inner["$ref"])
         required = name in schema.get("required", ()) and "default" not in whole
-        yield Row(kind, path + name, _type(home, whole), required, said)
+        yield Row(kind, path + name, _type(home, whole), required, text)
         yield from (row for row in inside if row.home == kind)
     for entry in (schema.get("additionalProperties"), schema.get("items")):
         if isinstance(entry, dict):
-            yield from _rows(*_whole(kind, entry), f"{path}*.", told)
+            yield from _rows(*_whole(kind, entry), f"{path}*.", shown)
     for branch in [*schema.get("anyOf", ()), *([schema["else"]] if "else" in schema else ())]:
-        yield from _rows(*_whole(kind, branch), path, told)
+        yield from _rows(*_whole(kind, branch), path, shown)
 
 
 def _whole(kind: str, schema: Any) -> tuple[str, Any]:
-    """``schema`` of ``kind`` with what it refers to, and the kind that describes that."""
+    """Return the kind that defines ``schema``, and ``schema`` with its reference resolved."""
     if "$ref" not in schema:
         return kind, schema
     file, _, name = schema["$ref"].partition("#/$defs/")
@@ -141,20 +141,20 @@ def _type(kind: str, schema: Any) -> str:
     if "anyOf" in schema and "type" not in schema:
         return " or ".join(dict.fromkeys(_type(*_whole(kind, each)) for each in schema["anyOf"]))
     types = schema.get("type", "any")
-    named = " or ".join(_WORDS.get(each, each) for each in ([types] if isinstance(types, str) else types))
+    words = " or ".join(_WORDS.get(each, each) for each in ([types] if isinstance(types, str) else types))
     entry = schema.get("items") or schema.get("additionalProperties")
     if isinstance(entry, dict) and not any(_rows(*_whole(kind, entry), "", set())):
-        return f"{named} of {_type(*_whole(kind, entry))}"
-    return " ".join([named, *(f"{sign} {schema[bound]}" for bound, sign in _BOUNDS.items() if bound in schema)])
+        return f"{words} of {_type(*_whole(kind, entry))}"
+    return " ".join([words, *(f"{sign} {schema[bound]}" for bound, sign in _BOUNDS.items() if bound in schema)])
 
 
 def _line(row: Row) -> str:
-    """A row in Markdown that says its description to the letter, links and what stands between backticks aside."""
+    """Return a table row; Markdown in the description is escaped, except for links and code."""
     parts = row.description.split("`")
-    said = "`".join(part if at % 2 else _MARKUP.sub(r"\\\g<0>", part) for at, part in enumerate(parts))
-    return f"| `{row.key}` | {row.type} | {'yes' if row.required else ''} | {said} |"
+    text = "`".join(part if at % 2 else _MARKUP.sub(r"\\\g<0>", part) for at, part in enumerate(parts))
+    return f"| `{row.key}` | {row.type} | {'yes' if row.required else ''} | {text} |"
 
 
 def _anchor(kind: str) -> str:
-    """What a heading is linked by."""
+    """Return the anchor of a heading."""
     return kind.replace("/", "")

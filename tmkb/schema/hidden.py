@@ -1,7 +1,7 @@
-"""Characters that a reader does not see, or that steer a terminal: found, named, and escaped.
+"""Find, describe and escape characters that are invisible or that control a terminal.
 
 They can hide instructions from a person that a model still reads (Unicode Technical Standard #39, section 5;
-CVE-2021-42574), and a terminal obeys some of them (ECMA-48). Line feeds and tabs are the only ones that texts need.
+CVE-2021-42574), and terminals execute some of them (ECMA-48). Line feeds and tabs are allowed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Unicode categories Cc, Cf, Cs, Co, Zl and Zp, and the other code points with the property Default_Ignorable.
-# Left out: U+FE0F, which stands behind many emoji and can say nothing by itself.
+# Without U+FE0F, which follows many emoji and is harmless alone.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0e\ufeff\uffa0"
@@ -25,29 +25,29 @@ _HIDDEN = re.compile(
 
 def find(text: str) -> str:
     """Return the first hidden character of ``text``; an empty string if there is none."""
-    found = _HIDDEN.search(text)
-    return found[0] if found else ""
+    match = _HIDDEN.search(text)
+    return match[0] if match else ""
 
 
 def places(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column (both from 1) and character for each line's first hidden character.
+    """Yield line, column (both from 1) and character of the first hidden character in each line of ``text``.
 
-    ``text`` is the content of a file; a carriage return before a line feed belongs to the end of the line.
+    A carriage return before a line feed is part of the line end.
     """
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        if found := _HIDDEN.search(line):
-            yield number, found.start() + 1, found[0]
+        if match := _HIDDEN.search(line):
+            yield number, match.start() + 1, match[0]
 
 
 def describe(character: str) -> str:
-    """Return code point and name, such as ``U+202E RIGHT-TO-LEFT OVERRIDE``."""
+    """Return the code point and the name, such as ``U+202E RIGHT-TO-LEFT OVERRIDE``."""
     name = unicodedata.name(character, _KINDS.get(unicodedata.category(character), ""))
     return f"U+{ord(character):04X} {name}"
 
 
 def escape(text: str) -> str:
-    r"""Return ``text`` with ``\u001b`` and the like for hidden characters, as JSON and Python write them."""
-    return _HIDDEN.sub(lambda found: _escaped(ord(found[0])), text)
+    r"""Return ``text`` with hidden characters escaped as in JSON and Python, such as ``\u001b``."""
+    return _HIDDEN.sub(lambda match: _escaped(ord(match[0])), text)
 
 
 def line(text: str) -> str:
@@ -58,7 +58,7 @@ def line(text: str) -> str:
 def _escaped(code: int) -> str:
     if code < 0x10000:
         return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)  # JSON has no longer form
+    high, low = divmod(code - 0x10000, 0x400)  # JSON escapes have four digits
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 

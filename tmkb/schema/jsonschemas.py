@@ -1,28 +1,32 @@
-"""What the meta-schema of JSON Schema does not say of a JSON Schema, and what would fail with every value.
+"""Check JSON Schemas in files: against the meta-schema, and for errors that the meta-schema cannot express.
 
-Regular expressions that RE2 does not take; references that lead nowhere or to the network; references that lead back to
-where they stand without entering the value; schemas that judge the same value too often, or by too long a chain.
+These are regular expressions that RE2 refuses; references that do not resolve or need the network; references that
+lead back to the same schema for the same value; schemas that apply to one value too often or through too long a chain.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+import jsonschema
 import jsonschema_specifications
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from tmkb.schema import keywords
-from tmkb.schema.reader import Path
+from tmkb.errors import Problem
+from tmkb.schema import keywords, metaschema, template
+from tmkb.schema.reader import Document, Path
 
-Fault = tuple[Path, bool, str, dict[str, str]]  # where; whether the key is meant, not its value; rule; fields
+Fault = tuple[Path, bool, str, dict[str, str]]  # path; whether it is the key, not its value; rule; fields
 
 CHAIN = 64  # subschemas one in the other that judge the same value; `jsonschema` needs five frames for each
 VISITS = 10_000  # subschemas that judge a value and what it contains, each as often as references lead to it
 _EXPRESSION, _BY_EXPRESSION = "pattern", "patternProperties"
 _REFERENCES = ("$ref", "$dynamicRef")
-# Where subschemas stand (JSON Schema 2020-12, Core, section 10). Those in place judge the same value.
+# Keywords with subschemas (JSON Schema 2020-12, Core, section 10). Those "in place" apply to the same value.
 _IN_PLACE = ("not", "if", "then", "else")
 _LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf")
 _MAPS_IN_PLACE = ("dependentSchemas",)
@@ -33,11 +37,46 @@ _DEFINITIONS = ("$defs", "definitions")  # judge nothing where they stand
 _LISTS_WITHIN = ("prefixItems",)
 
 
+def check(doc: Document, path: Path, schema: object) -> Iterator[Problem]:
+    """Yield the problems of the JSON Schema at ``path`` in ``doc``."""
+    for inside, key, rule, fields in _all_faults(json.dumps(schema)):
+        if rule == "not_one_of":
+            place = template.cut(".".join(map(str, (*path, *inside))))
+            yield doc.problem(rule, (*path, *inside), place=place, **fields)
+        else:
+            yield (doc.key_problem if key else doc.problem)(rule, (*path, *inside), **fields)
+
+
+@cache
+def _all_faults(text: str) -> list[Fault]:
+    """Return the faults of the JSON Schema in ``text``. Cached, because revisions share most of their schemas."""
+    schema = json.loads(text)
+    validator: Any = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
+    return [_violation(error) for error in validator.iter_errors(schema)] or [*faults(schema)]
+
+
+def _violation(error: Any) -> Fault:
+    """Return the fault for a violation of the meta-schema."""
+    choices = _choices(error)
+    if choices and isinstance(error.instance, str):
+        fields = {"value": error.instance, **metaschema.near(error.instance, choices)}
+        return tuple(error.absolute_path), False, "not_one_of", fields
+    return tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message}
+
+
+def _choices(error: Any) -> list[str]:
+    """Return the values that an ``enum`` in ``error``, or in one of its alternatives, permits for this value."""
+    for each in (error, *(error.context or ())):
+        if each.validator == "enum" and not each.relative_path:
+            return [str(value) for value in each.validator_value]
+    return []
+
+
 def faults(schema: Any) -> Iterator[Fault]:
-    """Yield the faults of ``schema``, which obeys the meta-schema."""
+    """Yield the faults of ``schema``, which is valid against the meta-schema."""
     try:
         resolver = jsonschema_specifications.REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema))
-    except ValueError as error:  # an `$id` that is no URI
+    except ValueError as error:  # `$id` is not a URI
         yield ("$id",), False, "bad_json_schema", {"reason": str(error)}
         return
     walk = _Walk()
@@ -47,10 +86,10 @@ def faults(schema: Any) -> Iterator[Fault]:
 
 
 class _Walk:
-    """Visits each subschema and notes which others judge the same value."""
+    """Visits each subschema and records which others apply to the same value."""
 
     def __init__(self) -> None:
-        self.schemas: dict[int, Any] = {}  # by `id`; kept, so that no other can have it
+        self.schemas: dict[int, Any] = {}  # by `id`; referenced here, so that no id is reused
         self.same_value: dict[int, list[tuple[Any, Path, str]]] = {}
         self.places: dict[int, Path] = {}
         self.within: dict[int, list[Any]] = {}  # subschemas that judge a part of the value
@@ -78,17 +117,17 @@ class _Walk:
         self, reference: str, path: Path, resolver: Any, same: list[tuple[Any, Path, str]]
     ) -> Iterator[Fault]:
         try:
-            found = resolver.lookup(reference)
+            target = resolver.lookup(reference)
         except (Unresolvable, ValueError):
             yield path, False, "bad_reference", {"text": reference}
             return
-        if not isinstance(found.contents, dict | bool):
+        if not isinstance(target.contents, dict | bool):
             yield path, False, "bad_reference", {"text": reference}
             return
-        same.append((found.contents, path, reference))
+        same.append((target.contents, path, reference))
 
     def loops(self) -> Iterator[Fault]:
-        """References that lead back to where they stand, and never into the value."""
+        """Yield references that lead back to the same schema without descending into the value."""
         done: set[int] = set()
         for start in self.schemas.values():
             above: dict[int, None] = {}
@@ -137,7 +176,7 @@ class _Walk:
 
 
 def _inside(schema: dict[str, Any]) -> Iterator[tuple[Any, Path, bool]]:
-    """The subschemas of ``schema``, where they stand, and whether they judge the same value."""
+    """Yield the subschemas of ``schema``, their paths, and whether they apply to the same value."""
     for name in (*_IN_PLACE, *_WITHIN):
         if name in schema:
             yield schema[name], (name,), name in _IN_PLACE

@@ -1,11 +1,10 @@
-"""JSON Schema 2020-12 in time that grows with the value and not beyond.
+"""Validate against JSON Schema 2020-12 in time linear to the value.
 
-`jsonschema` decides, with some keywords replaced. Its `uniqueItems` compares each item with each other, and it matches
-regular expressions with Python's `re`, which tries alternatives one after the other: ``^(a+)+$`` takes 9 s for 28
-characters, and ``a+$`` already grows with the square of the text. No check of an expression finds all of these, and a
-bound on the text would have to be a few hundred characters. So RE2 matches expressions. Its time grows with the text
-and not beyond; what it cannot match so (look-around, back-references) it refuses when it compiles the expression. Its
-``\\d``, ``\\w`` and ``$`` are also those of ECMA-262, which JSON Schema names; Python's are not.
+This is `jsonschema` with four keywords replaced. Its `uniqueItems` compares every pair of items. It matches regular
+expressions with Python's `re`, which backtracks: ``^(a+)+$`` takes 9 s for 28 characters, and ``a+$`` takes quadratic
+time. No check of an expression finds all such cases. So RE2 matches expressions, in linear time. It refuses to compile
+what it cannot match this way (look-around, back-references). Its ``\\d``, ``\\w`` and ``$`` are those of ECMA-262,
+which JSON Schema requires; Python's are not.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 
     from tmkb.schema.values import JsonObject, JsonValue
 
-MODULE, EXTRA = "re2", "regex"  # what matches expressions, and the extra that installs it
-_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: JSON can write it, UTF-8 cannot
-_NAMED = 20  # unknown names in a reason
+MODULE, EXTRA = "re2", "regex"  # the module that matches expressions, and the extra that installs it
+_HALF = re.compile("[\ud800-\udfff]")  # an unpaired surrogate: valid in JSON, not in UTF-8
+_NAMED = 20  # unknown names in one message
 
 
 def errors(schema: JsonObject, value: JsonValue) -> Iterator[Any]:
     """Yield the errors of `jsonschema` for ``value``. A ``$ref`` to the network is not followed."""
-    import jsonschema_specifications  # its registry: the default one would fetch
+    import jsonschema_specifications  # its registry does not fetch; the default one does
 
     yield from _validator()(schema, registry=jsonschema_specifications.REGISTRY).iter_errors(value)
 
 
 def unknown(value: JsonObject, schema: Any) -> list[str]:
-    """Return the names in ``value`` that neither `properties` nor `patternProperties` of ``schema`` describe."""
+    """Return the names in ``value`` that neither `properties` nor `patternProperties` of ``schema`` describes."""
     properties, expressions = schema.get("properties", {}), schema.get("patternProperties", {})
     names = [name for name in value if name not in properties]
     return [name for name in names if not any(search(each, name) for each in expressions)] if expressions else names
@@ -47,9 +46,11 @@ def search(expression: str, text: str) -> bool:
 
 @cache
 def compiled(expression: str) -> Any:
-    """Return ``expression`` as RE2 has it.
+    """Compile ``expression`` with RE2.
 
-    Raises ValueError with the reason where RE2 does not take it, ModuleNotFoundError without the extra ``regex``.
+    Raises:
+        ValueError: with the reason why RE2 refuses it.
+        ModuleNotFoundError: the extra ``regex`` is not installed.
     """
     import re2
 
@@ -83,7 +84,7 @@ def _validator() -> Any:
 
 
 def evolve(validator: Any, **changes: Any) -> Any:
-    """Return ``validator`` with ``changes``. That of `jsonschema` is slower, and changes its class at a `$schema`."""
+    """Return ``validator`` with ``changes``. That of `jsonschema` changes its class at a `$schema`."""
     attributes = {"schema": validator.schema, "registry": validator._registry, "_resolver": validator._resolver}
     return type(validator)(**attributes | changes)
 
@@ -195,7 +196,7 @@ def _unique(_: object, expected: bool, value: JsonValue, __: object) -> Iterator
 
 
 def _canonical(value: JsonValue) -> str:
-    """Return a text that two values share where JSON Schema calls them equal: 1 and 1.0 are."""
+    """Return a text that is the same for values that JSON Schema considers equal, such as 1 and 1.0."""
     return json.dumps(_with_integers(value), sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""The only entry: a search path of schema folders → the checked Spec of one server."""
+"""Load schemas: from a search path of folders to the checked Spec of one server."""
 
 from __future__ import annotations
 
@@ -13,43 +13,46 @@ from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.model import Spec
 
-_SEEN_FROM = {"place": "", "known": "", "nearest": ""}  # fields that differ with the file a fault is met in
+_SEEN_FROM = {"place": "", "known": "", "nearest": ""}  # fields that differ between files that inherit a problem
 
 
 def read(
     folders: Sequence[str],
     names: Names,
     servers: Sequence[str] | None = None,
-    given: Config | None = None,
+    config: Config | None = None,
     offer: classes.Offer | None = None,
 ) -> Schemas:
-    """Read, resolve and check what `documents.read` finds. Problems are in the result, sorted by place.
+    """Read, resolve and check all documents. Problems are in the result, sorted by position.
 
-    ``names`` is what the code offers to the files, by kind: handlers, operations, providers, coercions. ``given``: what
-    a configuration changes in the one server that is read. ``offer`` imports classes that servers name as providers.
+    ``names``: the names that the code offers, by kind: handlers, operations, providers and others. ``servers``: read
+    only these. ``config``: the configuration to apply to the one server in ``servers``. ``offer``: imports the classes
+    that servers name as providers; without it they are not allowed.
     """
-    found = documents.read(folders, servers)
-    if not found.problems:
-        found.problems.extend(classes.resolve(found, names, offer))
-    if given is not None and not found.problems:
-        given.apply(found, names)
-        found.problems.extend(classes.resolve(found, names, offer))
-    if not found.problems:
-        expand.add(found)
-    if not found.problems:
-        found.problems.extend(check.check(found, names))
-    if not found.problems:
-        found.warnings.extend(check.warnings(found))
-    if given is not None and not found.problems:
-        given.add_services(found, names)
-    found.problems = _told(found.problems)
-    found.warnings = _told(found.warnings)
-    return found
+    schemas = documents.read(folders, servers)
+    if not schemas.problems:
+        schemas.problems.extend(classes.resolve(schemas, names, offer))
+    if config is not None and not schemas.problems:
+        config.apply(schemas, names)
+        schemas.problems.extend(classes.resolve(schemas, names, offer))
+    if not schemas.problems:
+        expand.add(schemas)
+    if not schemas.problems:
+        schemas.problems.extend(check.check(schemas, names))
+    if not schemas.problems:
+        schemas.warnings.extend(check.warnings(schemas))
+    if config is not None and not schemas.problems:
+        config.add_services(schemas, names)
+    schemas.problems = _distinct(schemas.problems)
+    schemas.warnings = _distinct(schemas.warnings)
+    return schemas
 
 
-def _told(problems: Sequence[Problem]) -> list[Problem]:
-    """``problems`` by place. What several files inherit is wrong once, not once in each of them; and what is wrong with
-    a packaged file follows from what is wrong with those of a user, where there is any."""
+def _distinct(problems: Sequence[Problem]) -> list[Problem]:
+    """Return ``problems`` sorted by position, each once even if several files inherit it.
+
+    Problems of packaged files are dropped if a user's file has any: they follow from those.
+    """
     once = {(p.file, p.line, p.column, p.rule, str(p.fields | _SEEN_FROM)): p for p in reversed(problems)}
     sorted_ = [once[key] for key in sorted(once)]
     packaged = os.path.join(paths.shown(paths.SCHEMAS), "")
@@ -60,31 +63,35 @@ def load(
     server: str,
     folders: Sequence[str],
     names: Names,
-    given: Config | None = None,
+    config: Config | None = None,
     offer: classes.Offer | None = None,
 ) -> Spec:
-    """The Spec of ``server``, as a configuration changes it. Raises SpecError with every problem in its way."""
-    found = read(folders, names, [server], given, offer)
-    if not found.problems and f"servers/{server}/server" not in found.documents:
+    """Return the Spec of ``server``, with ``config`` applied.
+
+    Raises:
+        SpecError: with every problem of its documents.
+    """
+    schemas = read(folders, names, [server], config, offer)
+    if not schemas.problems and f"servers/{server}/server" not in schemas.documents:
         near = metaschema.near(server, documents.servers(folders))
-        found.problems.append(Problem.of_argument("unknown_name", "--server", kind="server", name=server, **near))
-    if found.problems:
-        raise SpecError(found.problems)
-    return _spec(found, server)
+        schemas.problems.append(Problem.of_argument("unknown_name", "--server", kind="server", name=server, **near))
+    if schemas.problems:
+        raise SpecError(schemas.problems)
+    return _spec(schemas, server)
 
 
-def _spec(found: Schemas, server: str) -> Spec:
-    """What ``server`` is told. The documents have passed their meta-schemas, so that their types are known."""
-    value: dict[str, Any] = {place: doc.value for place, doc in found.documents.items()}
+def _spec(schemas: Schemas, server: str) -> Spec:
+    """Build the Spec. Meta-schemas have checked the documents, so their types are known."""
+    value: dict[str, Any] = {place: doc.value for place, doc in schemas.documents.items()}
     served = value[f"servers/{server}/server"]
-    errors: dict[str, Any] = {name: found.error_table(server, name).mapping() for name in served["revisions"]}
+    errors: dict[str, Any] = {name: schemas.error_table(server, name).mapping() for name in served["revisions"]}
 
     def defined(kind: str, below: str = f"servers/{server}/") -> dict[str, Any]:
         places = [place for place in value if documents.kind(place) == kind and place.startswith(below)]
         return {documents.name(place): value[place] for place in places}
 
     revisions: dict[str, Any] = {
-        name: found.revision(server, name).mapping() | errors[name] for name in served["revisions"]
+        name: schemas.revision(server, name).mapping() | errors[name] for name in served["revisions"]
     }
     return {
         "server": served,

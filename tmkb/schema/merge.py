@@ -1,4 +1,4 @@
-"""``extends``: JSON Merge Patch (RFC 7386) over documents, so that each value still knows the file it came from."""
+"""Resolve ``extends``: apply JSON Merge Patch (RFC 7386) to documents and keep the origin of every value."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tmkb.schema.values import JsonValue
 
 
 def merge(base: Document, patch: Document, problems: list[Problem]) -> Document:
-    """``base`` changed by ``patch``: maps merge, null removes, all else replaces.
+    """Return ``base`` changed by ``patch``: maps merge, null removes, any other value replaces.
 
-    Null for what is not there is a problem. The key ``extends`` has done its work and is not kept.
+    Null for a missing key is added to ``problems``. The key ``extends`` is dropped.
     """
     result = Document(patch.file, None, dict(base.values), dict(base.keys))
     result.value = _merged(result, base.value, patch, (), problems)
@@ -23,33 +23,32 @@ def merge(base: Document, patch: Document, problems: list[Problem]) -> Document:
 def resolve(
     name: str, neighbours: Mapping[str, Sequence[Document]], base: Document | None, problems: list[Problem]
 ) -> Document | None:
-    """The document called ``name`` with everything it extends merged in, oldest first, on top of ``base``.
+    """Return the document ``name`` merged into all that it extends, with ``base`` as the lowest layer.
 
-    ``neighbours`` has it, and what it may extend, by their names: each the packaged file and what overlays put on it,
-    lowest first; the lowest says what it extends. None, and a problem, where that does not exist or the chain runs in
-    a circle.
+    ``neighbours``: the layers of this document and of those it can extend, by name, lowest first. The lowest layer has
+    the `extends`. Returns None, and adds a problem, if the parent is missing or `extends` is circular.
     """
-    line = [name]
-    while (parent := neighbours[line[-1]][0].mapping().get("extends")) is not None:
-        child = neighbours[line[-1]][0]
+    chain = [name]
+    while (parent := neighbours[chain[-1]][0].mapping().get("extends")) is not None:
+        child = neighbours[chain[-1]][0]
         if not isinstance(parent, str) or parent not in neighbours:
             hint = near(str(parent), [other for other in [*neighbours, "packaged"] if other != name])
             problems.append(child.problem("unknown_name", ("extends",), kind="parent", name=str(parent), **hint))
             return None
-        if parent in line:
-            problems.append(child.problem("circular", ("extends",), chain=" → ".join([*line, parent])))
+        if parent in chain:
+            problems.append(child.problem("circular", ("extends",), chain=" → ".join([*chain, parent])))
             return None
-        line.append(parent)
+        chain.append(parent)
     resolved = base or Document(neighbours[name][-1].file, {}, {}, {})
     overlaid = False
-    for link in reversed(line):
+    for link in reversed(chain):
         lowest, *overlays = neighbours[link]
-        # What an overlay has taken from a parent its children may take away again, without being at fault.
+        # A child may remove a key that an overlay has already removed from its parent.
         resolved = merge(resolved, lowest, [] if overlaid else problems)
         for layer in overlays:
             resolved = merge(resolved, layer, problems)
         overlaid = overlaid or bool(overlays)
-    if base is not None:  # what the file itself says comes first
+    if base is not None:  # keys of the file come before those of the base
         value = resolved.mapping()
         resolved.value = {key: value[key] for key in sorted(value, key=lambda key: key in base.mapping())}
     return resolved
@@ -67,7 +66,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     if not isinstance(old, dict):
         _forget(result, old, path)
         old = {}
-    _note(result, patch, path)
+    _record(result, patch, path)
     merged = dict(old)
     for key, value in new.items():
         here = (*path, key)
@@ -75,7 +74,7 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
             continue
         if value is not None:
             merged[key] = _merged(result, old.get(key), patch, here, problems)
-            _note_key(result, patch, here)
+            _record_key(result, patch, here)
         elif key in merged:
             _forget(result, merged.pop(key), here)
         else:
@@ -83,12 +82,12 @@ def _merged(result: Document, old: JsonValue, patch: Document, path: Path, probl
     return merged
 
 
-def _note(result: Document, patch: Document, path: Path) -> None:
-    if path in patch.values:  # the top of a part that was put under a key stands in no file
+def _record(result: Document, patch: Document, path: Path) -> None:
+    if path in patch.values:  # `Document.under` adds a level without a position
         result.values.setdefault(path, patch.values[path])
 
 
-def _note_key(result: Document, patch: Document, path: Path) -> None:
+def _record_key(result: Document, patch: Document, path: Path) -> None:
     if path in patch.keys:
         result.keys[path] = patch.keys[path]
 
@@ -101,12 +100,12 @@ def _forget(doc: Document, old: JsonValue, path: Path) -> None:
 
 def _adopt(doc: Document, patch: Document, new: JsonValue, path: Path) -> None:
     for known in _paths(new, path):
-        _note(doc, patch, known)
-        _note_key(doc, patch, known)
+        _record(doc, patch, known)
+        _record_key(doc, patch, known)
 
 
 def _paths(value: JsonValue, path: Path) -> Iterator[Path]:
-    """The path of ``value`` and of every part of it."""
+    """Yield the path of ``value`` and of every value in it."""
     yield path
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, part in parts:

@@ -1,8 +1,8 @@
-"""Holds a document against the JSON Schema of its kind and against the names it refers to; says where it breaks them.
+"""Validate a document against the meta-schema of its kind and report each violation with its position.
 
-Meta-schemas describe the resolved form of a file. Six keywords are ours. ``refersTo: KIND``: the string is one of the
-names of that kind which the caller gives (error ids, handlers, …). ``lacks: [KEY]``: here these keys mean nothing.
-``remedy: SENTENCE``: what to do about a text that does not have the form of ``pattern``. ``example: FILE``: such a one.
+Meta-schemas describe the resolved form of a file. Six keywords are our own. ``refersTo: KIND``: the string must be one
+of the names of that kind (error ids, handlers, …). ``lacks: [KEY]``: these keys are not allowed here. ``remedy:
+SENTENCE``: how to fix a string that does not match ``pattern``. ``example: FILE``: a valid file of this kind.
 ``elsewhere: {KEY: SENTENCE}``: a key that authors expect here, and where its content belongs. ``renamed: {OLD: NEW}``:
 keys that had another name.
 """
@@ -31,83 +31,84 @@ from tmkb.schema.values import JsonObject, JsonValue
 
 Names = Mapping[str, Collection[str]]
 
-_SHOWN = 12  # names that a reader is shown at once
-_NAMESAKE = 0.85  # likeness from which an entry was meant to be its neighbour
+_SHOWN = 12  # names in one message
+_NAMESAKE = 0.85  # similarity ratio above which an entry is taken for a misspelling of its neighbour
 _COMPARED = 1000  # names that a word is compared with; a longer list gives no suggestion
 _LONGEST = 100  # characters of a word or name that is compared
 _WORK = 20_000_000  # pairs of characters compared in `_WINDOW`: at most about two seconds
 _WINDOW = 10.0  # seconds
+_names: ContextVar[Names] = ContextVar("names")  # what `refersTo` allows during a check
 POINTER = "# yaml-language-server: $schema="
 
 
 def check(doc: Document, schema_file: str, names: Names | None = None, at: Path = ()) -> list[Problem]:
-    """Every place where what stands in ``doc`` ``at`` a path breaks the schema in ``schema_file``, in their order.
+    """Return every violation of the schema in ``schema_file`` by the value ``at`` a path of ``doc``, in file order.
 
-    ``names``: for each KIND of ``refersTo`` the permitted names; a kind that is not given is not checked.
+    ``names``: the allowed names for each KIND of ``refersTo``; other kinds are not checked.
     """
     token = _names.set(names or {})
     try:
         errors = [*_validator(schema_file).iter_errors(doc.part(at).value if at else doc.value)]
     finally:
         _names.reset(token)
-    found = [problem for error in errors for problem in _problems(doc, at, error)]
-    # Once each: `jsonschema` has an error for every missing key, and each leads to all of them.
-    once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in found}
+    problems = [problem for error in errors for problem in _problems(doc, at, error)]
+    # `jsonschema` has one error for each missing key, and `_missing_keys` reports all keys for each of them.
+    once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
 
 
 def not_a_map(doc: Document) -> Problem | None:
-    """Return the problem of a file whose value is no map; None where it is one."""
+    """Return the problem of a file whose value is not a map; None if it is one."""
     if isinstance(doc.value, dict):
         return None
-    fields = {"place": _dotted(()), "types": ["object"], "found_types": [_type_of(doc.value)]}
+    fields = {"place": _dotted(()), "types": ["object"], "actual_types": [_type_of(doc.value)]}
     return doc.problem("wrong_type", (), **fields)
 
 
 def settings(provider: str, names: Names) -> str | None:
-    """Return the file with the schema of the settings of ``provider``; None where it has no settings."""
+    """Return the file with the meta-schema of the settings of ``provider``; None if it has no settings."""
     return next(iter(names.get(f"settings of {provider}", ())), None)
 
 
 def paths_in(schema_file: str, value: JsonValue) -> dict[Path, str]:
-    """Where texts of ``value`` stand that the schema says are paths of files, and of what: their ``format``.
+    """Return the file paths in ``value``, by their place in it, with the ``format`` from the schema.
 
-    ``path``: of anything, there or not; ``folder``, ``writable_folder``, ``plain_file``, ``log``.
+    Formats: ``path`` (need not exist), ``folder``, ``writable_folder``, ``plain_file``, ``log``.
     """
-    return dict(_marked(_schema(schema_file), value, ()))
+    return dict(_formats(_schema(schema_file), value, ()))
 
 
-def _marked(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _formats(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str) and "format" in schema:
         yield path, schema["format"]
     for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        yield from _marked(inner, value, path)
+        yield from _formats(inner, value, path)
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         rest = schema.get("additionalProperties") if isinstance(key, str) else schema.get("items")
         below = schema.get("properties", {}).get(key, rest)
         if isinstance(below, dict):
-            yield from _marked(below, part, (*path, key))
+            yield from _formats(below, part, (*path, key))
 
 
 def nearest(word: str, known: Collection[str]) -> str:
-    """The name in ``known`` that ``word`` was most likely meant to be, or an empty string."""
+    """Return the name in ``known`` that is most similar to ``word``, or an empty string."""
     if len(known) > _COMPARED:
         return ""
     by_lower_case = {name.lower(): name for name in known}
-    alike = _alike(word.lower(), by_lower_case, 1, 0.6)
-    return by_lower_case[alike[0]] if alike else ""
+    matches = _similar(word.lower(), by_lower_case, 1, 0.6)
+    return by_lower_case[matches[0]] if matches else ""
 
 
 def near(word: str, known: Collection[str]) -> dict[str, str]:
-    """Return the fields ``nearest`` and ``known`` of a problem about a ``word`` that is not ``known``.
+    """Return the fields ``nearest`` and ``known`` of a problem about an unknown ``word``.
 
-    Names are shown in the order of ``known``. Of many, those like ``word`` are shown, then the first. A file can hold
-    any number of wrong words: suggestions end where their cost would be felt, see `_alike`.
+    Names keep the order of ``known``. If there are many, similar names are preferred, then the first. A file can have
+    any number of wrong words, so the cost of suggestions is limited, see `_similar`.
     """
     shown = [*islice(known, _SHOWN)]
     if len(known) > _SHOWN:
-        chosen = {*dict.fromkeys([*_alike(word, known, _SHOWN // 2, 0.4), *shown][:_SHOWN])}
+        chosen = {*dict.fromkeys([*_similar(word, known, _SHOWN // 2, 0.4), *shown][:_SHOWN])}
         ordered = known if len(known) <= _COMPARED else shown
         shown = [*(name for name in ordered if name in chosen), "…"]
     return {"nearest": nearest(word, known), "known": ", ".join(shown) or "none"}
@@ -134,8 +135,8 @@ class _Work:
 _work = _Work()
 
 
-def _alike(word: str, known: Collection[str], most: int, cutoff: float) -> list[str]:
-    """Return at most ``most`` of ``known`` that are like ``word``, the most similar first; none where it costs much."""
+def _similar(word: str, known: Collection[str], most: int, cutoff: float) -> list[str]:
+    """Return at most ``most`` of ``known`` that are similar to ``word``, best first; none if that costs too much."""
     if len(word) > _LONGEST or len(known) > _COMPARED:
         return []
     names = [name for name in known if len(name) <= _LONGEST]
@@ -145,9 +146,9 @@ def _alike(word: str, known: Collection[str], most: int, cutoff: float) -> list[
 
 
 def pointed(text: str, schema: str, file: str) -> str:
-    """``text``, which ``file`` is to hold, begun with the line that leads editors to ``schema``.
+    """Return ``text``, the content of ``file``, with a first line that names ``schema`` for editors.
 
-    Only in a checkout: elsewhere there is no way that is the same for everybody.
+    Only in a checkout: elsewhere no relative path is right on every machine.
     """
     if text.startswith(POINTER):
         text = text.partition("\n")[2]
@@ -163,33 +164,33 @@ def _schema(file: str) -> JsonObject:
 
 
 @cache
-def _registry(file: str) -> Any:
-    """Return a registry of ``file`` and of the neighbours that its ``$ref`` lead to."""
-    folder, names = os.path.dirname(file), [os.path.basename(file)]
-    for name in names:  # grows in the loop
-        named = (reference.partition("#")[0] for reference in _references(_schema(os.path.join(folder, name))))
-        names += [other for other in dict.fromkeys(named) if other and other not in names]
-    create: Any = Registry
-    return create().with_resources((n, DRAFT202012.create_resource(_schema(os.path.join(folder, n)))) for n in names)
-
-
-def _references(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, dict) and isinstance(value.get("$ref"), str):
-        yield str(value["$ref"])
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _references(part)
-
-
-_names: ContextVar[Names] = ContextVar("names", default={})  # of the document that is checked
-
-
-@cache
 def _validator(file: str) -> Any:
-    """Return a validator of the schema in ``file``, which may use our keywords."""
+    """Return a validator of the schema in ``file`` that implements our keywords."""
     extend: Any = jsonschema.validators.extend
     validator = extend(jsonschema.Draft202012Validator, {"lacks": _lacks, "refersTo": _refers_to})
     validator.evolve = keywords.evolve
     return validator(_schema(file), registry=_registry(file))
+
+
+def _registry(file: str) -> Any:
+    """Return a registry of ``file`` and of the files in its folder that a ``$ref`` leads to, by file name.
+
+    A registry that retrieves these files on demand searches them again for each ``$ref``.
+    """
+    folder, names = os.path.dirname(file), [os.path.basename(file)]
+    for name in names:  # grows in the loop
+        files = [reference.partition("#")[0] for reference in _references(_schema(os.path.join(folder, name)))]
+        names += dict.fromkeys(other for other in files if other and other not in names)
+    registry: Any = Registry()
+    return registry.with_resources((n, DRAFT202012.create_resource(_schema(os.path.join(folder, n)))) for n in names)
+
+
+def _references(schema: JsonValue) -> Iterator[str]:
+    """Yield the value of each ``$ref`` in ``schema``."""
+    if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+        yield str(schema["$ref"])
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _references(part)
 
 
 def _refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
@@ -204,7 +205,7 @@ def _lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator
 
 
 def _problems(doc: Document, above: Path, error: ValidationError) -> Iterator[Problem]:
-    """``above``: where the value stands that ``error`` tells its own path from."""
+    """Yield the problems for ``error``, whose paths are relative to ``above``."""
     keyword = "propertyNames" if "propertyNames" in error.relative_schema_path else str(error.validator)
     yield from _REPORTS.get(keyword, _any)(doc, (*above, *error.relative_path), error)
 
@@ -231,9 +232,9 @@ def _missing_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 
 def _namesake(doc: Document, path: Path, key: str) -> str:
-    """Return the entry beside ``path`` that has ``key`` and nearly the same name, or an empty string.
+    """Return the entry beside ``path`` that has ``key`` and a similar name, or an empty string.
 
-    An entry that lacks what its neighbours have was most likely meant to change one of them.
+    An entry that lacks such a key is most likely a misspelled override of that neighbour.
     """
     if not path or not isinstance(path[-1], str):
         return ""
@@ -243,21 +244,21 @@ def _namesake(doc: Document, path: Path, key: str) -> str:
     if len(beside) > _COMPARED:
         return ""
     others = [name for name, entry in beside.items() if isinstance(entry, dict) and key in entry]
-    return next(iter(_alike(path[-1], others, 1, _NAMESAKE)), "")
+    return next(iter(_similar(path[-1], others, 1, _NAMESAKE)), "")
 
 
 def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    for key, wanted in error.validator_value.items():
-        for other in wanted if key in error.instance else []:
+    for key, required in error.validator_value.items():
+        for other in required if key in error.instance else []:
             if other not in error.instance:
                 yield doc.key_problem("missing_key", (*path, key), key=other, place=_dotted(path))
 
 
 def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    wanted = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
-    found = _type_of(error.instance)
-    rule = "not_a_string" if wanted == ["string"] and found in _UNQUOTED else "wrong_type"
-    yield doc.problem(rule, path, place=_dotted(path), types=wanted, found_types=[found])
+    expected = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+    actual = _type_of(error.instance)
+    rule = "not_a_string" if expected == ["string"] and actual in _UNQUOTED else "wrong_type"
+    yield doc.problem(rule, path, place=_dotted(path), types=expected, actual_types=[actual])
 
 
 def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -285,13 +286,13 @@ def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 
 def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    here, said = (*path, error.instance), {"key": error.instance, "place": _dotted(path)}
+    here, fields = (*path, error.instance), {"key": error.instance, "place": _dotted(path)}
     if error.validator == "refersTo":
         yield doc.key_problem("unknown_name", here, **_unknown(error))
     elif "remedy" in error.schema:
-        yield doc.key_problem("wrong_key_form", here, **said, remedy=error.schema["remedy"])
+        yield doc.key_problem("wrong_key_form", here, **fields, remedy=error.schema["remedy"])
     else:
-        yield doc.key_problem("bad_key", here, **said)
+        yield doc.key_problem("bad_key", here, **fields)
 
 
 def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -313,8 +314,9 @@ def _form(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 
 
 def _any(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    said = error.schema.get("description", "").rstrip(".")
-    yield doc.problem("breaks_schema", path, place=_dotted(path), reason=f"{error.message}{said and ': '}{said}")
+    description = error.schema.get("description", "").rstrip(".")
+    reason = f"{error.message}: {description}" if description else error.message
+    yield doc.problem("breaks_schema", path, place=_dotted(path), reason=reason)
 
 
 _REPORTS: dict[str, Callable[[Document, Path, Any], Iterator[Problem]]] = {
@@ -339,7 +341,7 @@ def _type_of(value: JsonValue) -> str:
 
 
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
-_UNQUOTED = ("boolean", "integer", "number")  # what a text without quotes is taken for
+_UNQUOTED = ("boolean", "integer", "number")  # what an unquoted string can be read as
 
 
 def _dotted(path: Path) -> str:

@@ -1,6 +1,6 @@
-"""The checked schemas as the engine reads them: plain JSON values, described here for the type checker.
+"""Types of the checked schemas, which the engine uses as plain JSON values.
 
-They stay what a cache file can hold: `dataclasses` alone would cost more at start than reading them.
+They are TypedDicts, so a cache file can hold them, and serving need not import `dataclasses`.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from tmkb.schema.values import JsonObject
 
 
 class ErrorTemplate(TypedDict):
-    """One sentence a peer can be told."""
+    """An error message for a peer."""
 
     surface: Literal["protocol", "tool", "params"]
     message: str
@@ -22,7 +22,7 @@ class ErrorTemplate(TypedDict):
 
 
 class LogLine(TypedDict):
-    """One sentence of the log."""
+    """A log message."""
 
     level: Literal["debug", "info", "warning", "error"]
     message: str
@@ -30,14 +30,14 @@ class LogLine(TypedDict):
 
 
 class Reference(TypedDict):
-    """What a completion can refer to."""
+    """The definitions a completion can refer to."""
 
     definitions: Literal["prompts", "resources"]
     named_by: str
 
 
 class Obedience(TypedDict):
-    """Which param of a request has the schema of a part of its result, and when that part has to be there."""
+    """The param of a request with the schema of a part of its result, and when that part is required."""
 
     schema: str
     when: JsonObject
@@ -71,27 +71,27 @@ Method = TypedDict(
 
 
 class Message(TypedDict):
-    """What the envelope looks like under a revision."""
+    """The envelope of a message under a revision."""
 
     batch: bool
     unread_id: Literal["null", "absent"]
 
 
 class Logging(TypedDict):
-    """Severities of log messages to the client, least first, and the one before a client has set one."""
+    """Levels of log messages to the client, lowest first, and the default level."""
 
     levels: list[str]
     unset: str
 
 
 class ClientCapability(TypedDict):
-    """What is to be known of a capability of clients."""
+    """Rules for a client capability."""
 
     when_empty: NotRequired[str]
 
 
 class Shape(TypedDict):
-    """The shape of a kind of object under one revision."""
+    """The fields of an object of a revision, and how content that the revision does not know is replaced."""
 
     fields: NotRequired[dict[str, Literal[True] | str]]
     always: NotRequired[JsonObject]
@@ -104,7 +104,7 @@ class Shape(TypedDict):
 
 
 class RequestMetadata(TypedDict):
-    """The keys of `_meta` under which a request names its revision and what the client can and wants."""
+    """The keys of `_meta` with the revision of a request, the client's capabilities and its log level."""
 
     revision: str
     capabilities: str
@@ -112,7 +112,7 @@ class RequestMetadata(TypedDict):
 
 
 class Http(TypedDict):
-    """What HTTP adds: the headers that name a session, and that repeat parts of the body; how streams begin."""
+    """Headers that name a session or repeat parts of the body, and how streams begin."""
 
     session: NotRequired[str]
     version: NotRequired[str]
@@ -125,7 +125,7 @@ class Http(TypedDict):
 
 
 class Revision(TypedDict):
-    """What a server does under one dated version of the protocol; ``errors`` is the whole table."""
+    """One dated version of the protocol; ``errors`` is the resolved table."""
 
     revision: str
     lifecycle: str
@@ -145,7 +145,7 @@ class Revision(TypedDict):
 
 
 class State(TypedDict):
-    """What a connection does with a method while it is in this state."""
+    """How a connection in this state handles each method."""
 
     accepts: NotRequired[dict[str, str]]
     refuses: NotRequired[dict[str, str]]
@@ -161,7 +161,7 @@ class Lifecycle(TypedDict):
 
 
 class Limits(TypedDict):
-    """Bounds on what a peer can make us hold."""
+    """Limits on the resources that a peer can use."""
 
     message_bytes: int
     batch_messages: int
@@ -196,7 +196,7 @@ class Limits(TypedDict):
 
 
 class Server(TypedDict):
-    """Identity, revisions and capabilities of one served definition."""
+    """Identity, revisions and capabilities of a server."""
 
     name: str
     version: str
@@ -215,7 +215,7 @@ class Server(TypedDict):
 
 
 class Definition(TypedDict):
-    """What tools, prompts, resources and completions have alike: a name, and the operation that does the work."""
+    """Common fields of tools, prompts, resources and completions: a name, and the operation that runs."""
 
     kind: Literal["tool", "prompt", "resource", "completion"]
     name: str
@@ -231,14 +231,14 @@ class Definition(TypedDict):
 
 
 class TaskSupport(TypedDict):
-    """How a call may go on after it was answered."""
+    """Whether and when a call becomes a task."""
 
     support: Literal["optional", "required"]
     begins: NotRequired[Literal["at_start", "when_told"]]
 
 
 class Tool(Definition):
-    """One tool: what is listed, how its arguments are read and judged, what runs."""
+    """A tool: its listing, its arguments, and the operation that runs."""
 
     input: JsonObject
     output: NotRequired[JsonObject]
@@ -250,14 +250,14 @@ class Tool(Definition):
 
 
 class Completion(TypedDict):
-    """The values of an argument, by the value of another one."""
+    """The values of an argument, by the value of another argument."""
 
     by: str
     values: dict[str, list[str]]
 
 
 class Argument(TypedDict):
-    """One argument of a prompt."""
+    """An argument of a prompt."""
 
     title: NotRequired[str]
     description: NotRequired[str]
@@ -266,13 +266,13 @@ class Argument(TypedDict):
 
 
 class Prompt(Definition):
-    """One prompt: what is listed, and what makes its messages."""
+    """A prompt: its listing, and the operation that creates its messages."""
 
     arguments: NotRequired[dict[str, Argument]]
 
 
 class Resource(Definition):
-    """One resource, or a template of many."""
+    """A resource or a resource template."""
 
     uri: NotRequired[str]
     uriTemplate: NotRequired[str]
@@ -285,15 +285,15 @@ class Resource(Definition):
 
 
 class Negotiation(TypedDict):
-    """What negotiation has to know of all revisions on offer: see `tmkb.schema.negotiable`."""
+    """A summary of all offered revisions: see `tmkb.schema.negotiable`."""
 
     preferred: str
-    stateless: list[str]  # the revisions whose requests describe themselves
-    version_params: dict[str, str]  # method → the param by which it asks for a revision
+    stateless: list[str]  # revisions without a handshake
+    version_params: dict[str, str]  # method → the param with the requested revision
 
 
 class Spec(TypedDict):
-    """Everything one server is told: itself, what it offers, and its revisions with their lifecycles."""
+    """Everything that one server serves: its definitions, revisions and lifecycles."""
 
     server: Server
     tools: dict[str, Tool]

@@ -1,4 +1,4 @@
-"""What negotiation has to know of all revisions on offer, computed once, so that serving need not read each of them."""
+"""Summarize all offered revisions for negotiation, so that a session need not read each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def negotiation(names: Sequence[str], revisions: Mapping[str, Revision]) -> Negotiation:
     """Return the summary of the revisions ``names``, in the order in which the server offers them.
 
-    ``preferred`` is the first one with a handshake; if there is none, the first of all.
+    ``preferred`` is the first revision with a handshake, else the first of all.
     """
     stateless = [name for name in names if "request_metadata" in revisions[name]]
     handshakes = [name for name in names if name not in stateless]

@@ -1,4 +1,4 @@
-"""A folder of one's own on top of the packaged schemas: files begun or changed in it, checked before they are kept."""
+"""Edit a user's schema folder on top of the packaged schemas: create and change files, and check before writing."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TEMPLATES = os.path.join(paths.SCHEMAS, "templates")
 _STEP = re.compile(r'"(?:[^"\\]|\\.)*"|[^.\[\]"]+')
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _EXTENDS = re.compile(r"^extends: packaged.*\n", re.M)
-_HOLE = re.compile(r"(?<=\n)(.*)NAME(\S*) +#")
+_NAME_IN_TEMPLATE = re.compile(r"(?<=\n)(.*)NAME(\S*) +#")
 
-# What can be begun → the place of its file.
-BEGUN = {
+# Kind of new file → its place.
+NEW_FILES = {
     "tool": "servers/{server}/tools/{name}",
     "prompt": "servers/{server}/prompts/{name}",
     "resource": "servers/{server}/resources/{name}",
@@ -37,7 +37,7 @@ BEGUN = {
 
 
 class Overlay:
-    """The first of ``folders``, with what lies under it; ``names`` is what the code offers to the schemas.
+    """A user's schema folder: the first of ``folders``, the others below it. ``names``: the names the code offers.
 
     Raises:
         SpecError: a folder is a file.
@@ -52,42 +52,42 @@ class Overlay:
         self.names = names
 
     def file(self, place: str) -> str:
-        """The file of ``place`` in the folder: the one that is there, else the one that would be."""
+        """Return the path of the file of ``place`` in the folder, whether or not it exists."""
         files = [os.path.join(self.folder, place + suffix) for suffix in reader.SUFFIXES]
         return next((file for file in files if os.path.exists(file)), files[0])
 
-    def taken(self, place: str) -> str:
-        """The file of ``place`` in the folder. Raises SpecError where there is none."""
+    def existing(self, place: str) -> str:
+        """Return the file of ``place`` in the folder. Raises SpecError if it does not exist."""
         file = self.file(place)
         if not os.path.exists(file):
             raise SpecError([Problem("no_own_file", paths.shown(file))])
         return file
 
-    def own(self, place: str) -> Text:
-        """The text of that file; where there is none, the beginning of one that changes what lies under it."""
+    def text(self, place: str) -> Text:
+        """Return the text of the file of ``place``; if it does not exist, a new text with `extends: packaged`."""
         file = self.file(place)
         if os.path.exists(file):
             return edit.read(file)
         return Text(_pointed(f"kind: {documents.kind(place)}\nextends: packaged\n", place, file), file)
 
-    def changed(self, found: Schemas, place: str, action: str, path: Path, value: JsonValue) -> Text:
+    def edit(self, schemas: Schemas, place: str, action: str, path: Path, value: JsonValue) -> Text:
         """Return the text of the file of ``place`` after ``action``: set, add or remove.
 
-        The number behind the last entry of a list appends. Raises SpecError.
+        An index after the last entry of a list appends. Raises SpecError.
         """
-        text, doc = self.own(place), found.documents[place]
+        text, doc = self.text(place), schemas.documents[place]
         before: Any = doc.part(path[:-1]).value
         if action != "remove" and isinstance(before, list) and path[-1] == len(before):
-            return self.changed(found, place, "add", path[:-1], value)
-        there = path[-1] in before if isinstance(before, dict) else path[-1] in range(len(before))
-        now: Any = before[path[-1]] if there else None
-        if action == "add" and isinstance(now, list):
+            return self.edit(schemas, place, "add", path[:-1], value)
+        exists = path[-1] in before if isinstance(before, dict) else path[-1] in range(len(before))
+        current: Any = before[path[-1]] if exists else None
+        if action == "add" and isinstance(current, list):
             if text.has(path):
-                text.add((*path, len(now)), value)
+                text.add((*path, len(current)), value)
                 return text
-            value = [*now, value]
-        elif there == (action == "add"):
-            raise SpecError([_fault(doc, place, path, there, before)])
+            value = [*current, value]
+        elif exists == (action == "add"):
+            raise SpecError([_fault(doc, place, path, exists, before)])
         if action == "remove":
             self._remove(text, place, path, before)
         else:
@@ -95,34 +95,34 @@ class Overlay:
         return text
 
     def check(self, texts: Mapping[str, str | None]) -> Schemas:
-        """Return what all schemas, and their problems, would be if these files held these texts; None: were gone."""
+        """Load the schemas as if these files had these texts; None stands for a deleted file."""
         with tempfile.TemporaryDirectory() as scratch:
             if os.path.isdir(self.folder):
                 shutil.copytree(self.folder, scratch, dirs_exist_ok=True, ignore=_ignored)
             for file, text in texts.items():
                 edit.save(os.path.join(scratch, os.path.relpath(file, self.folder)), text)
-            found = load.read([scratch, *self.below], self.names)
-            for problem in found.problems:
+            schemas = load.read([scratch, *self.below], self.names)
+            for problem in schemas.problems:
                 problem.file = problem.file.replace(paths.shown(scratch), paths.shown(self.folder), 1)
-            return found
+            return schemas
 
     def faults(self, texts: Mapping[str, str | None], known: Sequence[Problem] = ()) -> list[Problem]:
-        """Return the problems that there would be and that are not ``known``."""
+        """Return the problems after a change that are not among the ``known`` ones."""
         old = {(p.file, p.rule, str(p.fields)) for p in known}
         return [p for p in self.check(texts).problems if (p.file, p.rule, str(p.fields)) not in old]
 
-    def begun(self, found: Schemas, kind: str, name: str, server: str | None) -> tuple[str, str]:
-        """Return the file in which a new ``kind`` called ``name`` stands, and its text. Raises SpecError."""
+    def new_file(self, schemas: Schemas, kind: str, name: str, server: str | None) -> tuple[str, str]:
+        """Return the path and the text of the file for a new ``kind`` with this ``name``. Raises SpecError."""
         if not _NAME.fullmatch(name):
             raise SpecError([Problem.of_argument("bad_file_name", "NAME", name=name)])
-        place = BEGUN[kind].format(name=name, server=server)
+        place = NEW_FILES[kind].format(name=name, server=server)
         if kind == "error" and server:
             place = f"servers/{server}/errors"
         file = self.file(place)
         with open(os.path.join(TEMPLATES, f"{kind}.yaml"), encoding="utf-8") as source:
-            text = _called(source.read(), name)
+            text = _with_name(source.read(), name)
         if not os.path.exists(file):
-            if kind == "error" and place not in found.layers:  # a server's first table: there is nothing to extend
+            if kind == "error" and place not in schemas.layers:  # the first table of this server has nothing to extend
                 text = _EXTENDS.sub("", text)
             return file, _pointed(text, place, file, self.folder)
         if kind != "error":
@@ -133,40 +133,40 @@ class Overlay:
         _put(whole, ("errors", name), new, {})
         return file, whole.text
 
-    def declared(self, found: Schemas, kind: str, server: str) -> Text | None:
-        """Return the server's file with the capability that a file of ``kind`` needs; None where it has it."""
+    def with_capability(self, schemas: Schemas, kind: str, server: str) -> Text | None:
+        """Return the server's file with the capability that ``kind`` needs; None if it already declares it."""
         place = f"servers/{server}/server"
-        if kind not in check.CAPABILITIES or place not in found.documents:
+        if kind not in check.CAPABILITIES or place not in schemas.documents:
             return None
         capability = check.CAPABILITIES[kind]
-        declared: Any = found.documents[place].mapping().get("capabilities")
+        declared: Any = schemas.documents[place].mapping().get("capabilities")
         if not isinstance(declared, dict) or capability in declared:
             return None
-        return self.changed(found, place, "add", ("capabilities", capability), {})
+        return self.edit(schemas, place, "add", ("capabilities", capability), {})
 
-    def ejected(self, found: Schemas, place: str) -> tuple[str, str]:
-        """The file of ``place`` in the folder, and the text of the packaged one. Raises SpecError."""
+    def eject(self, schemas: Schemas, place: str) -> tuple[str, str]:
+        """Return the path of ``place`` in the folder, and the packaged text. Raises SpecError if the file exists."""
         file = self.file(place)
         if os.path.exists(file):
             raise SpecError([Problem("file_taken", paths.shown(file))])
-        with open(os.path.abspath(found.layers[place][0].file), encoding="utf-8", newline="") as source:
+        with open(os.path.abspath(schemas.layers[place][0].file), encoding="utf-8", newline="") as source:
             return file, _pointed(source.read(), place, file)
 
     def _remove(self, text: Text, place: str, path: Path, before: Any) -> None:
-        """Take away what is at ``path``; null does so to what lies under the folder."""
+        """Remove the value at ``path``; write null if it comes from a lower folder."""
         if isinstance(before, list) and not text.has(path):
             rest = [value for step, value in enumerate(before) if step != path[-1]]
             _put(text, path[:-1], rest, {})
             return
         if text.has(path):
             text.remove(path)
-        lies = self.check({self.file(place): text.text}).documents.get(place)
-        if not isinstance(before, list) and lies is not None and has(lies.value, path):
-            _put(text, path, None, lies.value)
+        rest_of = self.check({self.file(place): text.text}).documents.get(place)
+        if not isinstance(before, list) and rest_of is not None and has(rest_of.value, path):
+            _put(text, path, None, rest_of.value)
 
 
 def steps(value: JsonValue, text: str) -> Path:
-    """``text`` as a path in ``value``: keys joined by dots, numbers in brackets; a key with dots may be quoted."""
+    """Parse ``text`` as a path in ``value``: keys joined by dots, indices in brackets; keys with dots may be quoted."""
     words = _STEP.findall(text)
     path: list[str | int] = []
     here: Any = value
@@ -184,21 +184,21 @@ def steps(value: JsonValue, text: str) -> Path:
 
 
 def dotted(path: Path) -> str:
-    """``path`` as a person writes it."""
+    """Return ``path`` as keys joined by dots."""
     return ".".join(map(str, path))
 
 
-def missing(found: Schemas, place: str, path: Path) -> Problem | None:
-    """What is wrong with ``path`` where nothing in the file of ``place`` is there; None where something is."""
-    doc = found.documents[place]
+def missing(schemas: Schemas, place: str, path: Path) -> Problem | None:
+    """Return a problem for the first step of ``path`` that does not exist; None if all exist."""
+    doc = schemas.documents[place]
     for count in range(1, len(path) + 1):
         if not has(doc.value, path[:count]):
             return _fault(doc, place, path[:count], False, doc.part(path[: count - 1]).value)
     return None
 
 
-def _fault(doc: reader.Document, place: str, path: Path, there: bool, before: Any) -> Problem:
-    if there:
+def _fault(doc: reader.Document, place: str, path: Path, exists: bool, before: Any) -> Problem:
+    if exists:
         return doc.key_problem("already_there", path, place=dotted(path))
     known = list(before) if isinstance(before, dict) else [str(n) for n in range(len(before or []))]
     hint = near(str(path[-1]), known)
@@ -206,7 +206,7 @@ def _fault(doc: reader.Document, place: str, path: Path, there: bool, before: An
 
 
 def has(value: Any, path: Path) -> bool:
-    """Return whether ``value`` has a part at ``path``."""
+    """Return whether ``path`` exists in ``value``."""
     for step in path:
         if not (step in value if isinstance(value, dict) else isinstance(value, list) and step in range(len(value))):
             return False
@@ -215,7 +215,7 @@ def has(value: Any, path: Path) -> bool:
 
 
 def _put(text: Text, path: Path, value: JsonValue, resolved: JsonValue) -> None:
-    """Write ``value`` at ``path``, with what is missing on the way; a list is replaced whole, as a merge has it."""
+    """Write ``value`` at ``path`` with all missing parents. A list is written whole, because a merge replaces it."""
     if text.has(path):
         text.set(path, value)
         return
@@ -235,19 +235,19 @@ def _put(text: Text, path: Path, value: JsonValue, resolved: JsonValue) -> None:
 
 
 def _with(whole: Any, path: Path, value: JsonValue) -> Any:
-    """A copy of ``whole`` with ``value`` at ``path``."""
-    made = part = copy.deepcopy(whole)
+    """Return a copy of ``whole`` with ``value`` at ``path``."""
+    result = part = copy.deepcopy(whole)
     for step in path[:-1]:
         part = part[step]
     part[path[-1]] = value
-    return made
+    return result
 
 
 def _pointed(text: str, place: str, file: str, folder: str | None = None) -> str:
-    """Return ``text`` with the line that leads editors to its schema.
+    """Return ``text`` with a first line that names its schema for editors.
 
-    Outside of a checkout only a new file in a ``folder`` of the user gets one: to the folder's own
-    ``.editor/`` or ``editor/`` (`tmkb schema export FOLDER/.editor`), else to the packaged schema on this machine.
+    Outside a checkout, only a new file in a user's ``folder`` gets one. It names the schema in the folder's
+    ``.editor/`` or ``editor/`` (`tmkb schema export FOLDER/.editor`), else the packaged schema on this machine.
     """
     schema = f"{documents.kind(place)}.json"
     pointed = metaschema.pointed(text, os.path.join(export.EDITOR, schema), file)
@@ -255,20 +255,20 @@ def _pointed(text: str, place: str, file: str, folder: str | None = None) -> str
         return pointed
     exported = (os.path.join(folder, name, schema) for name in (".editor", "editor"))
     if own := next(filter(os.path.exists, exported), ""):
-        way = os.path.relpath(own, os.path.dirname(file)).replace(os.sep, "/")
+        target = os.path.relpath(own, os.path.dirname(file)).replace(os.sep, "/")
     else:
-        way = pathlib.Path(os.path.abspath(os.path.join(export.EDITOR, schema))).as_uri()
-    return f"{metaschema.POINTER}{way}\n{pointed}"
+        target = pathlib.Path(os.path.abspath(os.path.join(export.EDITOR, schema))).as_uri()
+    return f"{metaschema.POINTER}{target}\n{pointed}"
 
 
-def _called(text: str, name: str) -> str:
-    """``text`` with ``name`` for NAME; comments behind it stay in their column."""
-    aligned = _HOLE.sub(lambda hole: f"{hole[1]}{name}{hole[2]}".ljust(len(hole[0]) - 2) + "  #", text)
+def _with_name(text: str, name: str) -> str:
+    """Return ``text`` with ``name`` in place of NAME; comments after it keep their column."""
+    aligned = _NAME_IN_TEMPLATE.sub(lambda m: f"{m[1]}{name}{m[2]}".ljust(len(m[0]) - 2) + "  #", text)
     return aligned.replace("NAME", name)
 
 
 def _ignored(folder: str, files: list[str]) -> list[str]:
-    """What is no schema: what is hidden, all but documents, and in the packaged folder what nobody can replace."""
+    """Return the files not to copy: hidden files, other suffixes, and packaged files that cannot be overridden."""
     packaged = ("meta", "editor", "templates", "problems.yaml") if os.path.samefile(folder, paths.SCHEMAS) else ()
     other = [f for f in files if not f.endswith(reader.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
     return [*other, *packaged, *(f for f in files if f.startswith("."))]

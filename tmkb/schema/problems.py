@@ -1,6 +1,6 @@
-"""Problems as sentences: ``file:line:column: sentence``, or ``--option: sentence``.
+"""Format problems as ``file:line:column: sentence`` or ``--option: sentence``.
 
-The sentences stand in ``schemas/problems.yaml``.
+The sentences are in ``schemas/problems.yaml``.
 """
 
 from __future__ import annotations
@@ -11,44 +11,42 @@ from functools import cache
 
 from tmkb.errors import Problem
 from tmkb.schema import hidden, paths, reader, template
+from tmkb.schema.reader import Document
 from tmkb.schema.values import JsonObject
 
 
 @cache
-def _file() -> JsonObject:
-    return reader.read(os.path.join(paths.SCHEMAS, "problems.yaml")).mapping()
+def _file() -> Document:
+    return reader.read(os.path.join(paths.SCHEMAS, "problems.yaml"))
 
 
 @cache
 def rules() -> dict[str, JsonObject]:
-    """Rule id → its sentences: ``message``, then ``nearest`` where a right spelling was found, else ``otherwise``."""
-    found = _file()["rules"]
-    assert isinstance(found, dict)
-    return {name: rule for name, rule in found.items() if isinstance(rule, dict)}
+    """Return the templates of each rule: ``message``, and as its remedy ``nearest`` or ``otherwise``."""
+    return {name: rule for name, rule in _file().section("rules").items() if isinstance(rule, dict)}
 
 
 def _type_words(names: Iterable[str]) -> str:
-    """Return the words for JSON types, as ``a map or a list``."""
-    words = _file()["types"]
-    assert isinstance(words, dict)
+    """Return the words for JSON types, for example ``a map or a list``."""
+    words = _file().section("types")
     return " or ".join(str(words[name]) for name in names)
 
 
 def sentence(problem: Problem) -> str:
-    """What is wrong and what to do about it, in one or two sentences."""
-    said = template.fill(str(rules()[problem.rule]["message"]), _cut(problem.fields))
-    return " ".join(text for text in (said, remedy(problem)) if text)
+    """Return what is wrong and how to fix it, in one or two sentences."""
+    message = template.fill(str(rules()[problem.rule]["message"]), _shown(problem.fields))
+    return " ".join(text for text in (message, remedy(problem)) if text)
 
 
 def remedy(problem: Problem) -> str | None:
-    """What to do about it, in a sentence; None where what is wrong says so itself."""
+    """Return how to fix the problem; None if the message is enough."""
     rule = rules()[problem.rule]
-    said = rule.get("nearest") if problem.fields.get("nearest") else rule.get("otherwise")
-    return template.fill(str(said), _cut(problem.fields)) if said else None
+    text = rule.get("nearest") if problem.fields.get("nearest") else rule.get("otherwise")
+    return template.fill(str(text), _shown(problem.fields)) if text else None
 
 
 def line(problem: Problem) -> str:
-    """Format the problem as compilers do, so that editors can jump to the place; an argument has none.
+    """Return the problem in the format of compilers, so that editors can jump to it.
 
     Hidden characters and line feeds are escaped.
     """
@@ -56,11 +54,11 @@ def line(problem: Problem) -> str:
     return hidden.line(f"{place}: {sentence(problem)}")
 
 
-def _cut(fields: dict[str, object]) -> dict[str, object]:
-    """Shorten what an author wrote, which may be of any length, and put words for types; all else stays whole."""
+def _shown(fields: dict[str, object]) -> dict[str, object]:
+    """Return ``fields`` with long values from files cut, and words in place of JSON types."""
     return {
         key: template.cut(value)
-        if isinstance(value, str) and key in _WRITTEN
+        if isinstance(value, str) and key in _FROM_FILES
         else _type_words(map(str, value))
         if isinstance(value, list) and key in _TYPES
         else value
@@ -68,5 +66,5 @@ def _cut(fields: dict[str, object]) -> dict[str, object]:
     }
 
 
-_WRITTEN = ("found", "key", "name", "text", "value")
-_TYPES = ("found_types", "types")  # lists of JSON types
+_FROM_FILES = ("actual", "key", "name", "text", "value")
+_TYPES = ("actual_types", "types")  # lists of JSON types

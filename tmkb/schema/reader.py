@@ -1,9 +1,8 @@
-"""The one reader of YAML and JSON files: strict, and every value knows its line and column.
+"""Read YAML and JSON files strictly, and record the line and column of every value. The only user of PyYAML.
 
-Only what JSON can say: maps with string keys, lists, strings, numbers, true, false, null. Refused, each with a
-position: duplicate keys, anchors, aliases, tags, several documents, keys without a value, and plain scalars that a
-YAML 1.1 reader would take for something else than we do (``2025-11-25`` a date, ``on`` a boolean, ``010`` an 8):
-they want quotes.
+Only JSON's types are accepted: maps with string keys, lists, strings, numbers, true, false, null. Refused, each with
+its position: duplicate keys, anchors, aliases, tags, several documents, and keys without a value. Plain scalars that a
+YAML 1.1 reader reads differently (``2025-11-25`` as a date, ``on`` as a boolean, ``010`` as 8) must be quoted.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import yaml
@@ -29,51 +29,44 @@ VALUES = 50_000  # in one file; our largest has 4,500
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
-# What an author of YAML 1.1 most likely meant by a word. `on` and `off` are as often texts.
+# What an author of YAML 1.1 most likely meant by a word. `on` and `off` are just as often strings.
 _BOOLEANS = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
-# A character that the parser stumbles over → the rule that says what to do about it.
-_STUMBLED = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
+# Character at a syntax error → the rule with the fix.
+_SYNTAX_RULES = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
 _STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _STRING_TAG = "tag:yaml.org,2002:str"
-# The C parser is the fast one; it is missing where PyYAML was built without libyaml.
+# The C parser is faster; it is missing if PyYAML was built without libyaml.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Position(NamedTuple):
-    """A place in a file; line and column count from 1."""
+    """A position in a file; line and column count from 1."""
 
     file: str
     line: int
     column: int
 
 
+@dataclass(slots=True)
 class Document:
-    """The value of one file, and where each part of it stands: `keys` for keys, `values` for what they name."""
+    """The value of one file, with the position of each value (`values`) and of each key (`keys`)."""
 
-    __slots__ = ("file", "keys", "value", "values")
-
-    def __init__(self, file: str, value: JsonValue, values: dict[Path, Position], keys: dict[Path, Position]) -> None:
-        self.file = file
-        self.value = value
-        self.values = values
-        self.keys = keys
+    file: str
+    value: JsonValue
+    values: dict[Path, Position]
+    keys: dict[Path, Position]
 
     def problem(self, rule: str, path: Path, /, **fields: object) -> Problem:
-        """A problem with the value at ``path``, or with the nearest part above it that stands in a file."""
-        return self._problem(rule, path, (self.values, self.keys), fields)
+        """Return a problem with the value at ``path``, or at the nearest parent that has a position."""
+        return Problem(rule, *self._nearest(path, (self.values, self.keys)), **fields)
 
     def key_problem(self, rule: str, path: Path, /, **fields: object) -> Problem:
-        """A problem with the key that names the value at ``path``."""
-        return self._problem(rule, path, (self.keys, self.values), fields)
-
-    def _problem(
-        self, rule: str, path: Path, places: tuple[dict[Path, Position], ...], fields: dict[str, object]
-    ) -> Problem:
-        return Problem(rule, *self._nearest(path, places), **fields)
+        """Return a problem with the key of the value at ``path``."""
+        return Problem(rule, *self._nearest(path, (self.keys, self.values)), **fields)
 
     def origin(self, path: Path) -> Position:
-        """Where the value at ``path`` stands, or the nearest part above it that stands in a file."""
+        """Return the position of the value at ``path``, or of the nearest parent that has one."""
         return self._nearest(path, (self.values, self.keys))
 
     def _nearest(self, path: Path, places: tuple[dict[Path, Position], ...]) -> Position:
@@ -82,11 +75,16 @@ class Document:
         return next((table[path] for table in places if path in table), Position(self.file, 1, 1))
 
     def mapping(self) -> JsonObject:
-        """The value, where it is a map (a meta-schema has said so); else an empty one."""
+        """Return the value if it is a map, else an empty map."""
         return self.value if isinstance(self.value, dict) else {}
 
+    def section(self, key: str) -> dict[str, Any]:
+        """Return the map under ``key``; an empty map if it is missing or has another type."""
+        value = self.mapping().get(key)
+        return value if isinstance(value, dict) else {}
+
     def part(self, path: Path) -> Document:
-        """What stands at ``path``, which has to be there, as a document of its own."""
+        """Return the value at ``path``, which must exist, as a document."""
         value = self.value
         for step in path:
             value = value[step]  # type: ignore[index]  # the caller knows the shape
@@ -97,7 +95,7 @@ class Document:
         return Document(self.file, value, values, keys)
 
     def under(self, key: str) -> Document:
-        """A document that has this one under ``key``."""
+        """Return a document whose only key is ``key``, with this document as its value."""
         values, keys = (
             {(key, *place): position for place, position in table.items()} for table in (self.values, self.keys)
         )
@@ -105,24 +103,24 @@ class Document:
 
 
 def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:
-    """Read the file at ``path``, which problems call ``shown``.
+    """Read the file at ``path``.
 
-    ``values``: the most values that the file may have.
+    ``shown``: the file name in problems (default: ``path``). ``values``: the maximum number of values.
 
     Raises:
-        DocumentError: with all problems of the file.
+        DocumentError: with every problem of the file.
     """
     shown = shown or path
     return parse(textfile.read(path, shown), shown, values)
 
 
 def parse(text: str, file: str, values: int = VALUES) -> Document:
-    """Read ``text``, the content of ``file``: JSON where the name says so, else YAML.
+    """Read ``text``, the content of ``file``: JSON if the name ends in .json, else YAML.
 
-    ``values``: the most values that the text may have.
+    ``values``: the maximum number of values.
 
     Raises:
-        DocumentError: with all problems of the text.
+        DocumentError: with every problem of the text.
     """
     if not file.endswith(".json"):
         return _Builder(file, values).build(text)
@@ -131,13 +129,13 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
     except json.JSONDecodeError as error:
         raise DocumentError([Problem("syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
     except _NoNumberError as error:
-        place = next(found.start(1) for found in _CONSTANT.finditer(text) if found[1])
-        line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
-        raise DocumentError([Problem("syntax", file, line, column, reason=f"{error} is no JSON")]) from error
-    except (RecursionError, ValueError):  # nested too deep, or a number with too many digits: both are reported
+        start = next(match.start(1) for match in _CONSTANT.finditer(text) if match[1])
+        line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+        raise DocumentError([Problem("syntax", file, line, column, reason=f"{error} is not JSON")]) from error
+    except (RecursionError, ValueError):  # nested too deep, or a number with too many digits: the builder reports both
         return _Builder(file, values).build(like_yaml(text))
-    # Positions come from the YAML parser, of which JSON is a part but for two things: tabs between tokens (never inside
-    # a string) and escaped surrogates, which stand in the private use area meanwhile. Columns stay what they are.
+    # Positions come from the YAML parser. It refuses two things that JSON permits: tabs between tokens and escaped
+    # surrogates. `like_yaml` replaces both without changing any column.
     document = _Builder(file, values).build(like_yaml(text))
     document.value = value
     return document
@@ -152,7 +150,7 @@ def _no_constant(name: str) -> None:
 
 
 def bare(text: str, flow: bool = False) -> bool:
-    """Whether we read ``text`` without quotes as just this text, in ``flow`` between braces and brackets."""
+    """Return whether the reader reads unquoted ``text`` as this string; ``flow``: inside braces or brackets."""
     form, expected = (f"[{{k: {text}}}]\n", [{"k": text}]) if flow else (f"k: {text}\n", {"k": text})
     try:
         return parse(form, "").value == expected and "\n" not in text
@@ -161,12 +159,12 @@ def bare(text: str, flow: bool = False) -> bool:
 
 
 def like_yaml(text: str) -> str:
-    """``text``, which is JSON, as a parser of YAML takes it; each character stays where it is."""
+    """Return the JSON in ``text`` in a form that the YAML parser accepts; every character keeps its column."""
     return _ESCAPE.sub(_private, text.replace("\t", " "))
 
 
 def _place(text: str, at: int) -> tuple[int, int]:
-    """Line and column of the character ``at``."""
+    """Return line and column of the character at index ``at``."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
@@ -176,14 +174,14 @@ def _private(escape: re.Match[str]) -> str:
 
 
 class _Builder:
-    """Turns the parser's events into a Document. No recursion: too much depth is a problem, not a crash.
+    """Builds a Document from the parser's events. Without recursion, so that deep nesting is a problem, not a crash.
 
-    Reading goes on after a fault where it can, so that an author is told all of them at once.
+    Reading continues after a problem where possible, so that an author sees all of them at once.
     """
 
-    def __init__(self, file: str, most: int) -> None:
+    def __init__(self, file: str, values: int) -> None:
         self.file = file
-        self.most = most
+        self.max_values = values
         self.text = ""
         self.values: dict[Path, Position] = {}
         self.keys: dict[Path, Position] = {}
@@ -193,7 +191,7 @@ class _Builder:
         self.text = text
         try:
             value = self.document(yaml.parse(text, Loader=_LOADER))
-        except UnicodeEncodeError as error:  # half a surrogate pair, which no file can hold
+        except UnicodeEncodeError as error:  # an unpaired surrogate, which UTF-8 cannot encode
             place = _place(text, error.start)
             raise DocumentError([Problem("not_utf8", self.file, *place)]) from error
         except yaml.MarkedYAMLError as error:
@@ -220,9 +218,9 @@ class _Builder:
         return value
 
     def node(self, first: yaml.Event, events: Iterator[yaml.Event]) -> JsonValue:
-        """The value that begins with ``first``; takes its further events from ``events``."""
+        """Return the value that begins with the event ``first`` and continues in ``events``."""
         stack: list[dict[str, JsonValue] | list[JsonValue]] = []
-        path: list[str | int] = []  # of the value now open; in a map that waits for a key, the last entry is _KEY
+        path: list[str | int] = []  # of the open value; the last step is _KEY while a map expects a key
         event: yaml.Event = first
         while True:
             if isinstance(event, _ENDS):
@@ -235,8 +233,8 @@ class _Builder:
             else:
                 self.refuse_properties(event)
                 self.values[tuple(path)] = self.place(event)
-                if len(self.values) > self.most:
-                    self.fault("too_many_values", event, limit=self.most)
+                if len(self.values) > self.max_values:
+                    self.fault("too_many_values", event, limit=self.max_values)
                     raise DocumentError(self.problems)
                 if isinstance(event, _STARTS):
                     self.open(event, stack, path)
@@ -281,8 +279,8 @@ class _Builder:
         return str(key)
 
     def refuse_properties(self, event: yaml.Event) -> None:
-        """Aliases, anchors and tags have no place in our files."""
-        if getattr(event, "anchor", None) is not None:  # an alias event has one too
+        """Report aliases, anchors and tags."""
+        if getattr(event, "anchor", None) is not None:  # alias events have one too
             self.fault("alias", event)
         if getattr(event, "tag", None) is not None:
             self.fault("tag", event, tag=getattr(event, "tag", ""))
@@ -318,15 +316,15 @@ class _Builder:
         return Position(self.file, mark.line + 1, mark.column + 1)
 
     def at(self, mark: Any) -> str:
-        """The character at ``mark``, which is of the C parser or of the other; an empty text where there is none."""
+        """Return the character at ``mark``, from either parser; an empty string without a mark."""
         return self.text[mark.index : mark.index + 1] if mark else ""
 
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
-        """What the parser stumbled over; in our words where a character tells what the matter is."""
+        """Return the problem for a syntax error, with a rule of our own if one character explains it."""
         mark = error.problem_mark or error.context_mark
         place = (self.file, mark.line + 1, mark.column + 1) if mark else (self.file,)
         text, reason = self.at(mark), ", ".join(part for part in (error.context, error.problem) if part)
-        rule = "syntax" if reason.startswith("while parsing") else _STUMBLED.get(text, "syntax")
+        rule = "syntax" if reason.startswith("while parsing") else _SYNTAX_RULES.get(text, "syntax")
         return Problem(rule, *place, text=text, reason=reason)
 
     def fault(self, rule: str, event: yaml.Event, **fields: object) -> None:

@@ -1,6 +1,7 @@
-"""Sentences with holes: ``Unknown tool: {tool}``. A hole is a bare name; ``{{`` and ``}}`` are braces. Nothing else.
+"""Fill ``{name}`` placeholders in texts; ``{{`` and ``}}`` are literal braces. The only parser of placeholders.
 
-No attributes, indices or conversions, so that a sentence in a YAML file cannot reach into objects.
+Attributes, indices and conversions are refused, so a text in a YAML file cannot reach into Python objects. Answers
+of scripts are the exception: `find_names` also accepts a dotted path and skips every other brace.
 """
 
 from __future__ import annotations
@@ -11,18 +12,25 @@ if TYPE_CHECKING:
 
     from tmkb.schema.values import JsonValue
 
-SHOWN_CODE_POINTS = 80  # contract §5: every value of the peer is cut after this many
+SHOWN_CODE_POINTS = 80  # contract §5: longer values of the peer are cut
+_parsed: dict[str, list[tuple[str, str | None]]] = {}  # bounded: templates come from files
 
 
 def cut(value: str) -> str:
-    """``value`` as it may stand in a sentence: at most 80 code points, the rest told by an ellipsis."""
+    """Return ``value`` cut after 80 code points, with an ellipsis."""
     return value if len(value) <= SHOWN_CODE_POINTS else value[:SHOWN_CODE_POINTS] + "…"
 
 
-def pieces(template: str) -> Iterator[tuple[str, str | None]]:
-    """Literal text and the name that follows it, in order; the name is None where no hole follows.
+def cut_values(fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return ``fields`` with every string cut."""
+    return {name: cut(value) if isinstance(value, str) else value for name, value in fields.items()}
 
-    Raises ValueError for a brace that is neither doubled nor part of a pair around a name.
+
+def parse(template: str) -> Iterator[tuple[str, str | None]]:
+    """Yield pairs of literal text and the placeholder name after it; the last name is None.
+
+    Raises:
+        ValueError: with the text of a brace that is neither doubled nor part of a placeholder.
     """
     literal, rest = "", template
     while True:
@@ -43,43 +51,45 @@ def pieces(template: str) -> Iterator[tuple[str, str | None]]:
 
 
 def fill(template: str, fields: Mapping[str, object]) -> str:
-    """``template`` with every hole filled from ``fields``. Holes and fields were held together when it was loaded."""
-    parts = _KNOWN.get(template)
+    """Return ``template`` with every placeholder replaced. Loading has checked that ``fields`` has all names."""
+    parts = _parsed.get(template)
     if parts is None:
-        parts = _KNOWN[template] = list(pieces(template))
+        parts = _parsed[template] = list(parse(template))
     return "".join([text if name is None else f"{text}{fields[name]}" for text, name in parts])
 
 
-def build(tree: JsonValue, fields: Mapping[str, JsonValue]) -> JsonValue:
-    """``tree`` with its texts filled, and ``{$value: NAME}`` replaced by that field itself."""
+def fill_tree(tree: JsonValue, fields: Mapping[str, JsonValue]) -> JsonValue:
+    """Return ``tree`` with its texts filled, and each ``{$value: NAME}`` replaced by the value of that field."""
     if isinstance(tree, dict):
-        if list(tree) == ["$value"]:
-            return fields[str(tree["$value"])]
-        return {key: build(inner, fields) for key, inner in tree.items()}
+        if (path := value_path(tree)) is not None:
+            return fields[path]
+        return {key: fill_tree(inner, fields) for key, inner in tree.items()}
     if isinstance(tree, list):
-        return [build(inner, fields) for inner in tree]
-    return fill(tree, shortened(fields)) if isinstance(tree, str) else tree
+        return [fill_tree(inner, fields) for inner in tree]
+    return fill(tree, cut_values(fields)) if isinstance(tree, str) else tree
 
 
-def shortened(fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """``fields`` as they may stand in sentences."""
-    return {name: cut(value) if isinstance(value, str) else value for name, value in fields.items()}
+def names(template: str) -> list[str]:
+    """Return the placeholder names of ``template``, in order. Raises ValueError as `parse` does."""
+    return [name for _, name in parse(template) if name is not None]
 
 
-def named(tree: JsonValue) -> list[str]:
-    """The fields that `build` takes from ``tree``, in order. Raises ValueError as `pieces` does."""
+def tree_names(tree: JsonValue) -> list[str]:
+    """Return the field names that `fill_tree` uses, in order. Raises ValueError as `parse` does."""
     if isinstance(tree, dict):
-        if list(tree) == ["$value"]:
-            return [str(tree["$value"])]
-        return [name for inner in tree.values() for name in named(inner)]
+        path = value_path(tree)
+        return [name for inner in tree.values() for name in tree_names(inner)] if path is None else [path]
     if isinstance(tree, list):
-        return [name for inner in tree for name in named(inner)]
-    return holes(tree) if isinstance(tree, str) else []
+        return [name for inner in tree for name in tree_names(inner)]
+    return names(tree) if isinstance(tree, str) else []
 
 
-def holes(template: str) -> list[str]:
-    """The names that ``template`` asks for, in order. Raises ValueError as `pieces` does."""
-    return [name for _, name in pieces(template) if name is not None]
+def value_path(tree: JsonValue) -> str | None:
+    """Return the NAME of ``{$value: NAME}``; None for any other value."""
+    return str(tree["$value"]) if isinstance(tree, dict) and list(tree) == ["$value"] else None
 
 
-_KNOWN: dict[str, list[tuple[str, str | None]]] = {}  # templates are few: they stand in files
+def find_names(text: str) -> list[str]:
+    """Return the names and dotted paths in single braces, in order. Every other brace is literal text."""
+    inner = [part.partition("}") for part in text.split("{")[1:]]
+    return [name for name, brace, _ in inner if brace and name[:1] != "." and name.replace(".", "_").isidentifier()]

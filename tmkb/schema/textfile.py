@@ -1,6 +1,6 @@
-"""Reads text files that other people write: regular files only, up to a size, as UTF-8.
+"""Read untrusted text files: regular files only, up to a size limit, as UTF-8.
 
-A FIFO, a device or a socket is never opened for long: reading one could block the start or never end.
+FIFOs, devices and sockets are refused: reading one could block forever.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tmkb.errors import DocumentError, Problem
 
 LARGEST = 1 << 20  # bytes of one file; our largest YAML file has 61 KB, our largest example 7 KB
 
-# O_NONBLOCK: opening a FIFO that nobody writes to returns at once instead of waiting for a writer.
+# O_NONBLOCK: opening a FIFO returns at once instead of waiting for a writer.
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _KINDS = {
     stat.S_IFDIR: "folder",
@@ -24,12 +24,12 @@ _KINDS = {
 
 
 def read(path: str, shown: str, limit: int = LARGEST) -> str:
-    """Return the text of the file at ``path``, without a byte order mark; line ends stay as they are.
+    """Return the text of the file at ``path``, without a byte order mark. Line ends are not converted.
 
-    Links are followed. ``shown``: the name of the file in problems. ``limit``: the most bytes that are read.
+    Links are followed. ``shown``: the file name in problems. ``limit``: the maximum size in bytes.
 
     Raises:
-        DocumentError: the file is missing, unreadable, no regular file, larger than ``limit``, or not UTF-8.
+        DocumentError: the file is missing, unreadable, not a regular file, larger than ``limit``, or not UTF-8.
     """
     data = read_bytes(path, shown, limit)
     try:
@@ -44,14 +44,14 @@ def read_bytes(path: str, shown: str, limit: int = LARGEST) -> bytes:
     """Return the content of the file at ``path``.
 
     Raises:
-        DocumentError: the file is missing, unreadable, no regular file, or larger than ``limit``.
+        DocumentError: the file is missing, unreadable, not a regular file, or larger than ``limit``.
     """
     try:
-        _refuse_special(os.stat(path), shown)  # before opening: opening a device can already do something
+        _refuse_special(os.stat(path), shown)  # before opening: opening a device can have side effects
         with open(os.open(path, _FLAGS), "rb") as file:
             status = os.fstat(file.fileno())
             _refuse_special(status, shown)
-            # The size is checked before reading, and again by what was read: the file may grow meanwhile.
+            # Checked before and after reading, because the file can grow in between.
             data = b"" if status.st_size > limit else file.read(limit + 1)
     except (OSError, ValueError) as error:  # ValueError: NUL in the path
         reason = getattr(error, "strerror", None) or str(error)

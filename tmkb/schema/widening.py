@@ -1,9 +1,9 @@
-"""What changes from one JSON Schema to another: does the new one accept more, or less?
+"""Compare two JSON Schemas: does the new one accept more values, or fewer?
 
-Every difference has a direction: ``wider`` (all that was valid stays valid), ``narrower`` (nothing becomes valid that
-was not), ``either`` (cannot be told), ``words`` (nothing that is judged), and for names of ``properties`` ``new`` and
-``gone``. Schemas are a conjunction of keywords, so each is compared by itself; where keywords reach into each other,
-no direction is claimed. A name that the old schema did not offer counts as one that nobody sends.
+Every difference has a direction: ``wider`` (every valid value stays valid), ``narrower`` (no further value becomes
+valid), ``either`` (unknown), ``words`` (validation does not change), and for names in ``properties`` ``new`` and
+``gone``. A schema is a conjunction of keywords, so each is compared separately. Keywords that depend on each other get
+``either``. Clients are assumed not to send names that the old schema did not describe.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Direction = Literal["wider", "narrower", "either", "words", "new", "gone"]
 
 
 class Difference(NamedTuple):
-    """One place that is not the same. `sign`: ``+`` added, ``-`` removed, ``~`` changed."""
+    """One difference. `sign`: ``+`` added, ``-`` removed, ``~`` changed."""
 
     path: Path
     sign: str
@@ -29,25 +29,25 @@ class Difference(NamedTuple):
 
 
 def differences(before: JsonValue, after: JsonValue) -> Iterator[Difference]:
-    """Every difference from the schema ``before`` to the schema ``after``."""
-    tangled = _uses(before, _TANGLING) or _uses(after, _TANGLING)
+    """Yield every difference from the schema ``before`` to the schema ``after``."""
+    references = _uses(before, _REFERENCES) or _uses(after, _REFERENCES)
     combined = _uses(before, _COMBINING)
-    for found in _compare(before, after, ()):
-        told = found.direction == "words" and found.path[-1] in _WORDS
-        unsure = (tangled and not told) or (combined and found.direction == "new")
-        yield found._replace(direction="either") if unsure else found
+    for each in _compare(before, after, ()):
+        wording = each.direction == "words" and each.path[-1] in _WORDS
+        unknown = (references and not wording) or (combined and each.direction == "new")
+        yield each._replace(direction="either") if unknown else each
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values are the same JSON; 1 is not true, and the order of keys says nothing."""
+    """Return whether two values are the same JSON: 1 is not true, and the order of keys does not matter."""
     return _text(one) == _text(other)
 
 
-# What makes keywords depend on others that stand elsewhere.
-_TANGLING = ("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "unevaluatedItems", "unevaluatedProperties")
-# What makes that a name can be offered elsewhere than in the `properties` beside it.
+# Keywords whose meaning depends on other parts of the schema.
+_REFERENCES = ("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "unevaluatedItems", "unevaluatedProperties")
+# Keywords through which a schema can describe a name outside the `properties` beside them.
 _COMBINING = ("allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then")
-# Beside these alone, a name that is not among `properties` is not offered.
+# In a schema with these keywords alone, only `properties` describes names.
 _PLAIN = {
     "$schema",
     "additionalProperties",
@@ -74,7 +74,7 @@ def _compare(before: Any, after: Any, path: Path) -> Iterator[Difference]:
 
 
 def _whole(before: Any, after: Any, key: str, path: Path, directions: tuple[Direction, ...]) -> Iterator[Difference]:
-    """The keyword as one difference; ``directions`` where it is added, removed, changed."""
+    """Yield the keyword as one difference; ``directions``: if it was added, removed or changed."""
     sign = "+" if key not in before else "-" if key not in after else "~"
     direction = directions["+-~".index(sign)]
     yield Difference((*path, key), sign, before.get(key), after.get(key), direction)
@@ -108,8 +108,8 @@ def _type(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]
     return _whole(before, after, key, path, ("narrower", "wider", changed))
 
 
-def _types(named: Any) -> set[str]:
-    types = {named} if isinstance(named, str) else set(named)
+def _types(value: Any) -> set[str]:
+    types = {value} if isinstance(value, str) else set(value)
     return types | {"integer"} if "number" in types else types
 
 
@@ -142,12 +142,12 @@ def _properties(before: Any, after: Any, key: str, path: Path) -> Iterator[Diffe
             yield Difference((*path, key, name), "-", schema, None, "gone")
     for name, schema in new.items():
         if name not in old:
-            direction = _offered(before, name, schema)
+            direction = _new_property(before, name, schema)
             yield Difference((*path, key, name), "+", None, schema, direction)
 
 
-def _offered(before: Any, name: str, schema: Any) -> Direction:
-    """What it means that ``name`` gets a schema of its own, where ``before`` had none for it."""
+def _new_property(before: Any, name: str, schema: Any) -> Direction:
+    """Return the direction of a new schema for ``name``, which ``before`` did not describe."""
     rest = before.get("additionalProperties", True)
     plain = before.keys() - {*_WORDS} <= _PLAIN and name not in before.get("required", [])
     if rest is False or (plain and rest in (True, {})):
@@ -156,19 +156,19 @@ def _offered(before: Any, name: str, schema: Any) -> Direction:
 
 
 def _widens(before: Any, after: Any) -> bool:
-    return all(found.direction in ("wider", "words", "new") for found in _compare(before, after, ()))
+    return all(each.direction in ("wider", "words", "new") for each in _compare(before, after, ()))
 
 
 def _inner(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    """A schema inside that judges a part; where it is absent, everything is valid there."""
+    """Compare a subschema for a part of the value; without it, everything is valid."""
     if key in before and key in after:
         return _compare(before[key], after[key], (*path, key))
-    vain: Direction = "words" if (before if key in before else after)[key] in (True, {}) else "narrower"
-    return _whole(before, after, key, path, (vain, "words" if vain == "words" else "wider", "either"))
+    no_effect: Direction = "words" if (before if key in before else after)[key] in (True, {}) else "narrower"
+    return _whole(before, after, key, path, (no_effect, "words" if no_effect == "words" else "wider", "either"))
 
 
 def _branches(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    """Schemas that count for more the more of them there are, branch by branch."""
+    """Compare a list of subschemas by index."""
     old, new = before.get(key, []), after.get(key, [])
     if len(old) != len(new):
         yield from _unknown(before, after, key, path)
@@ -177,7 +177,7 @@ def _branches(before: Any, after: Any, key: str, path: Path) -> Iterator[Differe
 
 
 def _definitions(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    """Schemas that count only where something refers to them: one that is new is a change there."""
+    """Compare `$defs`: a new definition changes nothing until something refers to it."""
     old, new = before.get(key, {}), after.get(key, {})
     if not (old or new):
         yield from _word(before, after, key, path)
@@ -189,9 +189,9 @@ def _definitions(before: Any, after: Any, key: str, path: Path) -> Iterator[Diff
 
 
 def _choices(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    """Branches of which exactly one has to fit: words are words, and all else cannot be told."""
-    for found in _branches(before, after, key, path):
-        yield found if found.direction == "words" else found._replace(direction="either")
+    """Compare `oneOf`: any difference but wording can accept more values or fewer."""
+    for each in _branches(before, after, key, path):
+        yield each if each.direction == "words" else each._replace(direction="either")
 
 
 def _text(value: JsonValue) -> str:
