@@ -128,7 +128,7 @@ def test_every_sentence_can_be_filled_from_its_fields(spec):
 
 
 def test_a_revision_loses_no_method_unless_it_says_so():
-    found = load.read([], sources.names())
+    found = documents.read([])
     for place, layers in found.layers.items():
         parent = layers[0].mapping().get("extends")
         if documents.kind(place) == "revision" and parent:

@@ -563,6 +563,7 @@ def test_very_many_files_in_one_folder_are_searched_in_steps(crowd):
     assert len(steps) > MANY / 10_000
 
 
+@pytest.mark.full
 def test_very_many_files_in_one_folder_take_little_more_memory_than_their_names(crowd):
     def peak(act):
         tracemalloc.start()
@@ -588,6 +589,7 @@ def test_when_time_is_over_the_next_page_goes_on(tmp_path):
     assert "nextOffset" not in first
 
 
+@pytest.mark.full
 def test_a_search_that_is_stopped_leaves_nothing_open(crowd):
     before = len(os.listdir("/proc/self/fd"))
     searching = served(docs=crowd).search(pattern="none")
