@@ -26,7 +26,7 @@ def test_a_file_that_is_not_a_map(complaints, place, text, type_):
 
 def test_a_json_file_that_is_not_a_map(overlay):
     folder = overlay(**{"errors.json": "[]\n"})
-    (problem,) = load.read([folder], sources.names()).problems
+    (problem,) = load.read([folder], sources.names(), ["tmkb"]).problems
 
     assert problems.sentence(problem) == "the file must be a map, not a list."
 
