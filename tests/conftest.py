@@ -7,6 +7,7 @@ import is missing is skipped with a reason. Hypothesis has no deadline, and trie
 import contextlib
 import functools
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -131,11 +132,12 @@ def overlay(tmp_path):
 
 @pytest.fixture
 def complaints(overlay):
-    """What is said about schemas when an overlay of these files is put on top of them."""
+    """Return the problems of an overlay of these files, checked with the servers that they are of, else with `tmkb`."""
 
     def check(**files):
         folder = overlay(**files)
-        found = load.read([folder], sources.names())
+        owners = re.findall(r"^servers(?:__|/)(.+?)(?:__|/)", "\n".join(files), re.M)
+        found = load.read([folder], sources.names(), owners or ["tmkb"])
         return [problems.line(problem).replace(paths.shown(folder) + "/", "") for problem in found.problems]
 
     return check

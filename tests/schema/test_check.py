@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.support.tiers import sample
 from tmkb.schema import load, problems
 from tmkb.server import sources
 
@@ -321,16 +322,19 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
 
 @pytest.mark.parametrize(
     ("place", "file", "old", "new"),
-    [
-        ("protocol__2025-11-25", "extends: packaged\nsender: {}\n", "sender", "request_metadata"),
-        ("protocol__2025-11-25", "extends: packaged\nasks: in_result\n", "asks", "client_requests"),
-        ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {says: log}}\n", "says", "role"),
-        ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {sends: log}}\n", "sends", "params_shape"),
-        ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {most: 1}}\n", "most", "max_values"),
-        ("servers__tmkb__tools__tmkb_query", "extends: packaged\nread: {}\n", "read", "coerce"),
-        ("servers__tmkb__tools__tmkb_query", "extends: packaged\nkeep: 1\n", "keep", "cache_results"),
-        ("servers__tmkb__tools__tmkb_query", "extends: packaged\nfailure: x\n", "failure", "on_exception"),
-    ],
+    sample(
+        [
+            ("protocol__2025-11-25", "extends: packaged\nsender: {}\n", "sender", "request_metadata"),
+            ("protocol__2025-11-25", "extends: packaged\nasks: in_result\n", "asks", "client_requests"),
+            ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {says: log}}\n", "says", "role"),
+            ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {sends: log}}\n", "sends", "params_shape"),
+            ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {most: 1}}\n", "most", "max_values"),
+            ("servers__tmkb__tools__tmkb_query", "extends: packaged\nread: {}\n", "read", "coerce"),
+            ("servers__tmkb__tools__tmkb_query", "extends: packaged\nkeep: 1\n", "keep", "cache_results"),
+            ("servers__tmkb__tools__tmkb_query", "extends: packaged\nfailure: x\n", "failure", "on_exception"),
+        ],
+        3,
+    ),
 )
 def test_an_old_key_is_refused_with_its_new_name(complaints, place, file, old, new):
     kind = "revision" if place.startswith("protocol") else "tool"

@@ -108,7 +108,7 @@ def test_two_files_of_one_place_in_one_folder(complaints):
 def test_a_folder_named_twice(overlay):
     folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {}\n")
 
-    assert load.read([folder, folder, paths.SCHEMAS], sources.names()).problems == []
+    assert load.read([folder, folder, paths.SCHEMAS], sources.names(), ["tmkb"]).problems == []
 
 
 def test_the_error_table_of_a_server_is_general_then_revision_then_server(overlay):
@@ -247,7 +247,8 @@ def test_the_first_of_three_folders_wins(layers, monkeypatch, capsys, flags):
     assert server["cache"] == {"ttlMs": 5, "cacheScope": "private"}
     assert "websiteUrl" not in server
     assert server["log"]["ready"]["level"] == "debug"
-    assert server["version"] == load.read([], sources.names()).documents["servers/tmkb/server"].value["version"]
+    packaged = load.read([], sources.names(), ["tmkb"]).documents["servers/tmkb/server"].value
+    assert server["version"] == packaged["version"]
 
 
 def test_a_file_without_extends_hides_the_files_below(layers):
@@ -258,7 +259,7 @@ version: "2"
 revisions: ["2025-11-25"]
 capabilities: {}
 """
-    server = load.read(layers(second=whole), sources.names()).documents["servers/tmkb/server"].value
+    server = load.read(layers(second=whole), sources.names(), ["tmkb"]).documents["servers/tmkb/server"].value
 
     assert (server["version"], server["description"]) == ("2", "Of the first")
     assert {"title", "icons", "providers"} & set(server) == set()

@@ -14,7 +14,7 @@ FILES = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "..", "data", "
 TOLD = re.compile(r"# (\d+):(\d+) (\w+): (.+)")
 
 
-@pytest.mark.parametrize("file", sample(FILES, 10), ids=lambda file: os.path.basename(file)[:-5])
+@pytest.mark.parametrize("file", sample(FILES, 20), ids=lambda file: os.path.basename(file)[:-5])
 def test_a_problem_has_its_position_and_remedy(file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with open(file, encoding="utf-8") as source:

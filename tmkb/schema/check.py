@@ -28,12 +28,13 @@ def check(schemas: Schemas, names: Names) -> Iterator[Problem]:
     if incomplete:  # every reference to a missing entry would be a further problem
         yield from incomplete
         return
-    shapes = {place: _shape(schemas, place, doc, names) for place, doc in schemas.documents.items()}
+    known = {place: _known(schemas, place, doc, names) for place, doc in schemas.documents.items()}
+    shapes = {place: _shape(schemas, place, doc, known[place]) for place, doc in schemas.documents.items()}
     broken = {place for place, problems in shapes.items() if any(each.rule != "unknown_name" for each in problems)}
     for place, doc in schemas.documents.items():
         yield from shapes[place]
         if not shapes[place] and broken.isdisjoint(_sources(schemas, place)):
-            yield from _content(schemas, place, doc, names)
+            yield from _content(schemas, place, doc, known[place])
         yield from _capability(schemas, place, doc)
         if documents.kind(place) == "errors":
             yield from messages.missing_entries(schemas, place, "errors", _missing_errors(shapes, place))
@@ -49,22 +50,22 @@ def warnings(schemas: Schemas) -> Iterator[Problem]:
 
 def check_one(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Yield every problem of ``doc``, the document at ``place`` in ``schemas``."""
-    yield from _shape(schemas, place, doc, names) or _content(schemas, place, doc, names)
+    known = _known(schemas, place, doc, names)
+    yield from _shape(schemas, place, doc, known) or _content(schemas, place, doc, known)
 
 
-def _shape(schemas: Schemas, place: str, doc: Document, names: Names) -> list[Problem]:
+def _shape(schemas: Schemas, place: str, doc: Document, known: Names) -> list[Problem]:
     """Return every violation of the meta-schema of the kind of ``doc``."""
     schema = os.path.join(paths.SCHEMAS, "meta", f"{documents.kind(place)}.yaml")
-    known = _known(schemas, place, doc, names)
     problems = [_import_failure(problem, known) for problem in metaschema.check(doc, schema, known)]
     return _without_extends(schemas, place, doc, problems)
 
 
-def _content(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
+def _content(schemas: Schemas, place: str, doc: Document, known: Names) -> Iterator[Problem]:
     """Check the rules that no meta-schema can express. The shapes of ``doc`` and its sources are right."""
     kind = str(documents.kind(place))
     if kind in _CHECKS:
-        yield from _CHECKS[kind](schemas, place, doc, _known(schemas, place, doc, names))
+        yield from _CHECKS[kind](schemas, place, doc, known)
 
 
 def _known(schemas: Schemas, place: str, doc: Document, names: Names) -> Names:
@@ -161,16 +162,16 @@ def _names(schemas: Schemas, place: str, doc: Document) -> Names:
 
 
 def _errors(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
-    yield from messages.check_errors(place, doc, names)
+    yield from messages.check_errors(schemas, place, doc, names)
 
 
 def _log(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
-    yield from messages.check_log(place, doc)
+    yield from messages.check_log(schemas, place, doc)
 
 
 def _revision(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     yield from _file_name(doc, place, "revision")
-    yield from messages.check_errors(place, doc, names)
+    yield from messages.check_errors(schemas, place, doc, names)
     yield from jsonschemas.check(doc, ("meta",), doc.mapping()["meta"])
     logging = doc.section("logging")
     if logging["unset"] not in logging["levels"]:

@@ -51,6 +51,13 @@ class Schemas:
     offered: dict[str, metaschema.Names] = field(default_factory=dict)  # server with own classes → names it can use
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)  # ignored files, and likely mistakes that can be served
+    _packaged: dict[str, Document] = field(default_factory=dict)
+
+    def packaged(self, place: str) -> Document:
+        """Return the packaged file at ``place``; it is read once."""
+        if place not in self._packaged:
+            self._packaged[place] = reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
+        return self._packaged[place]
 
     def revision(self, server: str, name: str) -> Document:
         """Return the revision ``name``, as ``server`` amends it."""
@@ -147,7 +154,7 @@ def _table(schemas: Schemas, place: str, *path: str) -> Document:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     if doc is None or not isinstance(value, dict):
-        doc = reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml"))
+        doc = schemas.packaged(place)
     return doc.part(path)
 
 

@@ -79,12 +79,12 @@ def _validator() -> Any:
             "uniqueItems": _unique,
         },
     )
-    validator.evolve = _evolve
+    validator.evolve = evolve
     return validator
 
 
-def _evolve(validator: Any, **changes: Any) -> Any:
-    """Return ``validator`` with ``changes``. That of `jsonschema` changes its class at a `$schema`."""
+def evolve(validator: Any, **changes: Any) -> Any:
+    """Return ``validator`` with ``changes``. That of `jsonschema` is slower and changes its class at a `$schema`."""
     attributes = {"schema": validator.schema, "registry": validator._registry, "_resolver": validator._resolver}
     return type(validator)(**attributes | changes)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from tmkb.errors import Problem
-from tmkb.schema import documents, metaschema, paths, reader, template
+from tmkb.schema import documents, metaschema, template
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document, Path
@@ -15,22 +14,22 @@ from tmkb.schema.reader import Document, Path
 TABLES = {"errors": "errors", "log": "lines"}  # place of a general table → the key of its entries
 
 
-def check_errors(place: str, doc: Document, names: Names) -> Iterator[Problem]:
+def check_errors(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Yield the problems of the entries of an error table, or of the `errors` of a revision."""
-    yield from _changed_fields(place, doc)
+    yield from _changed_fields(schemas, place, doc)
     for name, error in doc.section("errors").items():
         fields = error.get("fields", [])
         yield from check_template(doc, ("errors", name, "message"), error["message"], fields)
         yield from _data(doc, ("errors", name, "data"), error.get("data", []), fields)
         if place != "errors" and documents.kind(place) == "errors" and "keyword" not in error:
-            yield from _unused_fields(doc, name, error, names)
+            yield from _unused_fields(schemas, doc, name, error, names)
         if "keyword" in error:
             yield from check_fields(doc, ("errors", name, "fields"), fields, names.get("violation field", fields))
 
 
-def check_log(place: str, doc: Document) -> Iterator[Problem]:
+def check_log(schemas: Schemas, place: str, doc: Document) -> Iterator[Problem]:
     """Yield the problems of a table of log lines."""
-    yield from _changed_fields(place, doc)
+    yield from _changed_fields(schemas, place, doc)
     yield from check_lines(doc, "lines")
 
 
@@ -70,7 +69,7 @@ def missing(schemas: Schemas, place: str) -> Iterator[Problem]:
     doc = schemas.documents[place]
     if key is None or not isinstance(doc.mapping().get(key, {}), dict):  # the meta-schema reports a wrong type
         return
-    ids = [name for name in _packaged(place, key) if name not in doc.section(key)]
+    ids = [name for name in schemas.packaged(place).section(key) if name not in doc.section(key)]
     yield from missing_entries(schemas, place, key, ids)
 
 
@@ -92,7 +91,9 @@ def _unknown_fields(doc: Document, path: Path, names: list[str], offered: Collec
             yield doc.problem("unknown_field", path, name=name, **metaschema.near(name, offered))
 
 
-def _unused_fields(doc: Document, name: str, error: dict[str, Any], names: Names) -> Iterator[Problem]:
+def _unused_fields(
+    schemas: Schemas, doc: Document, name: str, error: dict[str, Any], names: Names
+) -> Iterator[Problem]:
     """Yield fields that are in no message and no data.
 
     The code defines the fields of the general table and of violations, so they may stay unused.
@@ -104,7 +105,7 @@ def _unused_fields(doc: Document, name: str, error: dict[str, Any], names: Names
     except ValueError:
         return
     for index, field in enumerate(error.get("fields", [])):
-        if field not in used and name not in _packaged("errors", "errors"):
+        if field not in used and name not in schemas.packaged("errors").section("errors"):
             yield doc.problem("unused_field", ("errors", name, "fields", index), name=field)
 
 
@@ -121,15 +122,11 @@ def _data(doc: Document, path: Path, data: Any, fields: Collection[str]) -> Iter
         yield from _unknown_fields(doc, (*path, key), names, fields)
 
 
-def _changed_fields(place: str, doc: Document) -> Iterator[Problem]:
+def _changed_fields(schemas: Schemas, place: str, doc: Document) -> Iterator[Problem]:
     """Yield the entries of a general table whose fields differ from those of the packaged one."""
     key = TABLES.get(place)
-    for name, packaged in _packaged(place, key).items() if key else ():
+    for name, packaged in schemas.packaged(place).section(key).items() if key else ():
         entry = doc.section(str(key))[name]
         if entry.get("fields", []) != packaged.get("fields", []):
             expected, actual = (", ".join(e.get("fields", [])) or "no fields" for e in (packaged, entry))
             yield doc.problem("changed_fields", (str(key), name, "fields"), name=name, expected=expected, actual=actual)
-
-
-def _packaged(place: str, key: str) -> dict[str, Any]:
-    return reader.read(os.path.join(paths.SCHEMAS, f"{place}.yaml")).section(key)

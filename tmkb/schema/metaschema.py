@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -24,7 +25,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from tmkb.errors import Problem
-from tmkb.schema import paths, reader
+from tmkb.schema import keywords, paths, reader
 from tmkb.schema.reader import Document, Path
 from tmkb.schema.values import JsonObject, JsonValue
 
@@ -36,6 +37,7 @@ _COMPARED = 1000  # names that a word is compared with; a longer list gives no s
 _LONGEST = 100  # characters of a word or name that is compared
 _WORK = 20_000_000  # pairs of characters compared in `_WINDOW`: at most about two seconds
 _WINDOW = 10.0  # seconds
+_names: ContextVar[Names] = ContextVar("names")  # what `refersTo` allows during a check
 POINTER = "# yaml-language-server: $schema="
 
 
@@ -44,9 +46,12 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
 
     ``names``: the allowed names for each KIND of ``refersTo``; other kinds are not checked.
     """
-    validator = _Validator(schema_file, names or {})
-    value = doc.part(at).value
-    problems = [problem for error in validator.iter_errors(value) for problem in _problems(doc, at, error)]
+    token = _names.set(names or {})
+    try:
+        errors = [*_validator(schema_file).iter_errors(doc.part(at).value if at else doc.value)]
+    finally:
+        _names.reset(token)
+    problems = [problem for error in errors for problem in _problems(doc, at, error)]
     # `jsonschema` has one error for each missing key, and `_missing_keys` reports all keys for each of them.
     once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
     return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
@@ -159,29 +164,44 @@ def _schema(file: str) -> JsonObject:
 
 
 @cache
-def _neighbours(folder: str) -> Any:
-    """Return a registry of the schemas in ``folder``, by file name. Each is read when a ``$ref`` names it."""
-    create: Any = Registry
-    return create(retrieve=lambda file: DRAFT202012.create_resource(_schema(os.path.join(folder, file))))
+def _validator(file: str) -> Any:
+    """Return a validator of the schema in ``file`` that implements our keywords."""
+    extend: Any = jsonschema.validators.extend
+    validator = extend(jsonschema.Draft202012Validator, {"lacks": _lacks, "refersTo": _refers_to})
+    validator.evolve = keywords.evolve
+    return validator(_schema(file), registry=_registry(file))
 
 
-class _Validator:
-    """JSON Schema 2020-12 with our keywords; a ``$ref`` to another file is relative to this file's folder."""
+def _registry(file: str) -> Any:
+    """Return a registry of ``file`` and of the files in its folder that a ``$ref`` leads to, by file name.
 
-    def __init__(self, file: str, names: Names) -> None:
-        def refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
-            if kind in names and isinstance(name, str) and name not in names[kind]:
-                yield ValidationError("", validator="refersTo", validator_value=(kind, names[kind]))
+    A registry that retrieves these files on demand searches them again for each ``$ref``.
+    """
+    folder, names = os.path.dirname(file), [os.path.basename(file)]
+    for name in names:  # grows in the loop
+        files = [reference.partition("#")[0] for reference in _references(_schema(os.path.join(folder, name)))]
+        names += dict.fromkeys(other for other in files if other and other not in names)
+    registry: Any = Registry()
+    return registry.with_resources((n, DRAFT202012.create_resource(_schema(os.path.join(folder, n)))) for n in names)
 
-        def lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator[ValidationError]:
-            if isinstance(value, dict) and any(key in value for key in keys):
-                yield ValidationError("", validator="lacks", validator_value=keys)
 
-        extend: Any = jsonschema.validators.extend
-        validator = extend(jsonschema.Draft202012Validator, {"lacks": lacks, "refersTo": refers_to})
-        self.iter_errors: Callable[[JsonValue], Iterator[ValidationError]] = validator(
-            _schema(file), registry=_neighbours(os.path.dirname(file))
-        ).iter_errors
+def _references(schema: JsonValue) -> Iterator[str]:
+    """Yield the value of each ``$ref`` in ``schema``."""
+    if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+        yield str(schema["$ref"])
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _references(part)
+
+
+def _refers_to(_: object, kind: str, name: JsonValue, __: object) -> Iterator[ValidationError]:
+    known = _names.get().get(kind)
+    if known is not None and isinstance(name, str) and name not in known:
+        yield ValidationError("", validator="refersTo", validator_value=(kind, known))
+
+
+def _lacks(_: object, keys: list[str], value: JsonValue, __: object) -> Iterator[ValidationError]:
+    if isinstance(value, dict) and any(key in value for key in keys):
+        yield ValidationError("", validator="lacks", validator_value=keys)
 
 
 def _problems(doc: Document, above: Path, error: ValidationError) -> Iterator[Problem]:

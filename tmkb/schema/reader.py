@@ -34,6 +34,7 @@ _BOOLEANS = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
 # Character at a syntax error → the rule with the fix.
 _SYNTAX_RULES = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
+_STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is faster; it is missing if PyYAML was built without libyaml.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -227,7 +228,7 @@ class _Builder:
         path: list[str | int] = []  # of the open value; the last step is _KEY while a map expects a key
         event: yaml.Event = first
         while True:
-            if isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            if isinstance(event, _ENDS):
                 value: JsonValue = stack.pop()
                 path.pop()
             elif path and path[-1] is _KEY:
@@ -240,7 +241,7 @@ class _Builder:
                 if len(self.values) > self.max_values:
                     self.fault("too_many_values", event, limit=self.max_values)
                     raise DocumentError(self.problems)
-                if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                if isinstance(event, _STARTS):
                     self.open(event, stack, path)
                     event = next(events)
                     continue

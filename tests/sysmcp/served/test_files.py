@@ -567,6 +567,7 @@ def test_very_many_files_in_one_folder_are_searched_in_steps(crowd):
     assert len(steps) > MANY / 10_000
 
 
+@pytest.mark.full
 def test_very_many_files_in_one_folder_take_little_more_memory_than_their_names(crowd):
     def peak(act):
         tracemalloc.start()
@@ -592,6 +593,7 @@ def test_the_next_page_continues_after_the_time_limit(tmp_path):
     assert "nextOffset" not in first
 
 
+@pytest.mark.full
 def test_a_cancelled_search_closes_its_folders(crowd):
     before = len(os.listdir("/proc/self/fd"))
     searching = served(docs=crowd).search(pattern="none")
