@@ -17,7 +17,7 @@ from tmkb.server import sources
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
 HISTORY = ("version", "reviewed", "sources")
 LAYOUTS = (  # minimum width of the terminal → columns; pipes get the first
-    (150, (*COLUMNS, *HISTORY, "proof", "name")),
+    (150, (*COLUMNS, *HISTORY, "proof", "attacks", "wrong_fixes", "name")),
     (110, (*COLUMNS, "proof", "name")),
     (0, ("id", "severity", "category", "name")),
 )
@@ -70,6 +70,8 @@ def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern
 
 def _cell(value: Any) -> str:
     """Return the text of a table cell; for sources, their number."""
+    if value is None:
+        return ""
     return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 

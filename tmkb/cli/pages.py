@@ -78,7 +78,10 @@ def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
 def _provenance(facts: dict[str, Any]) -> list[Line]:
     proven = facts["proven"]
     when = f" ({proven['date']}, tmkb {proven['tmkb']})" if proven and facts["proof"] != "unproven" else ""
-    summary = f"Version {facts['version']}, reviewed {facts['reviewed']}, {_PROOF[facts['proof']]}{when}"
+    proof = _PROOF[facts["proof"]]
+    if facts["proof"] == "proven" and facts["attacks"]:
+        proof += f" against {facts['attacks']} attacks and {facts['wrong_fixes']} wrong fixes"
+    summary = f"Version {facts['version']}, reviewed {facts['reviewed']}, {proof}{when}"
     return _list("Sources", facts["sources"]) + text() + text(summary)
 
 

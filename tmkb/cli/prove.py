@@ -109,7 +109,8 @@ def _lines(report: Report, verbose: bool) -> Iterator[str]:
         return
     legs = " ".join(f"{leg}{'✓' if ok else '✗'}" for leg, ok in report.legs().items())
     verdict = "proven" if report.proven else "NOT PROVEN"
-    yield f"{report.id}  {legs}  {report.mutants} mutants  {report.runs} runs  {report.seconds:.2f} s  {verdict}"
+    counts = f"{report.attacks} attacks  {report.wrong_fixes} wrong fixes  {report.mutants} mutants  {report.runs} runs"
+    yield f"{report.id}  {legs}  {counts}  {report.seconds:.2f} s  {verdict}"
     yield from (f"    {cell}" for cell in report.cells if verbose or not cell.ok)
     yield from (f"    {fault}" for fault in report.faults)
 
@@ -121,6 +122,9 @@ def _value(report: Report) -> dict[str, object]:
         "legs": {str(leg): ok for leg, ok in report.legs().items()},
         "cells": [dataclasses.asdict(cell) for cell in report.cells],
         "faults": report.faults,
+        "attacks": report.attacks,
+        "allowed": report.allowed,
+        "wrong_fixes": report.wrong_fixes,
         "mutants": report.mutants,
         "runs": report.runs,
         "seconds": round(report.seconds, 3),

@@ -88,8 +88,11 @@ class Renderer:
 
 
 def summary(pattern: Pattern) -> dict[str, Any]:
-    """Return the keys of a pattern that agents get."""
-    return {"id": pattern["id"], "severity": pattern["severity"], **pattern["agent_summary"]}
+    """Return the keys of a pattern that agents get. The contract of `tmkb_query` has no key for a caution."""
+    texts = dict(pattern["agent_summary"])
+    if caution := texts.pop("caution", ""):
+        texts["fix"] += f" {caution}"
+    return {"id": pattern["id"], "severity": pattern["severity"], **texts}
 
 
 def in_full(pattern: Pattern) -> dict[str, Any]:

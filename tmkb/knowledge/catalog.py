@@ -6,7 +6,7 @@ A server imports this module when it first uses one of these operations.
 from __future__ import annotations
 
 from tmkb.errors import ToolError
-from tmkb.knowledge.answer import LANGUAGE, attack_scenario, unwrap, without_empty
+from tmkb.knowledge.answer import LANGUAGE, attack_scenario, summary, unwrap, without_empty
 from tmkb.providers.operation import Log
 
 TYPE_CHECKING = False
@@ -156,7 +156,7 @@ def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
 
 def parts(patterns: Sequence[Pattern]) -> dict[str, JsonObject]:
     """Return the prepared parts: rows with summaries, and full patterns by id."""
-    rows: list[Any] = [{c: str(p.get(c)) for c in COLUMNS} | p["agent_summary"] for p in patterns]
+    rows: list[Any] = [{c: str(p.get(c)) for c in COLUMNS} | summary(p) for p in patterns]
     full: dict[str, Any] = {pattern["id"]: in_full(pattern) for pattern in patterns}
     return {"catalog": {"patterns": rows}, "wholes": full}
 

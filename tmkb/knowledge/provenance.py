@@ -58,14 +58,17 @@ def lookup(folder: str, pattern: Pattern) -> Proven | None:
 
 
 def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
-    """Return version, review date, sources and proof status of the ``pattern`` in ``folder``, for readers."""
+    """Return version, review date, sources, proof status and number of attacks of the ``pattern``, for readers."""
     proven = lookup(folder, pattern)
+    attacks = attacks_file.read(folder)[0] if "attacks" in pattern.get("code", {}) else None
     return {
         "version": pattern["version"],
         "reviewed": pattern["reviewed"],
         "sources": pattern["references"].get("sources", []),
         "proof": status(folder, pattern),
         "proven": proven and {"date": proven["date"], "tmkb": proven["tmkb"]},
+        "attacks": len(attacks.refusals) if attacks else None,
+        "wrong_fixes": len(attacks.wrong) if attacks else None,
     }
 
 
