@@ -17,7 +17,7 @@ from tmkb.schema import paths
 pytestmark = pytest.mark.process
 
 NAMED = ("--id", "ACME-AUTH-001", "--name", "Export Link Without Owner", "--category", "object-level")
-FILES = ["pattern.yaml", "proof.py", "secure.py", "vulnerable.py"]
+FILES = ["app.py", "attacks.yaml", "pattern.yaml", "secure.py", "vulnerable.py", "wrong"]
 
 
 @pytest.fixture
@@ -52,7 +52,8 @@ def test_the_new_pattern_is_valid(new, tmp_path, tier):
 
     assert (status, err) == (0, "")
     assert out == (
-        "my-patterns/acme_auth_001: pattern.yaml, proof.py, secure.py, vulnerable.py\n"
+        "my-patterns/acme_auth_001: app.py, attacks.yaml, pattern.yaml, secure.py, vulnerable.py, "
+        "wrong/admins.py\n"
         "The pattern is valid and proven. Replace it step by step, and check it after each change:\n"
         "  tmkb validate my-patterns\n"
         "  tmkb prove ACME-AUTH-001 --patterns my-patterns\n"
@@ -71,7 +72,7 @@ def test_the_new_pattern_is_proven(new, capsys):
     line = capsys.readouterr().out.splitlines()[0]
 
     assert (status, line.endswith("proven")) == (0, True), line
-    assert "1✓ 2✓ 3✓" in line and " 0 mutants" not in line
+    assert "1✓ 2✓ 3✓ 4✓" in line and " 0 mutants" not in line
 
 
 def test_every_option_is_in_the_file(new):
@@ -79,7 +80,7 @@ def test_every_option_is_in_the_file(new):
     _, out, _ = new(*NAMED, *words, "--json")
     found = pattern(".")
 
-    assert json.loads(out) == {"id": "ACME-AUTH-001", "folder": "acme_auth_001", "files": FILES}
+    assert json.loads(out) == {"id": "ACME-AUTH-001", "folder": "acme_auth_001", "files": [*FILES[:-1], "wrong/admins.py"]}
     assert (found["framework"], found["language"], found["severity"], found["tier"]) == ("any", "go", "critical", "A")
 
 
@@ -120,7 +121,7 @@ def test_missing_options_are_named(new, tmp_path):
         ),
         (
             ("--framework", ""),
-            "'' cannot be a framework. Use lower case letters, digits and hyphens, beginning with a letter.",
+            "'' is not a valid framework. Use lower case letters, digits and hyphens, beginning with a letter.",
         ),
     ],
 )
@@ -143,7 +144,7 @@ def test_an_unknown_severity(new):
 def test_the_id_of_a_packaged_pattern_is_taken(new):
     status, _, err = new(*NAMED, "--id", "TMKB-AUTH-001")
 
-    assert (status, err.startswith("tmkb: TMKB-AUTH-001 is already the id of ")) == (2, True)
+    assert (status, "already has the id TMKB-AUTH-001." in err) == (2, True)
     assert err.endswith("Choose another number, or a prefix of your own.\n")
 
 
@@ -267,6 +268,6 @@ def test_a_misspelt_category_gets_a_suggestion(new):
 
     assert (status, out) == (2, "")
     assert err == (
-        "tmkb: The category 'objct-level' does not stand in _vocabulary.yaml. "
+        "tmkb: The category 'objct-level' is not in _vocabulary.yaml. "
         "Did you mean 'object-level'? Or add it there.\n"
     )

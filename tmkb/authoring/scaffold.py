@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from tmkb.errors import Problem, SpecError
-from tmkb.knowledge import vocabulary
+from tmkb.knowledge import attacks, examples, vocabulary
 from tmkb.knowledge.pattern import SCHEMA, folder_name
 from tmkb.schema import metaschema, paths, reader
 
@@ -57,7 +57,11 @@ def write(parent: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
         os.makedirs(parent, exist_ok=True)
         os.mkdir(folder)
         is_new = True
-        names = sorted(name for name in os.listdir(TEMPLATE) if name.endswith((".yaml", ".py")))
+        os.mkdir(os.path.join(folder, examples.WRONG))
+        files = os.listdir(TEMPLATE) + [
+            f"{examples.WRONG}/{name}" for name in os.listdir(f"{TEMPLATE}/{examples.WRONG}")
+        ]
+        names = sorted(name for name in files if name.endswith((".yaml", ".py")))
         for name in names:
             _copy(name, folder, values)
     except OSError as error:
@@ -81,6 +85,8 @@ def _copy(name: str, folder: str, values: Mapping[str, str]) -> None:
         text = source.read()
     if name == "pattern.yaml":
         text = _fill(metaschema.pointed(text, SCHEMA, os.path.join(folder, name)), values)
+    elif name == attacks.NAME:
+        text = metaschema.pointed(text, attacks.SCHEMA, os.path.join(folder, name))
     with open(os.path.join(folder, name), "x", encoding="utf-8", newline="\n") as target:
         target.write(text)
 
