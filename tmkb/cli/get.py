@@ -20,13 +20,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", metavar="ID", help="the pattern's id, for example TMKB-AUTH-007, or its number, for example 7"
     )
-    parser.add_argument("--test", action="store_true", help="print a test skeleton made from the pattern's proof")
+    parser.add_argument("--test", action="store_true", help="print pytest tests that play the pattern's attacks against your application")
     sources.configure_patterns(parser)
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the pattern or a test skeleton. Return 1 if the id is unknown or the pattern has no proof."""
+    """Print the pattern or tests. Return 1 if the id is unknown or the pattern has no attacks."""
     patterns = sources.patterns_by_id(args.patterns)
     if (ids := existing([args.id], patterns)) is None:
         return 1
