@@ -250,7 +250,10 @@ class Person:
         _, answer = self._post(method, params, self.named if edit.within in ("session", "log") else {})
         if edit.within != "log":
             return answer
+        deadline = time.monotonic() + 1  # `until` asks again
         while not (lines := [line for line in self.server.log[seen:] if "greet" in line]):
+            if time.monotonic() > deadline:
+                return b""
             time.sleep(0.005)
         return lines[0].encode()
 
