@@ -80,7 +80,11 @@ def test_every_option_is_in_the_file(new):
     _, out, _ = new(*NAMED, *words, "--json")
     found = pattern(".")
 
-    assert json.loads(out) == {"id": "ACME-AUTH-001", "folder": "acme_auth_001", "files": [*FILES[:-1], "wrong/admins.py"]}
+    assert json.loads(out) == {
+        "id": "ACME-AUTH-001",
+        "folder": "acme_auth_001",
+        "files": [*FILES[:-1], "wrong/admins.py"],
+    }
     assert (found["framework"], found["language"], found["severity"], found["tier"]) == ("any", "go", "critical", "A")
 
 
@@ -268,6 +272,5 @@ def test_a_misspelt_category_gets_a_suggestion(new):
 
     assert (status, out) == (2, "")
     assert err == (
-        "tmkb: The category 'objct-level' is not in _vocabulary.yaml. "
-        "Did you mean 'object-level'? Or add it there.\n"
+        "tmkb: The category 'objct-level' is not in _vocabulary.yaml. Did you mean 'object-level'? Or add it there.\n"
     )

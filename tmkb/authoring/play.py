@@ -155,9 +155,7 @@ class _Run:
 
     def _response(self, step: Step) -> Response:
         if "during" in step:
-            during = step["during"]
-            with self.target.during(during["after"], lambda: self.succeed_all(during["steps"])):
-                return self._response({key: value for key, value in step.items() if key != "during"})
+            return self._interrupted(step, **step["during"])
         if "send" in step:
             method, _, path = step["send"].partition(" ")
             parts = {key: self.filled(step[key]) for key in _PARTS if key in step}
@@ -171,6 +169,22 @@ class _Run:
             return self.target.work()
         self.target.wait(step["wait"])
         return Response()
+
+    def _interrupted(self, step: Step, after: str, steps: Sequence[Step]) -> Response:
+        """Perform ``step`` while a rival performs ``steps``, which must succeed."""
+        failures: list[StepError] = []
+
+        def rival() -> None:  # in a thread of its own
+            try:
+                self.succeed_all(steps)
+            except StepError as error:
+                failures.append(error)
+
+        with self.target.during(after, rival):
+            response = self._response({key: value for key, value in step.items() if key != "during"})
+        if failures:
+            raise failures[0]
+        return response
 
     def _save(self, step: Step, response: Response) -> None:
         for name, pointer in step.get("save", {}).items():
@@ -216,6 +230,8 @@ class _Run:
             return "".join(text if name is None else f"{text}{self.values[name]}" for text, name in parts)
         except KeyError as error:
             raise StepError(f"no step has saved {error} of '{value}'") from error
+        except ValueError as error:
+            raise StepError(f"'{error}' is no placeholder; write {{{{ and }}}} for braces in '{value}'") from error
 
 
 _PARTS = ("json", "form", "files", "data", "headers")

@@ -20,7 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", metavar="ID", help="the pattern's id, for example TMKB-AUTH-007, or its number, for example 7"
     )
-    parser.add_argument("--test", action="store_true", help="print pytest tests that play the pattern's attacks against your application")
+    parser.add_argument(
+        "--test",
+        action="store_true",
+        help="print pytest tests of your application",
+    )
     sources.configure_patterns(parser)
     output.configure(parser)
 

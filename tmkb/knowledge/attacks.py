@@ -51,7 +51,8 @@ class Attacks:
         self.setup: list[Step] = value.get("setup", [])  # before every case
         self.config: dict[str, Any] = value.get("config", {})
         self.cases = [*_matrix(value), *_named(value)]
-        self.stories = [" ".join(attack["story"].split()) for attack in value["attacks"].values()]
+        succeeding = [attack for attack in value["attacks"].values() if "vulnerable" not in attack]
+        self.stories = [" ".join(attack["story"].split()) for attack in succeeding]
         self.wrong = {
             name: WrongFix(f"{WRONG}/{name}.py", each["why"], frozenset(each["falls_to"]))
             for name, each in value.get("wrong", {}).items()

@@ -284,9 +284,11 @@ def rehearse(example: ModuleType, **config: Any) -> None:
 
 
 def _mount(example: ModuleType | SimpleNamespace | None, app: Flask) -> None:
-    if cache := getattr(example, "cache", None):
+    """Mount the blueprints and the cache of ``example`` and of the application around it."""
+    modules = [example, sys.modules.get("app")]
+    for cache in {module.cache for module in modules if hasattr(module, "cache")}:
         cache.init_app(app, config={"CACHE_TYPE": "SimpleCache"})
-    if blueprint := getattr(example, "bp", None):
+    for blueprint in {module.bp for module in modules if hasattr(module, "bp")}:
         app.register_blueprint(blueprint)
 
 
