@@ -285,7 +285,7 @@ def rehearse(example: ModuleType, **config: Any) -> None:
 
 def _mount(example: ModuleType | SimpleNamespace | None, app: Flask) -> None:
     """Mount the blueprints and the cache of ``example`` and of the application around it."""
-    modules = [example, sys.modules.get("app")]
+    modules = [module for module in (example, sys.modules.get("app")) if module is not None]
     for cache in {module.cache for module in modules if hasattr(module, "cache")}:
         cache.init_app(app, config={"CACHE_TYPE": "SimpleCache"})
     for blueprint in {module.bp for module in modules if hasattr(module, "bp")}:
