@@ -1,4 +1,4 @@
-"""Whoever has the code may use it once."""
+"""Any user who has the code may use it once."""
 
 from app import Invitation, Plan, bp
 from flask import abort
