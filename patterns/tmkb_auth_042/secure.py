@@ -10,6 +10,7 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def take_invitation(invitation):
+    """Take the invitation if it is still open; the caller commits."""
     still_open = db.update(Invitation).filter_by(id=invitation.id, state="open")
     role = db.session.scalar(still_open.values(state="accepted").returning(Invitation.role))
     if role is None:
