@@ -1,35 +1,41 @@
-"""One UPDATE tests and takes the invitation, and only the request that changed the row goes on."""
+"""Each UPDATE has its condition in the WHERE; a request that changes no row is refused and rolled back."""
 
-from flask import Blueprint, abort
+from app import Invitation, Plan, bp
+from flask import abort
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Invitation(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    code = db.Column(db.String, nullable=False, unique=True)
-    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
-    state = db.Column(db.String, nullable=False, default="open")
-
-
 # region example
-bp = Blueprint("invitations", __name__)
+# region template
+def take_invitation(invitation):
+    """Take the invitation if it is still open; the caller commits."""
+    still_open = db.update(Invitation).filter_by(id=invitation.id, state="open")
+    role = db.session.scalar(still_open.values(state="accepted").returning(Invitation.role))
+    if role is None:
+        abort(409)
+    return role
+
+
+# endregion
+
+
+def take_seat(plan):
+    has_seat = db.update(Plan).where(Plan.organization_id == plan.organization_id, Plan.free_seats > 0)
+    if db.session.execute(has_seat.values(free_seats=Plan.free_seats - 1)).rowcount != 1:
+        abort(409)
 
 
 @bp.post("/invitations/<code>/accept")
 @login_required
-def accept(code):
-    invitation = db.first_or_404(db.select(Invitation).filter_by(code=code))
-    # region template
-    still_open = db.update(Invitation).where(Invitation.id == invitation.id, Invitation.state == "open")
-    taken = db.session.execute(still_open.values(state="accepted"))
-    if taken.rowcount != 1:
-        abort(409)
-    current_user.organization_id = invitation.organization_id
+def accept_invitation(code):
+    invitation = db.first_or_404(db.select(Invitation).filter_by(code=code, invitee=current_user.name))
+    role = take_invitation(invitation)
+    take_seat(invitation.plan)
+    current_user.organization_id, current_user.role = invitation.organization_id, role
     db.session.commit()
-    # endregion
-    return "", 204
+    return {"role": current_user.role}
 
 
 # endregion

@@ -1,32 +1,24 @@
-"""An invitation is looked at and then taken; what happens in between, the second step does not see."""
+"""The handler tests the invitation and the free seats, and then writes what other requests may have changed."""
 
-from flask import Blueprint, abort
+from app import Invitation, bp
+from flask import abort
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Invitation(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    code = db.Column(db.String, nullable=False, unique=True)
-    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
-    state = db.Column(db.String, nullable=False, default="open")
-
-
 # region example
-bp = Blueprint("invitations", __name__)
-
-
 @bp.post("/invitations/<code>/accept")
 @login_required
-def accept(code):
-    invitation = db.first_or_404(db.select(Invitation).filter_by(code=code))
-    if invitation.state != "open":
+def accept_invitation(code):
+    invitation = db.first_or_404(db.select(Invitation).filter_by(code=code, invitee=current_user.name))
+    if invitation.state != "open" or invitation.plan.free_seats < 1:
         abort(409)
     invitation.state = "accepted"
-    current_user.organization_id = invitation.organization_id
+    invitation.plan.free_seats -= 1
+    current_user.organization_id, current_user.role = invitation.organization_id, invitation.role
     db.session.commit()
-    return "", 204
+    return {"role": current_user.role}
 
 
 # endregion

@@ -1,42 +1,42 @@
-"""The guard reads the organization once, refuses a request that names it twice, and hands it to the handler."""
+"""The guard reads all values of the organization once, and passes the checked id to the view."""
 
 from functools import wraps
 
-from flask import Blueprint, abort, request
+from app import bp, find_budget, parameters
+from flask import abort, request
 from flask_login import current_user, login_required
-from werkzeug.datastructures import MultiDict
 
-from tmkb.authoring.proofs.stage import Document, db
+from tmkb.authoring.proofs.stage import db
+
 
 # region example
-bp = Blueprint("reports", __name__)
-
-
-def places():
-    return request.args, request.form, MultiDict(request.get_json(silent=True) or {})
-
-
+# region template
 def own_organization(view):
     @wraps(view)
     @login_required
-    # region template
     def guarded():
-        named = [value for place in places() for value in place.getlist("org")]
-        if len(named) != 1:
-            abort(400)
-        if str(named[0]) != str(current_user.organization_id):
+        if request.values.getlist("org", type=int) != [current_user.organization_id]:
             abort(403)
         return view(current_user.organization_id)
 
-    # endregion
     return guarded
 
 
-@bp.route("/report", methods=["GET", "POST"])
+# endregion
+
+
+@bp.get("/budget")
 @own_organization
-def report(organization_id):
-    query = db.select(Document.title).filter_by(organization_id=organization_id)
-    return {"titles": list(db.session.scalars(query))}
+def show_budget(organization_id):
+    return {"amount": find_budget(organization_id).amount}
+
+
+@bp.post("/budget")
+@own_organization
+def set_budget(organization_id):
+    find_budget(organization_id).amount = parameters()["amount"]
+    db.session.commit()
+    return "", 204
 
 
 # endregion

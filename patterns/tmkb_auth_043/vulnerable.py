@@ -1,21 +1,15 @@
-"""The guard reads the organization in one place of the request, and the handler reads it again in others."""
+"""The guard reads the organization from one part of the request, and the views read it again from all parts."""
 
 from functools import wraps
 
-from flask import Blueprint, abort, request
+from app import bp, find_budget, parameters
+from flask import abort, request
 from flask_login import current_user, login_required
-from werkzeug.datastructures import MultiDict
 
-from tmkb.authoring.proofs.stage import Document, db
+from tmkb.authoring.proofs.stage import db
+
 
 # region example
-bp = Blueprint("reports", __name__)
-
-
-def places():
-    return request.args, request.form, MultiDict(request.get_json(silent=True) or {})
-
-
 def own_organization(view):
     @wraps(view)
     @login_required
@@ -27,12 +21,18 @@ def own_organization(view):
     return guarded
 
 
-@bp.route("/report", methods=["GET", "POST"])
+@bp.get("/budget")
 @own_organization
-def report():
-    *_, organization_id = (value for place in places() for value in place.getlist("org"))
-    query = db.select(Document.title).filter_by(organization_id=int(organization_id))
-    return {"titles": list(db.session.scalars(query))}
+def show_budget():
+    return {"amount": find_budget(parameters()["org"]).amount}
+
+
+@bp.post("/budget")
+@own_organization
+def set_budget():
+    find_budget(parameters()["org"]).amount = parameters()["amount"]
+    db.session.commit()
+    return "", 204
 
 
 # endregion

@@ -1,80 +1,29 @@
-"""The decision says yes only for a known rule and a known role; whatever else happens, it says no."""
+"""The decision is yes only for a known rule and a known role, and no if anything fails."""
 
-from functools import wraps
-
-from flask import Blueprint, abort
+from app import bp, policy
+from flask import abort, current_app, request
 from flask_login import current_user, login_required
-
-from tmkb.authoring.proofs.stage import Document, db
-
-
-class Policy:
-    """The policy service: for an action the least role that may do it, or None without a rule."""
-
-    def __init__(self):
-        self.rules = {"document.read": "member", "document.publish": "admin"}
-        self.down = False
-
-    def least_role(self, action):
-        if self.down:
-            raise TimeoutError("policy service")
-        return self.rules.get(action)
-
-
-policy = Policy()
 
 
 # region example
-bp = Blueprint("documents", __name__)
-RANK = {"viewer": 1, "member": 2, "admin": 3}
-
-
 # region template
 def allowed(role, action):
+    ranks = {"viewer": 1, "member": 2, "admin": 3}
     try:
-        needed = policy.least_role(action)
-    except TimeoutError:
+        return ranks[role] >= ranks[policy.least_role(action)]
+    except Exception:
+        current_app.logger.exception("No permission for %s to %s", role, action)
         return False
-    return needed in RANK and role in RANK and RANK[role] >= RANK[needed]
 
 
 # endregion
 
 
-def permitted(action):
-    def decorate(view):
-        @wraps(view)
-        @login_required
-        def guarded(document_id):
-            own = db.select(Document).filter_by(id=document_id, organization_id=current_user.organization_id)
-            document = db.first_or_404(own)
-            return view(document) if allowed(current_user.role, action) else abort(403)
-
-        return guarded
-
-    return decorate
-
-
-@bp.get("/documents/<int:document_id>")
-@permitted("document.read")
-def read(document):
-    return {"title": document.title}
-
-
-@bp.post("/documents/<int:document_id>/publish")
-@permitted("document.publish")
-def publish(document):
-    document.state = "published"
-    db.session.commit()
-    return "", 204
-
-
-@bp.delete("/documents/<int:document_id>")
-@permitted("document.delete")
-def delete(document):
-    db.session.delete(document)
-    db.session.commit()
-    return "", 204
+@bp.before_request
+@login_required
+def demand_permission():
+    if request.method != "OPTIONS" and not allowed(current_user.role, request.endpoint):
+        abort(403)
 
 
 # endregion

@@ -1,67 +1,24 @@
-"""The assistant searches the index of all documents for anybody, and puts what is nearest into the prompt."""
+"""The search covers the passages of all documents, and the nearest ones are put into the prompt."""
 
-import re
-
-from flask import Blueprint, request
+from app import bp, index, model
+from flask import request
 from flask_login import current_user, login_required
-
-from tmkb.authoring.proofs.stage import Document, db
-
-
-class Reader(db.Model):
-    document_id = db.Column(db.ForeignKey("document.id"), primary_key=True)
-    user_id = db.Column(db.ForeignKey("user.id"), primary_key=True)
-
-
-class Index:
-    """A vector index: nearness is the number of words in common; a filter is applied before the best are taken."""
-
-    def __init__(self):
-        self.passages = []
-
-    def search(self, question, limit, where=None):
-        wanted = (where or {}).items()
-        words = set(re.findall(r"\w+", question.lower()))
-        found = [p for p in self.passages if all(value in p[key] for key, value in wanted)]
-        found.sort(key=lambda p: -len(words & set(re.findall(r"\w+", p["text"].lower()))))
-        return found[:limit]
-
-
-class Model:
-    """A language model that repeats whatever stands in its prompt, and remembers the prompts."""
-
-    def __init__(self):
-        self.prompts = []
-
-    def answer(self, question, passages):
-        self.prompts.append("\n".join([*passages, question]))
-        return " ".join(passages) or "I do not know."
-
-
-index, model = Index(), Model()
 
 
 # region example
-bp = Blueprint("assistant", __name__)
-
-
-def readable(actor):
-    query = db.select(Document.id).join(Reader)
-    return query.where(Reader.user_id == actor.id, Document.organization_id == actor.organization_id)
-
-
-@bp.get("/documents/<int:document_id>")
-@login_required
-def show(document_id):
-    return {"id": db.first_or_404(readable(current_user).where(Document.id == document_id))}
+def find_passages(question, _user):
+    return index.search(question, 2)
 
 
 @bp.post("/ask")
 @login_required
 def ask():
-    question = request.json["question"]
-    passages = index.search(question, 2)
-    return {"answer": model.answer(question, [p["text"] for p in passages])}
+    question = request.get_json()["question"]
+    passages = find_passages(question, current_user)
+    return {
+        "answer": model.answer(question, [p["text"] for p in passages]),
+        "sources": [p["document_id"] for p in passages],
+    }
 
 
 # endregion

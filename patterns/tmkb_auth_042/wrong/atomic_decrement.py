@@ -1,0 +1,32 @@
+"""The decrement is atomic, but the test of the free seats is still a separate read."""
+
+from app import Invitation, Plan, bp
+from flask import abort
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def take_invitation(invitation):
+    still_open = db.update(Invitation).filter_by(id=invitation.id, state="open")
+    role = db.session.scalar(still_open.values(state="accepted").returning(Invitation.role))
+    if role is None:
+        abort(409)
+    return role
+
+
+def take_seat(plan):
+    if plan.free_seats < 1:
+        abort(409)
+    plan.free_seats = Plan.free_seats - 1
+
+
+@bp.post("/invitations/<code>/accept")
+@login_required
+def accept_invitation(code):
+    invitation = db.first_or_404(db.select(Invitation).filter_by(code=code, invitee=current_user.name))
+    role = take_invitation(invitation)
+    take_seat(invitation.plan)
+    current_user.organization_id, current_user.role = invitation.organization_id, role
+    db.session.commit()
+    return {"role": current_user.role}

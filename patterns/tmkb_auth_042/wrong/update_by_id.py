@@ -1,0 +1,34 @@
+"""One UPDATE writes, and its number of rows is checked, but its WHERE has only the id."""
+
+from app import Invitation, Plan, bp
+from flask import abort
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def take_invitation(invitation):
+    still_open = db.update(Invitation).filter_by(id=invitation.id)
+    role = db.session.scalar(still_open.values(state="accepted").returning(Invitation.role))
+    if role is None:
+        abort(409)
+    return role
+
+
+def take_seat(plan):
+    has_seat = db.update(Plan).where(Plan.organization_id == plan.organization_id, Plan.free_seats > 0)
+    if db.session.execute(has_seat.values(free_seats=Plan.free_seats - 1)).rowcount != 1:
+        abort(409)
+
+
+@bp.post("/invitations/<code>/accept")
+@login_required
+def accept_invitation(code):
+    invitation = db.first_or_404(db.select(Invitation).filter_by(code=code, invitee=current_user.name))
+    if invitation.state != "open":
+        abort(409)
+    role = take_invitation(invitation)
+    take_seat(invitation.plan)
+    current_user.organization_id, current_user.role = invitation.organization_id, role
+    db.session.commit()
+    return {"role": current_user.role}

@@ -1,0 +1,35 @@
+"""The guard passes if one of the named organizations is the user's own."""
+
+from functools import wraps
+
+from app import bp, find_budget, parameters
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def own_organization(view):
+    @wraps(view)
+    @login_required
+    def guarded():
+        named = [*request.values.getlist("org"), (request.get_json(silent=True) or {}).get("org")]
+        if str(current_user.organization_id) not in map(str, named):
+            abort(403)
+        return view()
+
+    return guarded
+
+
+@bp.get("/budget")
+@own_organization
+def show_budget():
+    return {"amount": find_budget(parameters()["org"]).amount}
+
+
+@bp.post("/budget")
+@own_organization
+def set_budget():
+    find_budget(parameters()["org"]).amount = parameters()["amount"]
+    db.session.commit()
+    return "", 204

@@ -1,0 +1,38 @@
+"""The guard looks into the JSON body first, because the views prefer it."""
+
+from functools import wraps
+
+from app import bp, find_budget, parameters
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def own_organization(view):
+    @wraps(view)
+    @login_required
+    def guarded():
+        place = request.get_json(silent=True) or request.values
+        if place.get("org", request.values.get("org")) not in (
+            current_user.organization_id,
+            str(current_user.organization_id),
+        ):
+            abort(403)
+        return view()
+
+    return guarded
+
+
+@bp.get("/budget")
+@own_organization
+def show_budget():
+    return {"amount": find_budget(parameters()["org"]).amount}
+
+
+@bp.post("/budget")
+@own_organization
+def set_budget():
+    find_budget(parameters()["org"]).amount = parameters()["amount"]
+    db.session.commit()
+    return "", 204

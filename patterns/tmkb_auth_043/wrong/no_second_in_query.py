@@ -1,0 +1,36 @@
+"""A second value in the query is refused; the other parts of the request are not looked at."""
+
+from functools import wraps
+
+from app import bp, find_budget, parameters
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def own_organization(view):
+    @wraps(view)
+    @login_required
+    def guarded():
+        if len(request.args.getlist("org")) > 1:
+            abort(400)
+        if request.values.get("org", type=int) != current_user.organization_id:
+            abort(403)
+        return view()
+
+    return guarded
+
+
+@bp.get("/budget")
+@own_organization
+def show_budget():
+    return {"amount": find_budget(parameters()["org"]).amount}
+
+
+@bp.post("/budget")
+@own_organization
+def set_budget():
+    find_budget(parameters()["org"]).amount = parameters()["amount"]
+    db.session.commit()
+    return "", 204

@@ -1,0 +1,34 @@
+"""Only the view that shows the budget uses the checked organization."""
+
+from functools import wraps
+
+from app import bp, find_budget, parameters
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def own_organization(view):
+    @wraps(view)
+    @login_required
+    def guarded():
+        if current_user.organization_id is None or request.values.get("org", type=int) != current_user.organization_id:
+            abort(403)
+        return view()
+
+    return guarded
+
+
+@bp.get("/budget")
+@own_organization
+def show_budget():
+    return {"amount": find_budget(current_user.organization_id).amount}
+
+
+@bp.post("/budget")
+@own_organization
+def set_budget():
+    find_budget(parameters()["org"]).amount = parameters()["amount"]
+    db.session.commit()
+    return "", 204

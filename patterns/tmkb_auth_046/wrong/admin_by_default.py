@@ -1,0 +1,20 @@
+"""Without a rule, an action needs the highest rank."""
+
+from app import bp, policy
+from flask import abort, request
+from flask_login import current_user, login_required
+
+
+def allowed(role, action):
+    ranks = {"viewer": 1, "member": 2, "admin": 3}
+    try:
+        return ranks.get(role, 0) >= ranks.get(policy.least_role(action), 3)
+    except Exception:
+        return False
+
+
+@bp.before_request
+@login_required
+def demand_permission():
+    if request.method != "OPTIONS" and not allowed(current_user.role, request.endpoint):
+        abort(403)

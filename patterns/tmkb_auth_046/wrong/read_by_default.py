@@ -1,0 +1,23 @@
+"""Without a rule, reading is allowed."""
+
+from app import bp, policy
+from flask import abort, request
+from flask_login import current_user, login_required
+
+
+def allowed(role, action):
+    ranks = {"viewer": 1, "member": 2, "admin": 3}
+    try:
+        needed = policy.least_role(action)
+        if needed is None and request.method in ("GET", "HEAD"):
+            return True
+        return ranks[role] >= ranks[needed]
+    except Exception:
+        return False
+
+
+@bp.before_request
+@login_required
+def demand_permission():
+    if request.method != "OPTIONS" and not allowed(current_user.role, request.endpoint):
+        abort(403)
