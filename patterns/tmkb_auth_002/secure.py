@@ -1,36 +1,17 @@
-"""Notes on customers: the list and the page of one note start from the same query."""
+"""The list and the page of one note use the same query."""
 
-from flask import Blueprint, jsonify
+from app import Note, bp
+from flask import jsonify
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Note(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    customer = db.Column(db.String, nullable=False)
-    text = db.Column(db.String, nullable=False)
-    private = db.Column(db.Boolean, nullable=False, default=False)
-    author_id = db.Column(db.ForeignKey("user.id"), nullable=False)
-    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
-    deleted_at = db.Column(db.DateTime)
-
-
 # region example
-bp = Blueprint("notes", __name__)
-
-
-@bp.get("/notes")
-@login_required
-def list_notes():
-    notes = db.session.scalars(visible_notes())
-    return jsonify([{"id": note.id, "customer": note.customer, "text": note.text[:40]} for note in notes])
-
-
 # region template
 def visible_notes():
     readable = db.or_(~Note.private, Note.author_id == current_user.id)
-    return db.select(Note).filter_by(organization_id=current_user.organization_id, deleted_at=None).where(readable)
+    return db.select(Note).filter_by(organization_id=current_user.organization_id, deleted=False).where(readable)
 
 
 @bp.get("/notes/<int:note_id>")
@@ -38,7 +19,14 @@ def visible_notes():
 def show_note(note_id):
     note = db.first_or_404(visible_notes().filter_by(id=note_id))
     # endregion
-    return jsonify({"id": note.id, "customer": note.customer, "text": note.text})
+    return {"customer": note.customer, "text": note.text}
+
+
+@bp.get("/notes")
+@login_required
+def list_notes():
+    notes = db.session.scalars(visible_notes())
+    return jsonify([{"id": note.id, "customer": note.customer, "text": note.text[:40]} for note in notes])
 
 
 # endregion

@@ -1,46 +1,19 @@
-"""Invoices of all customers in one table; each view has to state the organization, and some do not."""
+"""Each query needs its own condition on the organization, and some do not have one."""
 
-from flask import Blueprint, jsonify
-from flask_login import current_user, login_required
+from app import Digest, Invoice, Pin, bp
+from celery import shared_task
+from flask import jsonify
+from flask_login import login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class TenantOwned:
-    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
-
-
-class Invoice(TenantOwned, db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    number = db.Column(db.String, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-    paid = db.Column(db.Boolean, nullable=False, default=False)
-    reminded = db.Column(db.Boolean, nullable=False, default=False)
-
-
 # region example
-bp = Blueprint("invoices", __name__)
-
-
-@bp.get("/invoices")
-@login_required
-def list_invoices():
-    rows = db.session.scalars(db.select(Invoice).filter_by(organization_id=current_user.organization_id))
-    return jsonify([invoice.number for invoice in rows])
-
-
 @bp.get("/invoices/unpaid")
 @login_required
 def list_unpaid():
     rows = db.session.scalars(db.select(Invoice).filter_by(paid=False))
     return jsonify([invoice.number for invoice in rows])
-
-
-@bp.get("/invoices/outstanding")
-@login_required
-def outstanding():
-    total = db.session.scalar(db.select(db.func.sum(Invoice.amount)).filter_by(paid=False))
-    return jsonify(total or 0)
 
 
 @bp.post("/invoices/remind")
@@ -49,6 +22,17 @@ def remind():
     db.session.execute(db.update(Invoice).filter_by(paid=False).values(reminded=True))
     db.session.commit()
     return "", 204
+
+
+@shared_task
+def write_digests():
+    digests = []
+    for organization_id, invoice_id in db.session.execute(db.select(Pin.organization_id, Pin.invoice_id)).all():
+        invoice = db.session.get(Invoice, invoice_id)
+        if invoice is not None:
+            digests.append(Digest(organization_id=organization_id, text=invoice.number))
+    db.session.add_all(digests)
+    db.session.commit()
 
 
 # endregion

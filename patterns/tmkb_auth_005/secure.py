@@ -1,40 +1,30 @@
-"""Timesheets with one policy, which names each relation and says for each action which of them it takes."""
+"""One function checks membership first, and then the rule of each action."""
 
-from flask import Blueprint, abort, request
+from app import Timesheet, bp
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Timesheet(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    hours = db.Column(db.Integer, nullable=False)
-    created_by = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("timesheets", __name__)
-
-
 # region template
-def may(user, action, sheet):
-    member = sheet.organization_id == user.organization_id
+def load_timesheet(user, action, sheet_id):
+    sheet = db.get_or_404(Timesheet, sheet_id)
+    if sheet.organization_id != user.organization_id:
+        abort(404)
     creator = sheet.created_by == user.id
-    admin = user.role == "admin"
-    rules = {"edit": member and creator, "delete": member and (creator or admin)}
-    return rules[action]
+    rules = {"edit": creator, "delete": creator or user.role == "admin"}
+    if not rules[action]:
+        abort(403)
+    return sheet
 
 
 # endregion
-
-
 @bp.patch("/timesheets/<int:timesheet_id>")
 @login_required
 def edit_timesheet(timesheet_id):
-    sheet = db.get_or_404(Timesheet, timesheet_id)
-    if not may(current_user, "edit", sheet):
-        abort(403)
+    sheet = load_timesheet(current_user, "edit", timesheet_id)
     sheet.hours = request.get_json()["hours"]
     db.session.commit()
     return "", 204
@@ -43,9 +33,7 @@ def edit_timesheet(timesheet_id):
 @bp.delete("/timesheets/<int:timesheet_id>")
 @login_required
 def delete_timesheet(timesheet_id):
-    sheet = db.get_or_404(Timesheet, timesheet_id)
-    if not may(current_user, "delete", sheet):
-        abort(403)
+    sheet = load_timesheet(current_user, "delete", timesheet_id)
     db.session.delete(sheet)
     db.session.commit()
     return "", 204

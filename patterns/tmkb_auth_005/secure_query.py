@@ -1,38 +1,27 @@
-"""Timesheets looked up among those which the user may edit, or delete."""
+"""Each action looks the timesheet up in a query of the timesheets on which the user may perform it."""
 
-from flask import Blueprint, abort, request
+from app import Timesheet, bp
+from flask import request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Timesheet(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    hours = db.Column(db.Integer, nullable=False)
-    created_by = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("timesheets", __name__)
+def editable():
+    return db.select(Timesheet).filter_by(organization_id=current_user.organization_id, created_by=current_user.id)
 
 
-def editable(user):
-    return db.select(Timesheet).filter_by(organization_id=user.organization_id, created_by=user.id)
-
-
-def deletable(user):
-    if user.role == "admin":
-        return db.select(Timesheet).filter_by(organization_id=user.organization_id)
-    return editable(user)
+def deletable():
+    if current_user.role == "admin":
+        return db.select(Timesheet).filter_by(organization_id=current_user.organization_id)
+    return editable()
 
 
 @bp.patch("/timesheets/<int:timesheet_id>")
 @login_required
 def edit_timesheet(timesheet_id):
-    sheet = db.session.scalar(editable(current_user).filter_by(id=timesheet_id))
-    if sheet is None:
-        abort(404)
+    sheet = db.first_or_404(editable().filter_by(id=timesheet_id))
     sheet.hours = request.get_json()["hours"]
     db.session.commit()
     return "", 204
@@ -41,9 +30,7 @@ def edit_timesheet(timesheet_id):
 @bp.delete("/timesheets/<int:timesheet_id>")
 @login_required
 def delete_timesheet(timesheet_id):
-    sheet = db.session.scalar(deletable(current_user).filter_by(id=timesheet_id))
-    if sheet is None:
-        abort(404)
+    sheet = db.first_or_404(deletable().filter_by(id=timesheet_id))
     db.session.delete(sheet)
     db.session.commit()
     return "", 204

@@ -1,40 +1,52 @@
-"""Updates of a profile and of a document that refuse every key outside a short list."""
+"""Each endpoint lists the fields that it writes and rejects a body with any other field."""
 
-from flask import Blueprint, abort, request
+from app import bp, document_or_404, member_or_404
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import Document, db
 
+
 # region example
-bp = Blueprint("profile", __name__)
-
-
 # region template
+def assign(row, body, writable):
+    if body.keys() - writable:
+        abort(422, "the body has other fields")
+    for field, value in body.items():
+        setattr(row, field, value)
+
+
 @bp.patch("/me")
 @login_required
 def update_me():
-    body = request.get_json()
-    if body.keys() - {"name"}:
-        abort(422, "only name can be changed")
-    for field, value in body.items():
-        setattr(current_user, field, value)
+    assign(current_user, request.get_json(), {"name"})
     db.session.commit()
     return "", 204
 
 
 # endregion
+@bp.patch("/members/<int:user_id>")
+@login_required
+def update_member(user_id):
+    assign(member_or_404(user_id), request.get_json(), {"role"})
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/documents")
+@login_required
+def create_document():
+    document = Document(owner_id=current_user.id, organization_id=current_user.organization_id)
+    assign(document, request.get_json(), {"title"})
+    db.session.add(document)
+    db.session.commit()
+    return {"id": document.id}, 201
 
 
 @bp.patch("/documents/<int:document_id>")
 @login_required
 def update_document(document_id):
-    reachable = db.select(Document).filter_by(organization_id=current_user.organization_id)
-    document = db.first_or_404(reachable.filter_by(id=document_id))
-    body = request.get_json()
-    if body.keys() - {"title"}:
-        abort(422, "only title can be changed")
-    for field, value in body.items():
-        setattr(document, field, value)
+    assign(document_or_404(document_id), request.get_json(), {"title"})
     db.session.commit()
     return "", 204
 

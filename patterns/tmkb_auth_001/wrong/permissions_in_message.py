@@ -1,0 +1,29 @@
+"""The message has the actor's organization and role, as they were when the job was enqueued."""
+
+from app import bp
+from celery import shared_task
+from flask import abort
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import Document, db
+
+
+@bp.post("/documents/<int:document_id>/publish")
+@login_required
+def publish(document_id):
+    db.first_or_404(
+        db.select(Document).filter_by(id=document_id, organization_id=current_user.organization_id, deleted_at=None)
+    )
+    if current_user.role != "admin":
+        abort(403)
+    publish_task.delay(document_id, current_user.organization_id, current_user.role)
+    return "", 202
+
+
+@shared_task
+def publish_task(document_id, organization_id, role):
+    document = db.session.get(Document, document_id)
+    if role != "admin" or document.organization_id != organization_id or document.deleted_at is not None:
+        raise PermissionError
+    document.state = "published"
+    db.session.commit()

@@ -1,0 +1,27 @@
+"""The client asks for deleted notes, as the trash of the interface does."""
+
+from app import Note, bp
+from flask import jsonify, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def visible_notes():
+    deleted = "deleted" in request.args
+    readable = db.or_(~Note.private, Note.author_id == current_user.id)
+    return db.select(Note).filter_by(organization_id=current_user.organization_id, deleted=deleted).where(readable)
+
+
+@bp.get("/notes/<int:note_id>")
+@login_required
+def show_note(note_id):
+    note = db.first_or_404(visible_notes().filter_by(id=note_id))
+    return {"customer": note.customer, "text": note.text}
+
+
+@bp.get("/notes")
+@login_required
+def list_notes():
+    notes = db.session.scalars(visible_notes())
+    return jsonify([{"id": note.id, "customer": note.customer, "text": note.text[:40]} for note in notes])
