@@ -9,13 +9,19 @@ from tmkb.authoring.proofs.stage import db
 
 # region example
 # region template
-def move(claim, new):
+def may_move(claim, new):
     mine = claim.author_id == current_user.id
     decide = current_user.role == "admin" and not mine and claim.edited_by != current_user.id
     moves = {("draft", "submitted"): mine, ("submitted", "approved"): decide, ("submitted", "rejected"): decide}
-    if not moves.get((claim.state, new)):
+    return moves.get((claim.state, new), False)
+
+
+# endregion
+
+
+def move(claim, new):
+    if not may_move(claim, new):
         abort(403)
-    # endregion
     write(claim, state=new)
 
 

@@ -13,16 +13,24 @@ def may_read(record):
     return record.organization_id == current_user.organization_id and record.open_to(current_user)
 
 
+def readable(value):
+    if isinstance(value, list):
+        return [record for record in value if may_read(record)]
+    return value if value is not None and may_read(value) else None
+
+
+# endregion
+
+
 def render(record, expand):
     if isinstance(record, list):
-        return [render(each, expand) for each in record if may_read(each)]
-    if record is None or not may_read(record):
+        return [render(each, expand) for each in record]
+    if record is None:
         return None
-    # endregion
     body = {field: getattr(record, field) for field in FIELDS[type(record)]}
     name, _, rest = expand.partition(".")
     if name in EXPANDABLE[type(record)]:
-        body[name] = render(getattr(record, name), rest)
+        body[name] = render(readable(getattr(record, name)), rest)
     return body
 
 

@@ -7,11 +7,15 @@ from flask_login import current_user, login_required
 from tmkb.authoring.proofs.stage import db
 
 
-def move(claim, new):
+def may_move(claim, new):
     mine = claim.author_id == current_user.id
     decide = current_user.role == "admin" and not mine and claim.edited_by != current_user.id
     moves = {("draft", "submitted"): mine, ("submitted", "approved"): decide, ("submitted", "rejected"): decide}
-    if not moves.get((claim.state, new)):
+    return moves.get((claim.state, new), False)
+
+
+def move(claim, new):
+    if not may_move(claim, new):
         abort(403)
     write(claim, state=new)
 
