@@ -1,69 +1,63 @@
-"""Expense claims that a team edits together; a table says for each source and target who may make the move."""
+"""A table says for each pair of states who may move a claim, and each UPDATE requires the state that was checked."""
 
-from flask import Blueprint, abort, jsonify, request
+from app import Claim, bp, find_claim, new_claim, read_body, shown
+from flask import abort
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Claim(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    author_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-    state = db.Column(db.String, nullable=False)
-
-
 # region example
-bp = Blueprint("claims", __name__)
-
-
-def author(claim):
-    return claim.author_id == current_user.id
-
-
 # region template
-def approver(claim):
-    return current_user.role == "admin" and not author(claim)
-
-
-MOVES = {("draft", "submitted"): author, ("submitted", "approved"): approver, ("submitted", "rejected"): approver}
-
-
-def move(claim, new):
-    may = MOVES.get((claim.state, new))
-    if may is None or not may(claim):
-        abort(403)
-    claim.state = new
+def may_move(claim, new):
+    mine = claim.author_id == current_user.id
+    decide = current_user.role == "admin" and not mine and claim.edited_by != current_user.id
+    moves = {("draft", "submitted"): mine, ("submitted", "approved"): decide, ("submitted", "rejected"): decide}
+    return moves.get((claim.state, new), False)
 
 
 # endregion
 
 
+def move(claim, new):
+    if not may_move(claim, new):
+        abort(403)
+    write(claim, state=new)
+
+
+def edit(claim, amount):
+    if claim.state != "draft":
+        abort(409)
+    write(claim, amount=amount, edited_by=current_user.id)
+
+
+def write(claim, **values):
+    update = db.update(Claim).filter_by(id=claim.id, state=claim.state)
+    if db.session.execute(update.values(values)).rowcount != 1:
+        abort(409)
+
+
 @bp.post("/claims")
 @login_required
 def create_claim():
-    body = request.get_json()
-    claim = Claim(author_id=current_user.id, organization_id=current_user.organization_id, amount=body["amount"])
-    claim.state = "draft"
+    body = read_body()
+    claim = new_claim(body["amount"])
     db.session.add(claim)
     db.session.commit()
-    return jsonify(id=claim.id, state=claim.state), 201
+    return shown(claim), 201
 
 
 @bp.patch("/claims/<int:claim_id>")
 @login_required
 def update_claim(claim_id):
-    claim = db.first_or_404(db.select(Claim).filter_by(id=claim_id, organization_id=current_user.organization_id))
-    body = request.get_json()
+    claim = find_claim(claim_id)
+    body = read_body()
     if "amount" in body:
-        if claim.state != "draft":
-            abort(409)
-        claim.amount = body["amount"]
+        edit(claim, body["amount"])
     if "state" in body:
         move(claim, body["state"])
     db.session.commit()
-    return jsonify(id=claim.id, state=claim.state)
+    return shown(claim)
 
 
 # endregion

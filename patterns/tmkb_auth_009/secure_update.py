@@ -1,63 +1,54 @@
-"""Expense claims that a team edits together; the UPDATE that moves one demands source state and person."""
+"""Each change is one UPDATE whose WHERE requires the state and the person."""
 
-from flask import Blueprint, abort, jsonify, request
+from app import Claim, bp, find_claim, new_claim, read_body, shown
+from flask import abort
 from flask_login import current_user, login_required
-from sqlalchemy import and_
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Claim(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    author_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-    state = db.Column(db.String, nullable=False)
-
-
 # region example
-bp = Blueprint("claims", __name__)
-
-
-def movable(new):
-    mine = Claim.author_id == current_user.id
-    if new == "submitted":
-        return and_(Claim.state == "draft", mine)
-    if new not in {"approved", "rejected"} or current_user.role != "admin":
-        abort(403)
-    return and_(Claim.state == "submitted", ~mine)
+def change(claim, *conditions, **values):
+    update = db.update(Claim).where(Claim.id == claim.id, *conditions).values(values)
+    if db.session.execute(update).rowcount != 1:
+        abort(409)
 
 
 def move(claim, new):
-    moved = db.session.execute(db.update(Claim).where(Claim.id == claim.id, movable(new)).values(state=new))
-    if moved.rowcount != 1:
-        abort(409)
+    me = current_user.id
+    if new == "submitted":
+        change(claim, Claim.state == "draft", Claim.author_id == me, state=new)
+    elif new in ("approved", "rejected") and current_user.role == "admin":
+        change(claim, Claim.state == "submitted", Claim.author_id != me, Claim.edited_by != me, state=new)
+    else:
+        abort(403)
+
+
+def edit(claim, amount):
+    change(claim, Claim.state == "draft", amount=amount, edited_by=current_user.id)
 
 
 @bp.post("/claims")
 @login_required
 def create_claim():
-    body = request.get_json()
-    claim = Claim(author_id=current_user.id, organization_id=current_user.organization_id, amount=body["amount"])
-    claim.state = "draft"
+    body = read_body()
+    claim = new_claim(body["amount"])
     db.session.add(claim)
     db.session.commit()
-    return jsonify(id=claim.id, state=claim.state), 201
+    return shown(claim), 201
 
 
 @bp.patch("/claims/<int:claim_id>")
 @login_required
 def update_claim(claim_id):
-    claim = db.first_or_404(db.select(Claim).filter_by(id=claim_id, organization_id=current_user.organization_id))
-    body = request.get_json()
+    claim = find_claim(claim_id)
+    body = read_body()
     if "amount" in body:
-        if claim.state != "draft":
-            abort(409)
-        claim.amount = body["amount"]
+        edit(claim, body["amount"])
     if "state" in body:
         move(claim, body["state"])
     db.session.commit()
-    return jsonify(id=claim.id, state=claim.state)
+    return shown(claim)
 
 
 # endregion

@@ -1,53 +1,45 @@
-"""Expense claims that a team edits together; the state is one more field, so whoever may edit may also approve."""
+"""The state is one more field of a claim, so everybody who may edit a claim may also approve it."""
 
-from flask import Blueprint, abort, jsonify, request
+from app import bp, find_claim, new_claim, read_body, shown
+from flask import abort
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Claim(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    author_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-    state = db.Column(db.String, nullable=False)
-
-
 # region example
-bp = Blueprint("claims", __name__)
-
-STATES = {"draft", "submitted", "approved", "rejected"}
-
-
 def move(claim, new):
-    if new not in STATES:
+    if new not in {"draft", "submitted", "approved", "rejected"}:
         abort(422)
     claim.state = new
+
+
+def edit(claim, amount):
+    claim.amount, claim.edited_by = amount, current_user.id
 
 
 @bp.post("/claims")
 @login_required
 def create_claim():
-    body = request.get_json()
-    claim = Claim(author_id=current_user.id, organization_id=current_user.organization_id, amount=body["amount"])
+    body = read_body()
+    claim = new_claim(body["amount"])
     claim.state = body.get("state", "draft")
     db.session.add(claim)
     db.session.commit()
-    return jsonify(id=claim.id, state=claim.state), 201
+    return shown(claim), 201
 
 
 @bp.patch("/claims/<int:claim_id>")
 @login_required
 def update_claim(claim_id):
-    claim = db.first_or_404(db.select(Claim).filter_by(id=claim_id, organization_id=current_user.organization_id))
-    body = request.get_json()
+    claim = find_claim(claim_id)
+    body = read_body()
     if "amount" in body:
-        claim.amount = body["amount"]
+        edit(claim, body["amount"])
     if "state" in body:
         move(claim, body["state"])
     db.session.commit()
-    return jsonify(id=claim.id, state=claim.state)
+    return shown(claim)
 
 
 # endregion

@@ -1,6 +1,7 @@
-"""The task is loaded with criteria that its lazy relations inherit, so ?expand= finds only what its reader may see."""
+"""The task is loaded with criteria that its relations inherit, so ?expand= finds only what the caller may read."""
 
-from flask import Blueprint, abort, jsonify, request
+from app import EXPANDABLE, FIELDS, Budget, Project, Task, bp, requested_expansion
+from flask import request
 from flask_login import current_user, login_required
 from sqlalchemy import and_, literal, or_
 from sqlalchemy.orm import with_loader_criteria
@@ -8,55 +9,15 @@ from sqlalchemy.orm import with_loader_criteria
 from tmkb.authoring.proofs.stage import db
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    name = db.Column(db.String, nullable=False)
-    tasks = db.relationship("Task", back_populates="project", order_by="Task.id")
-    budget = db.relationship("Budget", back_populates="project", uselist=False)
-
-
-class Task(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    project_id = db.Column(db.ForeignKey("project.id"), nullable=False)
-    assignee_id = db.Column(db.Integer, nullable=False)
-    title = db.Column(db.String, nullable=False)
-    project = db.relationship("Project", back_populates="tasks")
-
-
-class Budget(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    project_id = db.Column(db.ForeignKey("project.id"), nullable=False)
-    total = db.Column(db.Integer, nullable=False)
-    project = db.relationship("Project", back_populates="budget")
-
-
 # region example
-bp = Blueprint("tasks", __name__)
-
-FIELDS = {Task: ["title"], Project: ["name"], Budget: ["total"]}
-EXPANDABLE = {Task: ["project"], Project: ["tasks", "budget"], Budget: []}
-
-
-def may_manage(project):
-    return current_user.role == "admin" and project.organization_id == current_user.organization_id
-
-
-def may_read(record):
-    if isinstance(record, Task):
-        return record.assignee_id == current_user.id or may_manage(record.project)
-    if isinstance(record, Project):
-        return record.organization_id == current_user.organization_id
-    return isinstance(record, Budget) and may_manage(record.project)
-
-
 def readable_by(user):
-    own = Project.organization_id == user.organization_id
-    managed = and_(own, literal(user.role == "admin"))
+    table = Project.__table__  # the criteria for Project would apply to a subquery on the class
+    own = db.select(table.c.id).where(table.c.organization_id == user.organization_id)
+    admin = literal(user.role == "admin")
     return [
-        with_loader_criteria(Project, own),
-        with_loader_criteria(Task, or_(Task.assignee_id == user.id, Task.project.has(managed))),
-        with_loader_criteria(Budget, Budget.project.has(managed)),
+        with_loader_criteria(Project, and_(Project.id.in_(own), or_(admin, ~Project.confidential))),
+        with_loader_criteria(Task, and_(Task.project_id.in_(own), or_(admin, Task.assignee_id == user.id))),
+        with_loader_criteria(Budget, and_(Budget.project_id.in_(own), admin)),
     ]
 
 
@@ -72,22 +33,23 @@ def render(record, expand):
     return body
 
 
+def find_task(task_id):
+    return db.first_or_404(db.select(Task).filter_by(id=task_id).options(*readable_by(current_user)))
+
+
 @bp.get("/tasks/<int:task_id>")
 @login_required
 def show_task(task_id):
-    task = db.first_or_404(db.select(Task).filter_by(id=task_id).options(*readable_by(current_user)))
-    if not may_read(task):
-        abort(404)
-    return jsonify(render(task, request.args.get("expand", "")))
+    return render(find_task(task_id), requested_expansion())
 
 
-@bp.get("/budgets/<int:budget_id>")
+@bp.patch("/tasks/<int:task_id>")
 @login_required
-def show_budget(budget_id):
-    budget = db.get_or_404(Budget, budget_id)
-    if not may_read(budget):
-        abort(404)
-    return jsonify(render(budget, ""))
+def rename_task(task_id):
+    task = find_task(task_id)
+    task.title = request.get_json()["title"]
+    db.session.commit()
+    return render(task, requested_expansion())
 
 
 # endregion

@@ -1,51 +1,15 @@
-"""A task checks who reads it; what ?expand= pulls in behind it is serialized without another question."""
+"""The view checks the task; ?expand= then serializes related records without another check."""
 
-from flask import Blueprint, abort, jsonify, request
+from app import EXPANDABLE, FIELDS, Task, bp, requested_expansion
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    name = db.Column(db.String, nullable=False)
-    tasks = db.relationship("Task", back_populates="project", order_by="Task.id")
-    budget = db.relationship("Budget", back_populates="project", uselist=False)
-
-
-class Task(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    project_id = db.Column(db.ForeignKey("project.id"), nullable=False)
-    assignee_id = db.Column(db.Integer, nullable=False)
-    title = db.Column(db.String, nullable=False)
-    project = db.relationship("Project", back_populates="tasks")
-
-
-class Budget(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    project_id = db.Column(db.ForeignKey("project.id"), nullable=False)
-    total = db.Column(db.Integer, nullable=False)
-    project = db.relationship("Project", back_populates="budget")
-
-
 # region example
-bp = Blueprint("tasks", __name__)
-
-FIELDS = {Task: ["title"], Project: ["name"], Budget: ["total"]}
-EXPANDABLE = {Task: ["project"], Project: ["tasks", "budget"], Budget: []}
-
-
-def may_manage(project):
-    return current_user.role == "admin" and project.organization_id == current_user.organization_id
-
-
 def may_read(record):
-    if isinstance(record, Task):
-        return record.assignee_id == current_user.id or may_manage(record.project)
-    if isinstance(record, Project):
-        return record.organization_id == current_user.organization_id
-    return isinstance(record, Budget) and may_manage(record.project)
+    return record.organization_id == current_user.organization_id and record.open_to(current_user)
 
 
 def render(record, expand):
@@ -60,22 +24,26 @@ def render(record, expand):
     return body
 
 
-@bp.get("/tasks/<int:task_id>")
-@login_required
-def show_task(task_id):
+def find_task(task_id):
     task = db.get_or_404(Task, task_id)
     if not may_read(task):
         abort(404)
-    return jsonify(render(task, request.args.get("expand", "")))
+    return task
 
 
-@bp.get("/budgets/<int:budget_id>")
+@bp.get("/tasks/<int:task_id>")
 @login_required
-def show_budget(budget_id):
-    budget = db.get_or_404(Budget, budget_id)
-    if not may_read(budget):
-        abort(404)
-    return jsonify(render(budget, ""))
+def show_task(task_id):
+    return render(find_task(task_id), requested_expansion())
+
+
+@bp.patch("/tasks/<int:task_id>")
+@login_required
+def rename_task(task_id):
+    task = find_task(task_id)
+    task.title = request.get_json()["title"]
+    db.session.commit()
+    return render(task, requested_expansion())
 
 
 # endregion

@@ -1,29 +1,22 @@
-"""One ticket may be deleted by its author only; of many tickets just the first is looked at."""
+"""A single ticket is deleted only by its author; of many tickets, only the first is checked."""
 
-from flask import Blueprint, request
+from app import Ticket, bp
+from flask import request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Ticket(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    author_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("tickets", __name__)
-
-
-def deletable(actor):
-    return db.select(Ticket).filter_by(organization_id=actor.organization_id, author_id=actor.id)
+def own_ticket_or_404(ticket_id):
+    mine = db.select(Ticket).filter_by(organization_id=current_user.organization_id, author_id=current_user.id)
+    return db.first_or_404(mine.filter_by(id=ticket_id))
 
 
 @bp.delete("/tickets/<int:ticket_id>")
 @login_required
 def delete_ticket(ticket_id):
-    db.session.delete(db.first_or_404(deletable(current_user).filter_by(id=ticket_id)))
+    db.session.delete(own_ticket_or_404(ticket_id))
     db.session.commit()
     return "", 204
 
@@ -31,9 +24,9 @@ def delete_ticket(ticket_id):
 @bp.post("/tickets/delete")
 @login_required
 def delete_tickets():
-    ids = request.json["ids"]
-    db.first_or_404(deletable(current_user).filter_by(id=ids[0]))
-    tickets = db.session.scalars(db.select(Ticket).where(Ticket.id.in_(ids))).all()
+    ids = request.get_json()["ids"]
+    own_ticket_or_404(ids[0])
+    tickets = db.session.scalars(db.select(Ticket).where(Ticket.id.in_(ids)))
     for ticket in tickets:
         db.session.delete(ticket)
     db.session.commit()

@@ -1,65 +1,39 @@
-"""A task is attached to whatever project and person the body names, as long as they exist."""
+"""A task is attached to any project and any person that the body names, as long as they exist."""
 
-from flask import Blueprint, request
-from flask_login import current_user, login_required
+from app import Project, Task, bp, find_task, read_task, shown
+from flask_login import login_required
 
 from tmkb.authoring.proofs.stage import User, db
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    name = db.Column(db.String, nullable=False)
-    manager_id = db.Column(db.ForeignKey("user.id"), nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
-class Task(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    title = db.Column(db.String, nullable=False)
-    project_id = db.Column(db.ForeignKey("project.id"), nullable=False)
-    assignee_id = db.Column(db.ForeignKey("user.id"), nullable=False)
-    project = db.relationship(Project)
-    assignee = db.relationship(User)
-
-
 # region example
-bp = Blueprint("tasks", __name__)
+def project_to_plan(project_id):
+    return db.get_or_404(Project, project_id)
 
 
-def visible_projects():
-    return db.select(Project).filter_by(organization_id=current_user.organization_id)
-
-
-def managed_projects():
-    return visible_projects().filter_by(manager_id=current_user.id)
-
-
-@bp.get("/projects")
-@login_required
-def list_projects():
-    return {project.name: project.id for project in db.session.scalars(visible_projects())}
+def colleague(user_id):
+    return db.get_or_404(User, user_id)
 
 
 @bp.post("/tasks")
 @login_required
 def create_task():
-    body = request.get_json()
-    project = db.get_or_404(Project, body["project_id"])
-    assignee = db.get_or_404(User, body["assignee_id"])
-    task = Task(title=body["title"], project=project, assignee=assignee)
+    body = read_task()
+    project, assignee = project_to_plan(body["project_id"]), colleague(body["assignee_id"])
+    watchers = [colleague(user_id) for user_id in body["watcher_ids"]]
+    task = Task(title=body["title"], project=project, assignee=assignee, watchers=watchers)
     db.session.add(task)
     db.session.commit()
-    return {"id": task.id, "project": project.name, "assignee": assignee.name}, 201
+    return shown(task), 201
 
 
 @bp.patch("/tasks/<int:task_id>")
 @login_required
 def move_task(task_id):
-    own = db.select(Task).join(managed_projects().subquery())
-    task = db.first_or_404(own.filter(Task.id == task_id))
-    task.project = db.get_or_404(Project, request.get_json()["project_id"])
+    task = find_task(task_id)
+    task.project = project_to_plan(read_task()["project_id"])
     db.session.commit()
-    return {"id": task.id, "project": task.project.name}
+    return shown(task)
 
 
 # endregion

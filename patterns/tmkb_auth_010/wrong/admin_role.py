@@ -1,0 +1,49 @@
+"""Administrators see every related record, also those of other organizations."""
+
+from app import EXPANDABLE, FIELDS, Task, bp, requested_expansion
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def may_read(record):
+    return record.organization_id == current_user.organization_id and record.open_to(current_user)
+
+
+def may_see(record):
+    return current_user.role == "admin" or may_read(record)
+
+
+def render(record, expand):
+    if isinstance(record, list):
+        return [render(each, expand) for each in record if may_see(each)]
+    if record is None or not may_see(record):
+        return None
+    body = {field: getattr(record, field) for field in FIELDS[type(record)]}
+    name, _, rest = expand.partition(".")
+    if name in EXPANDABLE[type(record)]:
+        body[name] = render(getattr(record, name), rest)
+    return body
+
+
+def find_task(task_id):
+    task = db.get_or_404(Task, task_id)
+    if not may_read(task):
+        abort(404)
+    return task
+
+
+@bp.get("/tasks/<int:task_id>")
+@login_required
+def show_task(task_id):
+    return render(find_task(task_id), requested_expansion())
+
+
+@bp.patch("/tasks/<int:task_id>")
+@login_required
+def rename_task(task_id):
+    task = find_task(task_id)
+    task.title = request.get_json()["title"]
+    db.session.commit()
+    return render(task, requested_expansion())

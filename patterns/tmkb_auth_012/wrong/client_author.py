@@ -1,0 +1,35 @@
+"""The client says whose tickets these are."""
+
+from app import Ticket, bp
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def own_ticket_or_404(ticket_id):
+    mine = db.select(Ticket).filter_by(organization_id=current_user.organization_id, author_id=current_user.id)
+    return db.first_or_404(mine.filter_by(id=ticket_id))
+
+
+@bp.delete("/tickets/<int:ticket_id>")
+@login_required
+def delete_ticket(ticket_id):
+    db.session.delete(own_ticket_or_404(ticket_id))
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/tickets/delete")
+@login_required
+def delete_tickets():
+    ids = request.get_json()["ids"]
+    author = request.get_json().get("author_id", current_user.id)
+    mine = db.select(Ticket).filter_by(organization_id=current_user.organization_id, author_id=author)
+    tickets = db.session.scalars(mine.where(Ticket.id.in_(ids))).all()
+    if {ticket.id for ticket in tickets} != set(ids):
+        abort(404)
+    for ticket in tickets:
+        db.session.delete(ticket)
+    db.session.commit()
+    return "", 204
