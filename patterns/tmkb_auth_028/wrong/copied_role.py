@@ -7,7 +7,7 @@ from tmkb.authoring.proofs.stage import db
 
 
 def permits(key, action, project_id):
-    return project_id == key.project_id and action in key.grants and action in PERMISSIONS[key.creator_role]
+    return project_id == key.project_id and action in key.grants and action in PERMISSIONS.get(key.creator_role, ())
 
 
 def project_for(action, project_id):

@@ -11,7 +11,7 @@ def permits(key, action, project_id):
     if creator is not None and creator.organization_id != key.organization_id:
         return False
     role = key.creator_role if creator is None else creator.role
-    return project_id == key.project_id and action in key.grants and action in PERMISSIONS[role]
+    return project_id == key.project_id and action in key.grants and action in PERMISSIONS.get(role, ())
 
 
 def project_for(action, project_id):

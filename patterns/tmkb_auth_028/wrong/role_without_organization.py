@@ -10,7 +10,7 @@ def permits(key, action, project_id):
     creator = db.session.get(User, key.creator_id)
     if creator is None:
         return False
-    return project_id == key.project_id and action in key.grants and action in PERMISSIONS[creator.role]
+    return project_id == key.project_id and action in key.grants and action in PERMISSIONS.get(creator.role, ())
 
 
 def project_for(action, project_id):
