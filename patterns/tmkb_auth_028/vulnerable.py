@@ -1,48 +1,26 @@
-"""An API key carries the role that its creator had on the day it was made, over the whole organization."""
+"""An API key has the role that its creator had at that time, on every project of the organization."""
 
-import hashlib
-
-from flask import Blueprint, abort, jsonify, request
+from app import PERMISSIONS, Project, bp, presented_key
+from flask import abort
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    visits = db.Column(db.Integer, nullable=False)
-
-
-class ApiKey(db.Model):
-    digest = db.Column(db.String, primary_key=True)
-    creator_id = db.Column(db.Integer, nullable=False)
-    creator_role = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    project_id = db.Column(db.Integer, nullable=False)
-    grants = db.Column(db.JSON, nullable=False)
-
-
 # region example
-bp = Blueprint("projects", __name__)
-
-RIGHTS = {"admin": {"metrics:read", "project:delete"}, "member": {"metrics:read"}}
-
-
-def presented_key():
-    digest = hashlib.sha256(request.headers.get("X-Api-Key", "").encode()).hexdigest()
-    return db.session.get(ApiKey, digest) or abort(401)
+def permits(key, action, project_id):
+    return action in PERMISSIONS[key.creator_role]
 
 
 def project_for(action, project_id):
     key = presented_key()
-    if action not in RIGHTS[key.creator_role]:
+    if not permits(key, action, project_id):
         abort(403)
     return db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=key.organization_id))
 
 
 @bp.get("/projects/<int:project_id>/metrics")
 def read_metrics(project_id):
-    return jsonify(visits=project_for("metrics:read", project_id).visits)
+    return {"visits": project_for("metrics:read", project_id).visits}
 
 
 @bp.delete("/projects/<int:project_id>")

@@ -1,32 +1,19 @@
-"""A billing service believes the header that says for whom it is called, and the gateway passes it on."""
+"""The billing service trusts the header that names the user, and the gateway forwards the headers of its client."""
 
-from flask import Blueprint, abort, current_app, jsonify, request
+from app import Invoice, bp, call_billing
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Invoice(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    payer_id = db.Column(db.Integer, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-
-
-def call_billing(path, headers):
-    """The call over the network."""
-    answer = current_app.test_client().get(path, headers=headers)
-    return answer.get_data(), answer.status_code, {"Content-Type": answer.content_type}
-
-
 # region example
-bp = Blueprint("services", __name__)
-
-
 @bp.get("/api/invoices/<int:invoice_id>")
+@bp.post("/api/invoices/<int:invoice_id>/pay")
 @login_required
-def gateway_invoice(invoice_id):
+def forward(invoice_id):
     headers = {"X-User-Id": str(current_user.id), **request.headers}
-    return call_billing(f"/billing/invoices/{invoice_id}", headers)
+    return call_billing(request.method, "/billing" + request.path.removeprefix("/api"), headers)
 
 
 def caller_id():
@@ -34,9 +21,17 @@ def caller_id():
 
 
 @bp.get("/billing/invoices/<int:invoice_id>")
-def billing_invoice(invoice_id):
+def show_invoice(invoice_id):
     invoice = db.first_or_404(db.select(Invoice).filter_by(id=invoice_id, payer_id=caller_id()))
-    return jsonify(amount=invoice.amount)
+    return {"amount": invoice.amount}
+
+
+@bp.post("/billing/invoices/<int:invoice_id>/pay")
+def pay_invoice(invoice_id):
+    invoice = db.first_or_404(db.select(Invoice).filter_by(id=invoice_id, payer_id=caller_id()))
+    invoice.paid = True
+    db.session.commit()
+    return "", 204
 
 
 # endregion

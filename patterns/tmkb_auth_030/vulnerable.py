@@ -1,61 +1,41 @@
-"""An app's token: editing asks only for its scope, deleting only for the user's role."""
+"""Reading and renaming check only the scope of the token, and deleting checks only the role of its user."""
 
-from flask import Blueprint, abort, request
+from app import ROLES, Project, ProjectMember, bp, presented_token
+from flask import abort, request
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    name = db.Column(db.String, nullable=False)
-
-
-class ProjectMember(db.Model):
-    project_id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, primary_key=True)
-    role = db.Column(db.String, nullable=False)
-
-
-class AccessToken(db.Model):
-    token = db.Column(db.String, primary_key=True)
-    user_id = db.Column(db.Integer, nullable=False)
-    scope = db.Column(db.String, nullable=False)
-
-
-def presented_token():
-    """The token that the authorization server gave to the app for one user."""
-    return db.session.get(AccessToken, request.headers.get("Authorization", "").removeprefix("Bearer ")) or abort(401)
-
-
 # region example
-bp = Blueprint("projects", __name__)
-
-ROLES = {"projects:write": {"editor", "owner"}, "projects:delete": {"owner"}}
-
-
-def covered(scope):
-    return scope in presented_token().scope.split()
+def permits(token, scope, project):
+    if scope == "projects:delete":
+        member = db.session.get(ProjectMember, (project.id, token.user_id))
+        return member is not None and member.role in ROLES[scope]
+    return scope in token.scope.split()
 
 
-def role_in(project_id):
-    member = db.session.get(ProjectMember, (project_id, presented_token().user_id))
-    return member and member.role
+def project_for(scope, project_id):
+    token, project = presented_token(), db.session.get(Project, project_id)
+    if project is None or not permits(token, scope, project):
+        abort(403)
+    return project
+
+
+@bp.get("/api/projects/<int:project_id>")
+def show_project(project_id):
+    return {"name": project_for("projects:read", project_id).name}
 
 
 @bp.patch("/api/projects/<int:project_id>")
 def rename_project(project_id):
-    if not covered("projects:write"):
-        abort(403)
-    db.get_or_404(Project, project_id).name = request.json["name"]
+    project_for("projects:write", project_id).name = request.get_json()["name"]
     db.session.commit()
     return "", 204
 
 
 @bp.delete("/api/projects/<int:project_id>")
 def delete_project(project_id):
-    if role_in(project_id) not in ROLES["projects:delete"]:
-        abort(403)
-    db.session.delete(db.get_or_404(Project, project_id))
+    db.session.delete(project_for("projects:delete", project_id))
     db.session.commit()
     return "", 204
 

@@ -1,72 +1,53 @@
-"""The forecast is a paid feature; where it is computed, whoever asks for it, the subscription of now is looked up."""
+"""The function that computes the forecast checks the current subscription, for every path to it."""
 
-from datetime import UTC, datetime
-
-from flask import Blueprint, abort, jsonify
+from app import Sale, Subscription, bp, send_mail
+from celery import shared_task
+from flask import abort
 from flask_login import current_user, login_required
 
-from tmkb.authoring.proofs.stage import db
-
-
-class Subscription(db.Model):
-    organization_id = db.Column(db.Integer, primary_key=True)
-    plan = db.Column(db.String, nullable=False)
-    paid_until = db.Column(db.DateTime, nullable=False)
-
-
-class Sale(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-
-
-def now():
-    return datetime.now(UTC).replace(tzinfo=None)
+from tmkb.authoring.proofs.stage import User, db
 
 
 # region example
-bp = Blueprint("forecast", __name__)
-
-FEATURES = {"free": {"sales"}, "business": {"sales", "forecast"}}
-
-
-def features_of(organization_id):
-    current = db.select(Subscription).filter_by(organization_id=organization_id)
-    subscription = db.session.scalar(current.where(Subscription.paid_until > now()))
-    return FEATURES[subscription.plan if subscription else "free"]
-
-
 # region template
-def require_feature(feature):
-    if feature not in features_of(current_user.organization_id):
+def require_feature(organization_id, feature):
+    subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
+    if subscription is None or feature not in subscription.features:
         abort(403)
 
 
 # endregion
 
 
-def forecast():
-    require_feature("forecast")
-    sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=current_user.organization_id))
+def forecast(organization_id):
+    require_feature(organization_id, "forecast")
+    sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
     return 2 * sum(sales)
-
-
-@bp.get("/features")
-@login_required
-def list_features():
-    return jsonify(sorted(features_of(current_user.organization_id)))
 
 
 @bp.get("/forecast")
 @login_required
 def show_forecast():
-    return jsonify(forecast=forecast())
+    return {"forecast": forecast(current_user.organization_id)}
 
 
 @bp.get("/export/forecast.csv")
 @login_required
 def export_forecast():
-    return f"forecast\n{forecast()}\n", {"Content-Type": "text/csv"}
+    return f"forecast\n{forecast(current_user.organization_id)}\n", {"Content-Type": "text/csv"}
+
+
+@bp.post("/forecast/mail")
+@login_required
+def request_mail():
+    mail_forecast.delay(current_user.id)
+    return "", 202
+
+
+@shared_task
+def mail_forecast(user_id):
+    user = db.session.get(User, user_id)
+    send_mail(user, f"forecast {forecast(user.organization_id)}")
 
 
 # endregion

@@ -1,69 +1,40 @@
-"""Only the key of a record that the caller may read is signed, for reading as a download and for two minutes."""
+"""Only keys of files that the user may read are signed for download, and only new keys for upload, for two minutes."""
 
-from flask import Blueprint, jsonify, request
+from uuid import uuid4
+
+from app import BUCKET, File, bp, s3
+from flask import request
 from flask_login import current_user, login_required
-from itsdangerous import URLSafeSerializer
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Attachment(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    key = db.Column(db.String, nullable=False, unique=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
-class ObjectStore:
-    """Keeps what it has signed until it expires, and knows no users, like a bucket and its client."""
-
-    def __init__(self):
-        self.objects, self.clock, self.signer = {}, 0, URLSafeSerializer("key of the store")
-
-    def generate_presigned_url(self, operation, Params, ExpiresIn):
-        return "https://store.example/" + self.signer.dumps([operation, Params, self.clock + ExpiresIn])
-
-    def request(self, operation, url, body=None):
-        signed_operation, params, expires = self.signer.loads(url.rsplit("/", 1)[1])
-        if operation != signed_operation or self.clock > expires:
-            return 403, None, None
-        if operation == "put_object":
-            self.objects[params["Key"]] = body
-        return 200, params.get("ResponseContentDisposition"), self.objects[params["Key"]]
-
-
-s3 = ObjectStore()
-
-
 # region example
-bp = Blueprint("attachments", __name__)
+# region template
+def download_url(key):
+    files = db.select(File).filter_by(organization_id=current_user.organization_id, deleted_at=None)
+    file = db.first_or_404(files.filter_by(key=key))
+    params = {"Bucket": BUCKET, "Key": file.key, "ResponseContentDisposition": "attachment"}
+    return s3.generate_presigned_url("get_object", params, ExpiresIn=120)
 
 
-def readable(actor):
-    return db.select(Attachment).filter_by(organization_id=actor.organization_id)
+# endregion
 
 
-@bp.get("/attachments")
+@bp.get("/files/url")
 @login_required
-def list_attachments():
-    return jsonify([attachment.key for attachment in db.session.scalars(readable(current_user))])
+def sign_download():
+    return {"url": download_url(request.args["key"])}
 
 
-@bp.get("/attachments/url")
+@bp.post("/files")
 @login_required
-def attachment_url():
-    # region template
-    attachment = db.first_or_404(readable(current_user).filter_by(key=request.args["key"]))
-    url = s3.generate_presigned_url(
-        "get_object",
-        Params={
-            "Bucket": "attachments",
-            "Key": attachment.key,
-            "ResponseContentDisposition": "attachment",
-        },
-        ExpiresIn=120,
-    )
-    # endregion
-    return jsonify(url=url)
+def sign_upload():
+    key, name = f"{current_user.organization_id}/{uuid4()}", request.get_json()["name"]
+    db.session.add(File(key=key, name=name, organization_id=current_user.organization_id))
+    db.session.commit()
+    params = {"Bucket": BUCKET, "Key": key}
+    return {"key": key, "url": s3.generate_presigned_url("put_object", params, ExpiresIn=120)}, 201
 
 
 # endregion

@@ -1,65 +1,32 @@
-"""The list is limited to the caller's organization; the signer signs any key, any operation, and for a week."""
+"""Any signed-in user gets a URL that is valid for a week, for any key in the bucket, for download and upload."""
 
-from flask import Blueprint, jsonify, request
+from app import BUCKET, File, bp, s3
+from flask import request
 from flask_login import current_user, login_required
-from itsdangerous import URLSafeSerializer
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Attachment(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    key = db.Column(db.String, nullable=False, unique=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
-class ObjectStore:
-    """Keeps what it has signed until it expires, and knows no users, like a bucket and its client."""
-
-    def __init__(self):
-        self.objects, self.clock, self.signer = {}, 0, URLSafeSerializer("key of the store")
-
-    def generate_presigned_url(self, operation, Params, ExpiresIn):
-        return "https://store.example/" + self.signer.dumps([operation, Params, self.clock + ExpiresIn])
-
-    def request(self, operation, url, body=None):
-        signed_operation, params, expires = self.signer.loads(url.rsplit("/", 1)[1])
-        if operation != signed_operation or self.clock > expires:
-            return 403, None, None
-        if operation == "put_object":
-            self.objects[params["Key"]] = body
-        return 200, params.get("ResponseContentDisposition"), self.objects[params["Key"]]
-
-
-s3 = ObjectStore()
-
-
 # region example
-bp = Blueprint("attachments", __name__)
+def download_url(key):
+    params = {"Bucket": BUCKET, "Key": key}
+    return s3.generate_presigned_url("get_object", params, ExpiresIn=7 * 24 * 3600)
 
 
-def readable(actor):
-    return db.select(Attachment).filter_by(organization_id=actor.organization_id)
-
-
-@bp.get("/attachments")
+@bp.get("/files/url")
 @login_required
-def list_attachments():
-    return jsonify([attachment.key for attachment in db.session.scalars(readable(current_user))])
+def sign_download():
+    return {"url": download_url(request.args["key"])}
 
 
-@bp.get("/attachments/url")
+@bp.post("/files")
 @login_required
-def attachment_url():
-    url = s3.generate_presigned_url(
-        request.args.get("operation", "get_object"),
-        Params={
-            "Bucket": "attachments",
-            "Key": request.args["key"],
-        },
-        ExpiresIn=7 * 24 * 3600,
-    )
-    return jsonify(url=url)
+def sign_upload():
+    key, name = request.get_json()["key"], request.get_json()["name"]
+    db.session.add(File(key=key, name=name, organization_id=current_user.organization_id))
+    db.session.commit()
+    params = {"Bucket": BUCKET, "Key": key}
+    return {"key": key, "url": s3.generate_presigned_url("put_object", params, ExpiresIn=7 * 24 * 3600)}, 201
 
 
 # endregion

@@ -1,0 +1,45 @@
+"""The plan is checked, and not until when it is paid."""
+
+from app import FEATURES, Sale, Subscription, bp, send_mail
+from celery import shared_task
+from flask import abort
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import User, db
+
+
+def require_feature(organization_id, feature):
+    subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
+    if subscription is None or feature not in FEATURES[subscription.plan]:
+        abort(403)
+
+
+def forecast(organization_id):
+    require_feature(organization_id, "forecast")
+    sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
+    return 2 * sum(sales)
+
+
+@bp.get("/forecast")
+@login_required
+def show_forecast():
+    return {"forecast": forecast(current_user.organization_id)}
+
+
+@bp.get("/export/forecast.csv")
+@login_required
+def export_forecast():
+    return f"forecast\n{forecast(current_user.organization_id)}\n", {"Content-Type": "text/csv"}
+
+
+@bp.post("/forecast/mail")
+@login_required
+def request_mail():
+    mail_forecast.delay(current_user.id)
+    return "", 202
+
+
+@shared_task
+def mail_forecast(user_id):
+    user = db.session.get(User, user_id)
+    send_mail(user, f"forecast {forecast(user.organization_id)}")
