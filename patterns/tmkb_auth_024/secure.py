@@ -1,6 +1,6 @@
 """Each run checks the report's owner and recipient again, and reads only the documents of the report's organization."""
 
-from app import Report, bp, send_mail  # noqa: F401  # the application of the proof mounts `bp`
+from app import Report, send_mail
 from celery import shared_task
 
 from tmkb.authoring.proofs.stage import Document, User, db

@@ -1,6 +1,6 @@
 """Each report is sent as long as it exists, with the documents of all organizations."""
 
-from app import Report, bp, send_mail  # noqa: F401  # the application of the proof mounts `bp`
+from app import Report, send_mail
 from celery import shared_task
 
 from tmkb.authoring.proofs.stage import Document, db

@@ -1,6 +1,6 @@
 """Owner and recipient have to be members of the organization in any role."""
 
-from app import Report, bp, send_mail  # noqa: F401  # the application of the proof mounts `bp`
+from app import Report, send_mail
 from celery import shared_task
 
 from tmkb.authoring.proofs.stage import Document, User, db

@@ -1,6 +1,6 @@
 """Only the owner has to be an admin of the organization."""
 
-from app import Report, bp, send_mail  # noqa: F401  # the application of the proof mounts `bp`
+from app import Report, send_mail
 from celery import shared_task
 
 from tmkb.authoring.proofs.stage import Document, User, db
