@@ -14,7 +14,7 @@ def fill():
     null = Attachment.organization_id.is_(None)
     db.session.execute(db.update(Attachment).where(null).values(organization_id=project.scalar_subquery()))
     if db.session.scalar(db.select(Attachment).where(null)):
-        logging.warning("orphans")
+        logging.getLogger(__name__).warning("orphans")
 
 
 def visible_attachments():
