@@ -1,4 +1,4 @@
-"""Every message that billing signed is applied, whatever its type."""
+"""Every message that billing signed is applied, of any type."""
 
 import jwt
 from app import KEYS, Applied, License, consumes
