@@ -1,4 +1,4 @@
-"""Owner and recipient have to be admins, of whatever organization."""
+"""Owner and recipient have to be admins, of any organization."""
 
 from app import Report, send_mail
 from celery import shared_task
