@@ -1,4 +1,4 @@
-"""The grantor's highest role counts, in whatever organization."""
+"""The grantor's highest role counts, in any organization."""
 
 from app import ROLES, Invitation, Membership, bp, now, verified_email
 from flask import abort, request

@@ -1,4 +1,4 @@
-"""Whoever has the token can accept the invitation."""
+"""Any account with the token can accept the invitation."""
 
 from app import ROLES, Invitation, Membership, bp, now
 from flask import abort, request
