@@ -31,8 +31,8 @@ def read_cursor(text):
         return {"offset": 0}
     try:
         state = json.loads(base64.urlsafe_b64decode(text))
-        return {**state, "offset": abs(int(state["offset"]))}
-    except (ValueError, TypeError, KeyError):
+        return {**state, "offset": min(abs(int(state["offset"])), 10_000)}
+    except (ValueError, TypeError, KeyError, OverflowError):
         abort(400)
 
 
