@@ -1,37 +1,32 @@
-"""A weekly report whose owner is looked up again at every run, and which reads through the owner's organization."""
+"""Each run checks the report's owner and recipient again, and reads only the documents of the report's organization."""
 
+from app import Report, send_mail
 from celery import shared_task
 
 from tmkb.authoring.proofs.stage import Document, User, db
 
 
-class Report(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    owner_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    email = db.Column(db.String, nullable=False)
-    paused = db.Column(db.Boolean, nullable=False, default=False)
-
-
-outbox = []
-
-
-def send_mail(to, lines):
-    outbox.append((to, lines))
-
-
 # region example
-@shared_task
+# region template
+def permitted(report):
+    admins = db.select(User.id).filter_by(role="admin", organization_id=report.organization_id)
+    return {report.owner_id, report.recipient_id} <= {*db.session.scalars(admins)}
+
+
+def documents_of(report):
+    return db.session.scalars(db.select(Document).filter_by(organization_id=report.organization_id, deleted_at=None))
+
+
+# endregion
+
+
+@shared_task(name="send_weekly_reports")
 def send_weekly_reports():
-    for report in db.session.scalars(db.select(Report).filter_by(paused=False)):
-        # region template
-        owner = db.session.get(User, report.owner_id)
-        if owner is None or owner.organization_id != report.organization_id:
+    for report in db.session.scalars(db.select(Report).filter_by(paused=False)).all():
+        if permitted(report):
+            send_mail(report.recipient_id, [document.title for document in documents_of(report)])
+        else:
             report.paused = True
-            continue
-        documents = db.session.scalars(db.select(Document).filter_by(organization_id=owner.organization_id))
-        # endregion
-        send_mail(report.email, [document.title for document in documents])
     db.session.commit()
 
 

@@ -1,31 +1,17 @@
-"""A weekly report that goes to whoever once asked for it, with whatever the database holds."""
+"""Each report is sent as long as it exists, with the documents of all organizations."""
 
+from app import Report, send_mail
 from celery import shared_task
 
 from tmkb.authoring.proofs.stage import Document, db
 
 
-class Report(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    owner_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    email = db.Column(db.String, nullable=False)
-    paused = db.Column(db.Boolean, nullable=False, default=False)
-
-
-outbox = []
-
-
-def send_mail(to, lines):
-    outbox.append((to, lines))
-
-
 # region example
-@shared_task
+@shared_task(name="send_weekly_reports")
 def send_weekly_reports():
-    for report in db.session.scalars(db.select(Report).filter_by(paused=False)):
+    for report in db.session.scalars(db.select(Report).filter_by(paused=False)).all():
         documents = db.session.scalars(db.select(Document))
-        send_mail(report.email, [document.title for document in documents])
+        send_mail(report.recipient_id, [document.title for document in documents])
     db.session.commit()
 
 

@@ -1,98 +1,75 @@
-"""Nobody grants a role as high as their own; an invitation serves once, for one address, organization and role."""
+"""Managers grant only roles below their own. An invitation works once, for one e-mail address, until it expires."""
 
-import secrets
-from datetime import UTC, datetime, timedelta
-
-from flask import Blueprint, abort, jsonify, request
+from app import ROLES, Invitation, Membership, bp, now, verified_email
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Membership(db.Model):
-    organization_id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, primary_key=True)
-    role = db.Column(db.String, nullable=False)
-
-
-class Invitation(db.Model):
-    token = db.Column(db.String, primary_key=True)
-    email = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    role = db.Column(db.String, nullable=False)
-    expires_at = db.Column(db.DateTime, nullable=False)
-    accepted_at = db.Column(db.DateTime)
-
-
-def verified_email(user):
-    return f"{user.name}@example.com"
-
-
-def now():
-    return datetime.now(UTC).replace(tzinfo=None)
-
-
 # region example
-bp = Blueprint("members", __name__)
+# region template
+def roles_below(grantor):
+    return ROLES[: ROLES.index(grantor.role)]
 
-RANK = {"member": 1, "manager": 2, "admin": 3, "owner": 4}
+
+def claimed(token):
+    claim = db.update(Invitation).filter_by(token=token, email=verified_email(current_user), accepted_at=None)
+    claim = claim.where(Invitation.expires_at > now()).values(accepted_at=now())
+    return db.session.scalar(claim.returning(Invitation))
+
+
+# endregion
 
 
 def manager_of(organization_id):
     membership = db.session.get(Membership, (organization_id, current_user.id))
-    if membership is None or RANK[membership.role] < RANK["manager"]:
+    if membership is None or membership.role not in ROLES[1:]:
         abort(403)
     return membership
-
-
-def require_above(grantor, *roles):
-    if any(role not in RANK or RANK[role] >= RANK[grantor.role] for role in roles):
-        abort(403)
 
 
 @bp.post("/organizations/<int:organization_id>/invitations")
 @login_required
 def invite(organization_id):
     grantor = manager_of(organization_id)
-    role = request.json["role"]
-    require_above(grantor, role)
+    data = request.get_json()
+    if data["role"] not in roles_below(grantor):
+        abort(403)
     invitation = Invitation(
-        token=secrets.token_urlsafe(),
-        email=request.json["email"],
-        organization_id=organization_id,
-        role=role,
-        expires_at=now() + timedelta(days=7),
+        email=data["email"], role=data["role"], organization_id=organization_id, inviter_id=current_user.id
     )
     db.session.add(invitation)
     db.session.commit()
-    return jsonify(token=invitation.token), 201
+    return {"token": invitation.token}, 201
 
 
 @bp.put("/organizations/<int:organization_id>/members/<int:user_id>")
 @login_required
 def change_role(organization_id, user_id):
     grantor = manager_of(organization_id)
-    role = request.json["role"]
+    role = request.get_json()["role"]
     member = db.get_or_404(Membership, (organization_id, user_id))
-    require_above(grantor, member.role, role)
+    if role not in roles_below(grantor) or member.role not in roles_below(grantor):
+        abort(403)
     member.role = role
     db.session.commit()
     return "", 204
 
 
-@bp.post("/organizations/<int:organization_id>/invitations/<token>/accept")
+@bp.post("/invitations/<token>/accept")
 @login_required
-def accept(organization_id, token):
-    # region template
-    open_invitation = db.update(Invitation).filter_by(
-        token=token, organization_id=organization_id, email=verified_email(current_user), accepted_at=None
-    )
-    claim = open_invitation.where(Invitation.expires_at > now()).values(accepted_at=now())
-    role = db.session.scalar(claim.returning(Invitation.role))
-    if role is None:
+def accept(token):
+    invitation = claimed(token)
+    if invitation is None:
         abort(404)
-    # endregion
-    db.session.merge(Membership(organization_id=organization_id, user_id=current_user.id, role=role))
+    organization_id = invitation.organization_id
+    inviter = db.session.get(Membership, (organization_id, invitation.inviter_id))
+    if inviter is None or invitation.role not in roles_below(inviter):
+        abort(404)
+    if db.session.get(Membership, (organization_id, current_user.id)):
+        abort(409)
+    db.session.add(Membership(organization_id=organization_id, user_id=current_user.id, role=invitation.role))
     db.session.commit()
     return "", 204
 

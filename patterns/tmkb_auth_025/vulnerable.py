@@ -1,46 +1,16 @@
-"""Managers invite and promote whomever they like; an invitation is as good for anybody, anywhere, for any role."""
+"""Managers invite and promote people to any role, and any account can use an invitation at any time."""
 
-import secrets
-from datetime import UTC, datetime, timedelta
-
-from flask import Blueprint, abort, jsonify, request
+from app import ROLES, Invitation, Membership, bp
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Membership(db.Model):
-    organization_id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, primary_key=True)
-    role = db.Column(db.String, nullable=False)
-
-
-class Invitation(db.Model):
-    token = db.Column(db.String, primary_key=True)
-    email = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    role = db.Column(db.String, nullable=False)
-    expires_at = db.Column(db.DateTime, nullable=False)
-    accepted_at = db.Column(db.DateTime)
-
-
-def verified_email(user):
-    return f"{user.name}@example.com"
-
-
-def now():
-    return datetime.now(UTC).replace(tzinfo=None)
-
-
 # region example
-bp = Blueprint("members", __name__)
-
-RANK = {"member": 1, "manager": 2, "admin": 3, "owner": 4}
-
-
 def manager_of(organization_id):
     membership = db.session.get(Membership, (organization_id, current_user.id))
-    if membership is None or RANK[membership.role] < RANK["manager"]:
+    if membership is None or membership.role not in ROLES[1:]:
         abort(403)
     return membership
 
@@ -49,36 +19,33 @@ def manager_of(organization_id):
 @login_required
 def invite(organization_id):
     manager_of(organization_id)
-    role = request.json["role"]
+    data = request.get_json()
     invitation = Invitation(
-        token=secrets.token_urlsafe(),
-        email=request.json["email"],
-        organization_id=organization_id,
-        role=role,
-        expires_at=now() + timedelta(days=7),
+        email=data["email"], role=data["role"], organization_id=organization_id, inviter_id=current_user.id
     )
     db.session.add(invitation)
     db.session.commit()
-    return jsonify(token=invitation.token), 201
+    return {"token": invitation.token}, 201
 
 
 @bp.put("/organizations/<int:organization_id>/members/<int:user_id>")
 @login_required
 def change_role(organization_id, user_id):
     manager_of(organization_id)
-    role = request.json["role"]
+    role = request.get_json()["role"]
     member = db.get_or_404(Membership, (organization_id, user_id))
     member.role = role
     db.session.commit()
     return "", 204
 
 
-@bp.post("/organizations/<int:organization_id>/invitations/<token>/accept")
+@bp.post("/invitations/<token>/accept")
 @login_required
-def accept(organization_id, token):
-    invitation = db.first_or_404(db.select(Invitation).filter_by(token=token))
-    role = request.json.get("role", invitation.role)
-    db.session.merge(Membership(organization_id=organization_id, user_id=current_user.id, role=role))
+def accept(token):
+    invitation = db.get_or_404(Invitation, token)
+    invitation.accepted_at = db.func.now()
+    organization_id = invitation.organization_id
+    db.session.merge(Membership(organization_id=organization_id, user_id=current_user.id, role=invitation.role))
     db.session.commit()
     return "", 204
 

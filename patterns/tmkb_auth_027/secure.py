@@ -1,95 +1,42 @@
-"""Support acts for customers who let it in, until a given time, short of what is barred, and the trail names both."""
+"""An agent acts for customers under a grant that each request looks up, reads and sets the language, and is audited."""
 
-from datetime import UTC, datetime
-
-from flask import Blueprint, abort, jsonify, request, session
+from app import AuditEntry, SupportGrant, bp, now
+from flask import abort, g, request, session
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import User, db
 
-
-class Profile(db.Model):
-    user_id = db.Column(db.Integer, primary_key=True)
-    language = db.Column(db.String, nullable=False, default="en")
-    password = db.Column(db.String, nullable=False, default="old")
-
-
-class SupportGrant(db.Model):
-    """An organization lets one support agent in, until a given time."""
-
-    id = db.Column(db.Integer, primary_key=True)
-    agent_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    until = db.Column(db.DateTime, nullable=False)
-
-
-class AuditEntry(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    action = db.Column(db.String, nullable=False)
-    actor_id = db.Column(db.Integer, nullable=False)
-    acting_as_id = db.Column(db.Integer)
-
-
-def now():
-    return datetime.now(UTC).replace(tzinfo=None)
-
-
 # region example
-bp = Blueprint("profile", __name__)
+SUPPORT_MAY = {"profile.show_profile", "profile.change_language"}
 
 
-@bp.post("/support/act-as/<int:user_id>")
-@login_required
-def act_as(user_id):
-    if current_user.role != "support":
-        abort(403)
-    session["acting_as"] = user_id
-    return "", 204
-
-
-def effective_user():
-    if "acting_as" not in session:
-        return current_user
-    # region template
-    customer = db.get_or_404(User, session["acting_as"])
+# region template
+def granted_customer(user_id):
+    customer = db.get_or_404(User, user_id)
     grants = db.select(SupportGrant).filter_by(agent_id=current_user.id, organization_id=customer.organization_id)
-    if db.session.scalar(grants.where(SupportGrant.until > now())) is None:
+    if current_user.role != "support" or not db.session.scalar(grants.where(SupportGrant.until > now())):
         abort(403)
-    # endregion
     return customer
 
 
-def audit(action):
-    db.session.add(AuditEntry(action=action, actor_id=current_user.id, acting_as_id=effective_user().id))
+# endregion
 
 
-@bp.get("/profile")
+@bp.before_request
 @login_required
-def show_profile():
-    profile = db.get_or_404(Profile, effective_user().id)
-    return jsonify(language=profile.language)
-
-
-@bp.put("/profile/language")
-@login_required
-def change_language():
-    profile = db.get_or_404(Profile, effective_user().id)
-    profile.language = request.json["language"]
-    audit("language changed")
-    db.session.commit()
-    return "", 204
-
-
-@bp.put("/profile/password")
-@login_required
-def change_password():
+def load_user():
+    if request.method == "OPTIONS":
+        return
+    g.user = current_user
     if "acting_as" in session:
-        abort(403)
-    profile = db.get_or_404(Profile, effective_user().id)
-    profile.password = request.json["password"]
-    audit("password changed")
-    db.session.commit()
-    return "", 204
+        g.user = granted_customer(session["acting_as"])
+        if request.endpoint not in SUPPORT_MAY:
+            abort(403)
+    if "acting_as" in session or request.method != "GET":
+        db.session.add(
+            AuditEntry(action=request.endpoint, actor_id=current_user.id, acting_as_id=session.get("acting_as"))
+        )
+        db.session.commit()
 
 
 # endregion

@@ -1,87 +1,24 @@
-"""Support signs in as any customer, for as long as it likes, may do all of it, and the trail names the customer."""
+"""A support agent becomes the customer: without limits, and the audit trail names the customer."""
 
-from datetime import UTC, datetime
-
-from flask import Blueprint, abort, jsonify, request, session
+from app import AuditEntry, bp
+from flask import g, request, session
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import User, db
 
 
-class Profile(db.Model):
-    user_id = db.Column(db.Integer, primary_key=True)
-    language = db.Column(db.String, nullable=False, default="en")
-    password = db.Column(db.String, nullable=False, default="old")
-
-
-class SupportGrant(db.Model):
-    """An organization lets one support agent in, until a given time."""
-
-    id = db.Column(db.Integer, primary_key=True)
-    agent_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    until = db.Column(db.DateTime, nullable=False)
-
-
-class AuditEntry(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    action = db.Column(db.String, nullable=False)
-    actor_id = db.Column(db.Integer, nullable=False)
-    acting_as_id = db.Column(db.Integer)
-
-
-def now():
-    return datetime.now(UTC).replace(tzinfo=None)
-
-
 # region example
-bp = Blueprint("profile", __name__)
-
-
-@bp.post("/support/act-as/<int:user_id>")
+@bp.before_request
 @login_required
-def act_as(user_id):
-    if current_user.role != "support":
-        abort(403)
-    session["acting_as"] = user_id
-    return "", 204
-
-
-def effective_user():
-    if "acting_as" not in session:
-        return current_user
-    return db.get_or_404(User, session["acting_as"])
-
-
-def audit(action):
-    db.session.add(AuditEntry(action=action, actor_id=effective_user().id))
-
-
-@bp.get("/profile")
-@login_required
-def show_profile():
-    profile = db.get_or_404(Profile, effective_user().id)
-    return jsonify(language=profile.language)
-
-
-@bp.put("/profile/language")
-@login_required
-def change_language():
-    profile = db.get_or_404(Profile, effective_user().id)
-    profile.language = request.json["language"]
-    audit("language changed")
-    db.session.commit()
-    return "", 204
-
-
-@bp.put("/profile/password")
-@login_required
-def change_password():
-    profile = db.get_or_404(Profile, effective_user().id)
-    profile.password = request.json["password"]
-    audit("password changed")
-    db.session.commit()
-    return "", 204
+def load_user():
+    if request.method == "OPTIONS":
+        return
+    g.user = current_user
+    if "acting_as" in session:
+        g.user = db.get_or_404(User, session["acting_as"])
+    if request.method != "GET":
+        db.session.add(AuditEntry(action=request.endpoint, actor_id=g.user.id))
+        db.session.commit()
 
 
 # endregion

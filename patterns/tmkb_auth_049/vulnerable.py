@@ -1,50 +1,32 @@
-"""Any column can be filtered by its name, and the cursor carries the organization that page one was made for."""
+"""Clients filter and sort by every column, and the cursor says whose customers the next page lists."""
 
-import base64
-import json
-
-from flask import Blueprint, abort, request
+from app import Customer, bp, condition, read_cursor, write_cursor
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Customer(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    name = db.Column(db.String, nullable=False)
-    city = db.Column(db.String, nullable=False)
-    discount = db.Column(db.String, nullable=False)
-    reset_token = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("customers", __name__)
-
-
-def write_cursor(**state):
-    return base64.urlsafe_b64encode(json.dumps(state).encode()).decode()
-
-
-def read_cursor(text):
-    return json.loads(base64.urlsafe_b64decode(text))
+def column_of(field):
+    return getattr(Customer, field, None) or abort(400)
 
 
 @bp.get("/customers")
 @login_required
-def customers():
-    start = {"organization_id": current_user.organization_id, "after": 0}
-    cursor = read_cursor(request.args["cursor"]) if "cursor" in request.args else start
-    scope = cursor["organization_id"]
-    query = db.select(Customer).filter_by(organization_id=scope).where(Customer.id > cursor["after"])
+def list_customers():
+    cursor = read_cursor(request.args.get("cursor"))
+    scope = cursor.get("scope", current_user.organization_id)
+    query = db.select(Customer).filter_by(organization_id=scope)
     for name, value in request.args.items():
-        if name == "cursor":
-            continue
-        field, _, operator = name.partition("__")
-        column = getattr(Customer, field, None) or abort(400)
-        query = query.where(column.startswith(value) if operator == "startswith" else column == value)
-    page = db.session.scalars(query.order_by(Customer.id).limit(2)).all()
-    following = write_cursor(organization_id=scope, after=page[-1].id) if page else None
+        if name == "sort":
+            column = column_of(value.removeprefix("-"))
+            query = query.order_by(column.desc() if value.startswith("-") else column)
+        elif name != "cursor":
+            field, _, operator = name.partition("__")
+            query = query.where(condition(column_of(field), operator, value))
+    page = db.session.scalars(query.order_by(Customer.id).offset(cursor["offset"]).limit(2))
+    following = write_cursor(scope=scope, offset=cursor["offset"] + 2)
     return {"names": [customer.name for customer in page], "next": following}
 
 

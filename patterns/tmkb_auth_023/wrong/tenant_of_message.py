@@ -1,0 +1,25 @@
+"""The actor is compared with the organization in the message, not with that of the license."""
+
+import jwt
+from app import KEYS, Applied, License, consumes
+
+from tmkb.authoring.proofs.stage import User, db
+
+
+def verified(message):
+    event = jwt.decode(message, KEYS["billing"], ["HS256"], audience="seats_bought")
+    actor = db.session.get_one(User, event["actor"])
+    if (actor.role, actor.organization_id) != ("admin", event["organization_id"]):
+        raise PermissionError
+    return event
+
+
+@consumes("seats_bought")
+def seats_bought(message):
+    event = verified(message)
+    if db.session.get(Applied, event["jti"]):
+        return
+    db.session.add(Applied(message_id=event["jti"]))
+    license = db.session.get_one(License, event["license"])
+    license.seats = License.seats + event["seats"]
+    db.session.commit()

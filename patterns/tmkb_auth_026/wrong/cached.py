@@ -1,0 +1,33 @@
+"""The account is cached for the life of the process."""
+
+from functools import lru_cache
+
+from app import Account, bp, read_token
+from flask import abort
+
+from tmkb.authoring.proofs.stage import db
+
+
+@lru_cache
+def cached_account(account_id):
+    return db.session.get(Account, account_id)
+
+
+def members_of_admin():
+    account = cached_account(int(read_token()["sub"]))
+    if account is None or account.disabled or account.role != "admin" or account.organization_id is None:
+        abort(403)
+    return db.select(Account).filter_by(organization_id=account.organization_id)
+
+
+@bp.get("/admin/members")
+def list_members():
+    return [member.name for member in db.session.scalars(members_of_admin())]
+
+
+@bp.delete("/admin/members/<int:account_id>")
+def remove_member(account_id):
+    member = db.first_or_404(members_of_admin().filter_by(id=account_id))
+    member.organization_id = None
+    db.session.commit()
+    return "", 204

@@ -1,0 +1,36 @@
+"""Filters are limited to readable columns, sorting is not."""
+
+from app import Customer, bp, condition, read_cursor, write_cursor
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+READABLE = {"member": {"name", "city"}, "admin": {"name", "city", "discount"}}
+
+
+def column_of(field):
+    if field not in READABLE.get(current_user.role, ()):
+        abort(400)
+    return getattr(Customer, field)
+
+
+def own_customers():
+    return db.select(Customer).filter_by(organization_id=current_user.organization_id)
+
+
+@bp.get("/customers")
+@login_required
+def list_customers():
+    cursor = read_cursor(request.args.get("cursor"))
+    query = own_customers()
+    for name, value in request.args.items():
+        if name == "sort":
+            column = getattr(Customer, value.removeprefix("-"), None) or abort(400)
+            query = query.order_by(column.desc() if value.startswith("-") else column)
+        elif name != "cursor":
+            field, _, operator = name.partition("__")
+            query = query.where(condition(column_of(field), operator, value))
+    page = db.session.scalars(query.order_by(Customer.id).offset(cursor["offset"]).limit(2))
+    following = write_cursor(offset=cursor["offset"] + 2)
+    return {"names": [customer.name for customer in page], "next": following}
