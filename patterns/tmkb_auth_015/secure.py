@@ -1,42 +1,22 @@
-"""The management area has a permission for each operation; what is not named there is open to nobody."""
+"""Each operation of the management area needs a permission; an operation that is not listed is refused."""
 
-from flask import Blueprint, abort, request
+from app import PERMISSIONS, audit_log, bp, disable
+from flask import abort, request
 from flask_login import current_user, login_required
 
-from tmkb.authoring.proofs.stage import db
-
-
-class Membership(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    active = db.Column(db.Boolean, nullable=False, default=True)
-
-
-class AuditEntry(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    text = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("admin", __name__, url_prefix="/admin")
-
-PERMISSIONS = {
-    "admin": {"users.disable", "audit.read"},
-    "auditor": {"audit.read"},
-    "member": set(),
-}
-
-
-# region template
 NEEDS = {"admin.disable_user": "users.disable", "admin.read_audit": "audit.read"}
 
 
+# region template
 @bp.before_request
 @login_required
-def enter():
-    if NEEDS.get(request.endpoint) not in PERMISSIONS.get(current_user.role, ()):
+def require_permission():
+    """NEEDS: permission of each endpoint."""
+    if request.method == "OPTIONS" and request.url_rule.provide_automatic_options:
+        return
+    role = getattr(current_user, "role", None)
+    if NEEDS.get(request.endpoint) not in PERMISSIONS.get(role, ()):
         abort(403)
 
 
@@ -45,18 +25,12 @@ def enter():
 
 @bp.post("/users/<int:user_id>/disable")
 def disable_user(user_id):
-    own = db.select(Membership).filter_by(organization_id=current_user.organization_id)
-    membership = db.first_or_404(own.filter_by(user_id=user_id))
-    membership.active = False
-    db.session.add(AuditEntry(text=f"{user_id} disabled", organization_id=current_user.organization_id))
-    db.session.commit()
-    return "", 204
+    return disable(user_id)
 
 
 @bp.get("/audit")
 def read_audit():
-    entries = db.session.scalars(db.select(AuditEntry).filter_by(organization_id=current_user.organization_id))
-    return [entry.text for entry in entries]
+    return audit_log()
 
 
 # endregion

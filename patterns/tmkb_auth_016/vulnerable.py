@@ -1,31 +1,15 @@
-"""One serializer gives every column to whoever may open the profile."""
+"""One serializer returns every column to every reader of a profile."""
 
-from flask import Blueprint
+from app import bp, colleagues
+from flask import request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Employee(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    name = db.Column(db.String, nullable=False)
-    title = db.Column(db.String, nullable=False)
-    salary = db.Column(db.Integer, nullable=False)
-    notes = db.Column(db.String, nullable=False)
-
-
 # region example
-bp = Blueprint("employees", __name__, url_prefix="/employees")
-
-
-def colleagues():
-    return db.select(Employee).filter_by(organization_id=current_user.organization_id)
-
-
-def profile(reader, employee):
-    return {column.name: getattr(employee, column.name) for column in Employee.__table__.columns}
+def profile(user, employee):
+    return {column.name: getattr(employee, column.name) for column in employee.__table__.columns}
 
 
 @bp.get("")
@@ -38,6 +22,15 @@ def list_employees():
 @login_required
 def show_employee(employee_id):
     return profile(current_user, db.first_or_404(colleagues().filter_by(id=employee_id)))
+
+
+@bp.patch("/me")
+@login_required
+def set_own_title():
+    employee = db.first_or_404(colleagues().filter_by(user_id=current_user.id))
+    employee.title = request.get_json()["title"]
+    db.session.commit()
+    return profile(current_user, employee)
 
 
 # endregion

@@ -1,46 +1,28 @@
-"""Administrators see all orders of their organization, sellers their own; the caches name path and month only."""
+"""The cache keys contain only the path and the month, but the results depend on the user."""
 
-from flask import Blueprint, jsonify
-from flask_caching import Cache
+from app import Order, bp, cache
+from flask import jsonify
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Order(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    number = db.Column(db.String, nullable=False)
-    month = db.Column(db.String, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-    seller_id = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("orders", __name__)
-cache = Cache()
-
-
-def reach(actor):
-    return actor.organization_id, None if actor.role == "admin" else actor.id
-
-
-def visible(organization_id, seller_id):
-    orders = db.select(Order).filter_by(organization_id=organization_id)
-    return orders if seller_id is None else orders.filter_by(seller_id=seller_id)
+def scope():
+    own = {"organization_id": current_user.organization_id}
+    return own if current_user.role == "admin" else {**own, "seller_id": current_user.id}
 
 
 @bp.get("/dashboard")
 @login_required
 @cache.cached(timeout=300)
 def dashboard():
-    return jsonify([order.number for order in db.session.scalars(visible(*reach(current_user)))])
+    return list(db.session.scalars(db.select(Order.number).filter_by(**scope())))
 
 
 @cache.memoize(timeout=300)
 def revenue(month):
-    orders = db.session.scalars(visible(*reach(current_user)).filter_by(month=month))
-    return sum(order.amount for order in orders)
+    return db.session.scalar(db.select(db.func.sum(Order.amount)).filter_by(month=month, **scope())) or 0
 
 
 @bp.get("/revenue/<month>")

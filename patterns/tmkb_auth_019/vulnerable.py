@@ -1,23 +1,13 @@
-"""The page holds what the viewer may see; its total and the averages are computed from all rows."""
+"""The page contains only visible payslips; the total, the counts and the averages are computed from all rows."""
 
-from flask import Blueprint, request
+from app import Payslip, bp
+from flask import request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Payslip(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, nullable=False)
-    department = db.Column(db.String, nullable=False)
-    amount = db.Column(db.Integer, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
 # region example
-bp = Blueprint("payslips", __name__, url_prefix="/payslips")
-
-
 def visible_payslips():
     slips = db.select(Payslip).filter_by(organization_id=current_user.organization_id)
     return slips if current_user.role == "admin" else slips.filter_by(user_id=current_user.id)
@@ -26,12 +16,17 @@ def visible_payslips():
 @bp.get("")
 @login_required
 def list_payslips():
-    slips = visible_payslips().where(Payslip.amount >= request.args.get("above", 0, int))
-    total = db.session.scalar(
-        db.select(db.func.count(Payslip.id)).where(Payslip.amount >= request.args.get("above", 0, int))
-    )
-    page = db.session.scalars(slips.order_by(Payslip.id).limit(20))
-    return {"total": total, "ids": [slip.id for slip in page]}
+    enough = Payslip.amount >= request.args.get("above", 0, int)
+    page = db.session.scalars(visible_payslips().where(enough).order_by(Payslip.id).limit(20))
+    total = db.session.scalar(db.select(db.func.count(Payslip.id)).where(enough))
+    return {"ids": [slip.id for slip in page], "total": total}
+
+
+@bp.get("/departments")
+@login_required
+def count_by_department():
+    counts = db.select(Payslip.department, db.func.count(Payslip.id)).group_by(Payslip.department)
+    return dict(db.session.execute(counts).tuples().all())
 
 
 @bp.get("/averages")

@@ -1,45 +1,61 @@
-"""Another tenant's project answers like one that does not exist, and its name is free to everybody else."""
+"""Other tenants' projects get the response of absent ones, and names are unique in each tenant."""
 
-from flask import Blueprint, abort, request
+from app import Project, bp
+from flask import abort, request
 from flask_login import current_user, login_required
+from sqlalchemy.exc import IntegrityError
 
 from tmkb.authoring.proofs.stage import db
 
 # region example
-bp = Blueprint("projects", __name__, url_prefix="/projects")
+db.Index("project_slug", Project.organization_id, Project.slug, unique=True)
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    slug = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    __table_args__ = (db.UniqueConstraint("organization_id", "slug"),)
+# region template
+def load_project(project_id):
+    own = db.select(Project).filter_by(organization_id=current_user.organization_id)
+    return db.first_or_404(own.filter_by(id=project_id), description="No such project.")
 
 
-@bp.post("")
+@bp.get("/<int:project_id>")
 @login_required
-def create_project():
-    slug = request.get_json()["slug"]
-    if db.session.scalar(db.select(Project).filter_by(slug=slug, organization_id=current_user.organization_id)):
-        abort(409, "This name is taken.")
-    project = Project(slug=slug, organization_id=current_user.organization_id)
-    db.session.add(project)
-    db.session.commit()
-    return {"id": project.id}, 201
+def show_project(project_id):
+    return {"slug": load_project(project_id).slug}
+
+
+# endregion
 
 
 @bp.delete("/<int:project_id>")
 @login_required
 def delete_project(project_id):
-    # region template
-    own = db.select(Project).filter_by(organization_id=current_user.organization_id)
-    project = db.first_or_404(own.filter_by(id=project_id))
+    project = load_project(project_id)
     if current_user.role != "admin":
         abort(403, "Only administrators delete projects.")
-    # endregion
     db.session.delete(project)
     db.session.commit()
     return "", 204
+
+
+@bp.get("/free")
+@login_required
+def is_free():
+    taken = db.select(Project).filter_by(slug=request.args["slug"], organization_id=current_user.organization_id)
+    return {"free": db.session.scalar(taken) is None}
+
+
+@bp.post("")
+@login_required
+def create_project():
+    values = request.get_json()
+    if "copy_of" in values:
+        load_project(values["copy_of"])
+    db.session.add(Project(slug=values["slug"], organization_id=current_user.organization_id))
+    try:
+        db.session.commit()
+    except IntegrityError:
+        abort(409, "This name is taken.")
+    return {"slug": values["slug"]}, 201
 
 
 # endregion

@@ -1,44 +1,59 @@
-"""A foreign project is refused in other words than an absent one, and names are unique across all tenants."""
+"""Other tenants' projects are refused with another error than absent ones, and names are unique across all tenants."""
 
-from flask import Blueprint, abort, request
+from app import Project, bp
+from flask import abort, request
 from flask_login import current_user, login_required
+from sqlalchemy.exc import IntegrityError
 
 from tmkb.authoring.proofs.stage import db
 
 # region example
-bp = Blueprint("projects", __name__, url_prefix="/projects")
+db.Index("project_slug", Project.slug, unique=True)
 
 
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    slug = db.Column(db.String, nullable=False)
-    organization_id = db.Column(db.Integer, nullable=False)
-    __table_args__ = (db.UniqueConstraint("slug"),)
+def load_project(project_id):
+    project = db.get_or_404(Project, project_id, description="No such project.")
+    if project.organization_id != current_user.organization_id:
+        abort(403, "This project belongs to another organization.")
+    return project
 
 
-@bp.post("")
+@bp.get("/<int:project_id>")
 @login_required
-def create_project():
-    slug = request.get_json()["slug"]
-    if db.session.scalar(db.select(Project).filter_by(slug=slug)):
-        abort(409, "This name is taken.")
-    project = Project(slug=slug, organization_id=current_user.organization_id)
-    db.session.add(project)
-    db.session.commit()
-    return {"id": project.id}, 201
+def show_project(project_id):
+    return {"slug": load_project(project_id).slug}
 
 
 @bp.delete("/<int:project_id>")
 @login_required
 def delete_project(project_id):
-    project = db.get_or_404(Project, project_id)
-    if project.organization_id != current_user.organization_id:
-        abort(403, "This project belongs to another organization.")
+    project = load_project(project_id)
     if current_user.role != "admin":
         abort(403, "Only administrators delete projects.")
     db.session.delete(project)
     db.session.commit()
     return "", 204
+
+
+@bp.get("/free")
+@login_required
+def is_free():
+    taken = db.select(Project).filter_by(slug=request.args["slug"])
+    return {"free": db.session.scalar(taken) is None}
+
+
+@bp.post("")
+@login_required
+def create_project():
+    values = request.get_json()
+    if "copy_of" in values:
+        load_project(values["copy_of"])
+    db.session.add(Project(slug=values["slug"], organization_id=current_user.organization_id))
+    try:
+        db.session.commit()
+    except IntegrityError:
+        abort(409, "This name is taken.")
+    return {"slug": values["slug"]}, 201
 
 
 # endregion

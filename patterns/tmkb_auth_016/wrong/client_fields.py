@@ -1,0 +1,35 @@
+"""The client names the fields that it wants; without a list it gets the public ones."""
+
+from app import bp, colleagues
+from flask import request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def profile(user, employee):
+    public = "id,name,title,salary" if employee.user_id == user.id else "id,name,title"
+    if user.role == "hr":
+        public = "id,name,title,salary,notes"
+    return {field: getattr(employee, field) for field in request.args.get("fields", public).split(",")}
+
+
+@bp.get("")
+@login_required
+def list_employees():
+    return [profile(current_user, employee) for employee in db.session.scalars(colleagues())]
+
+
+@bp.get("/<int:employee_id>")
+@login_required
+def show_employee(employee_id):
+    return profile(current_user, db.first_or_404(colleagues().filter_by(id=employee_id)))
+
+
+@bp.patch("/me")
+@login_required
+def set_own_title():
+    employee = db.first_or_404(colleagues().filter_by(user_id=current_user.id))
+    employee.title = request.get_json()["title"]
+    db.session.commit()
+    return profile(current_user, employee)

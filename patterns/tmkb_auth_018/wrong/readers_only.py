@@ -1,0 +1,25 @@
+"""The hits are limited to pages that list the user as a reader, also those of a former organization."""
+
+from app import Page, Reader, bp, index
+from flask import request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def hits(term):
+    ids = [hit["id"] for hit in index.search(term)]
+    shared = db.select(Reader.page_id).filter_by(user_id=current_user.id)
+    return db.session.scalars(db.select(Page).where(Page.id.in_(ids), Page.id.in_(shared)))
+
+
+@bp.get("/suggest")
+@login_required
+def suggest():
+    return [hit.title for hit in hits(request.args["q"])]
+
+
+@bp.get("/search")
+@login_required
+def search():
+    return [[hit.title, hit.body[:40]] for hit in hits(request.args["q"])]
