@@ -43,10 +43,16 @@ def transport(url, body):
     sent.append([url, body])
 
 
+def is_public(host):
+    try:
+        return ip_address(addresses.get(host, host)).is_global
+    except ValueError:
+        return False  # an unknown host
+
+
 def post_json(url, body):
     """Send ``body`` to ``url`` unless it leads to a private address (server-side request forgery)."""
-    host = urlsplit(url).hostname
-    if urlsplit(url).scheme == "https" and ip_address(addresses.get(host, host)).is_global:
+    if urlsplit(url).scheme == "https" and is_public(urlsplit(url).hostname):
         transport(url, body)
 
 
