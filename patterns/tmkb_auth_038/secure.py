@@ -1,68 +1,24 @@
-"""The connection whose secret verified the event says whose event it is; what it names must belong there."""
+"""The connection that verified the event determines the organization, and each object is looked up within it."""
 
-import hashlib
-import hmac
-
-from flask import Blueprint, abort, request
+from app import Customer, Order, Shop, bp, verified_event
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Connection(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    secret = db.Column(db.String, nullable=False)
-
-
-class Shop(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    open = db.Column(db.Boolean, nullable=False, default=True)
-
-
-class Order(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    paid = db.Column(db.Boolean, nullable=False, default=False)
-
-
-class Customer(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    email = db.Column(db.String, nullable=False)
-    blocked = db.Column(db.Boolean, nullable=False, default=False)
-
-
 # region example
-bp = Blueprint("hooks", __name__)
-
-
-def verified_connection(connection_id):
-    connection = db.get_or_404(Connection, connection_id)
-    expected = hmac.new(connection.secret.encode(), request.get_data(), hashlib.sha256).hexdigest()
-    if not hmac.compare_digest(expected, request.headers.get("X-Signature", "")):
-        abort(401)
-    return connection
-
-
-@bp.post("/hooks/payments/<int:connection_id>")
+# region template
+@bp.post("/hooks/<int:connection_id>")
 def receive(connection_id):
-    # region template
-    connection = verified_connection(connection_id)
-    event = request.json
-    organization_id = connection.organization_id
+    connection, event = verified_event(connection_id)
+    orders = db.select(Order).filter_by(organization_id=connection.organization_id)
     if event["type"] == "payment.succeeded":
-        order = db.first_or_404(
-            db.select(Order).filter_by(id=event["metadata"]["order_id"], organization_id=organization_id)
-        )
+        db.first_or_404(orders.filter_by(id=event["metadata"]["order_id"])).paid = True
         # endregion
-        order.paid = True
     elif event["type"] == "account.restricted":
-        shop = db.first_or_404(db.select(Shop).filter_by(organization_id=organization_id))
-        shop.open = False
+        db.first_or_404(db.select(Shop).filter_by(organization_id=connection.organization_id)).open = False
     elif event["type"] == "customer.disputed":
-        customer = db.first_or_404(db.select(Customer).filter_by(email=event["email"], organization_id=organization_id))
-        customer.blocked = True
+        customers = db.select(Customer).filter_by(organization_id=connection.organization_id)
+        db.first_or_404(customers.filter_by(email=event["email"])).blocked = True
     db.session.commit()
     return "", 204
 

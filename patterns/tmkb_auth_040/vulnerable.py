@@ -1,68 +1,19 @@
-"""Who opens a socket is verified; which channel it joins, and for how long it may listen, is not asked."""
+"""The handshake authenticates the user, but no event checks which channel the user may read."""
 
-from collections import defaultdict
-
-from flask import Blueprint, abort, request
-from flask_login import current_user, login_required
-
-from tmkb.authoring.proofs.stage import User, db
-
-
-class Channel(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-
-
-class Socket:
-    """An open connection; the server knows since the handshake whose it is."""
-
-    def __init__(self, user_id):
-        self.user_id, self.received = user_id, []
-
-    def send(self, text):
-        self.received.append(text)
-
-
-rooms = defaultdict(list)
+from app import bp, online, rooms, socketio  # noqa: F401
 
 
 # region example
-bp = Blueprint("channels", __name__)
+@socketio.on("join")
+def on_join(socket, data):
+    rooms[data["channel"]].append(socket)
+    return {"online": online(data["channel"])}
 
 
-def readers(channel_id):
-    of_organization = db.select(User.id).join(Channel, Channel.organization_id == User.organization_id)
-    return set(db.session.scalars(of_organization.where(Channel.id == channel_id)))
-
-
-def deliver(channel_id, text):
-    for socket in rooms[channel_id]:
-        socket.send(text)
-
-
-def on_join(socket, channel_id):
-    rooms[channel_id].append(socket)
-    return {"online": [other.user_id for other in rooms[channel_id]]}
-
-
-@bp.post("/channels/<int:channel_id>/messages")
-@login_required
-def post_message(channel_id):
-    if current_user.id not in readers(channel_id):
-        abort(404)
-    deliver(channel_id, request.json["text"])
-    return "", 204
-
-
-@bp.delete("/members/<int:user_id>")
-@login_required
-def remove_member(user_id):
-    if current_user.role != "admin":
-        abort(403)
-    member = db.first_or_404(db.select(User).filter_by(id=user_id, organization_id=current_user.organization_id))
-    member.organization_id = None
-    db.session.commit()
-    return "", 204
+@socketio.on("message")
+def on_message(socket, data):
+    for other in rooms[data["channel"]]:
+        other.send(data["text"])
 
 
 # endregion

@@ -1,0 +1,22 @@
+"""Only the requester downloads the file, but the requester's permissions are not checked again."""
+
+from app import Export, bp, columns, store_export, visible_deals
+from flask import Response
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+@bp.post("/exports")
+@login_required
+def create_export():
+    deals = db.session.scalars(visible_deals(current_user)).all()
+    export = store_export(columns(current_user), deals)
+    return {"id": export.id}, 201
+
+
+@bp.get("/exports/<int:export_id>")
+@login_required
+def download_export(export_id):
+    export = db.first_or_404(db.select(Export).filter_by(id=export_id, requester_id=current_user.id))
+    return Response(export.content, mimetype="text/csv")

@@ -1,0 +1,22 @@
+"""The file is limited to the organization, but not to its requester."""
+
+from app import Export, bp, columns, store_export, visible_deals
+from flask import Response
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+@bp.post("/exports")
+@login_required
+def create_export():
+    deals = db.session.scalars(visible_deals(current_user)).all()
+    export = store_export(columns(current_user), deals)
+    return {"id": export.id}, 201
+
+
+@bp.get("/exports/<int:export_id>")
+@login_required
+def download_export(export_id):
+    export = db.first_or_404(db.select(Export).filter_by(id=export_id, organization_id=current_user.organization_id))
+    return Response(export.content, mimetype="text/csv")

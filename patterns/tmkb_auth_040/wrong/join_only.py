@@ -1,0 +1,17 @@
+"""Joining is checked, but sockets that have not joined send messages, and former readers receive them."""
+
+from app import bp, online, readers, rooms, socketio  # noqa: F401
+
+
+@socketio.on("join")
+def on_join(socket, data):
+    if socket.user_id not in readers(data["channel"]):
+        raise PermissionError("no such channel")
+    rooms[data["channel"]].append(socket)
+    return {"online": online(data["channel"])}
+
+
+@socketio.on("message")
+def on_message(socket, data):
+    for other in rooms[data["channel"]]:
+        other.send(data["text"])

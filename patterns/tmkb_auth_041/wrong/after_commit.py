@@ -1,0 +1,33 @@
+"""The mutation checks the invoice after it has changed it."""
+
+from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+
+from tmkb.authoring.proofs.stage import db
+
+
+def load_invoice(user, id):
+    invoice = db.session.get(Invoice, id)
+    if invoice is None or not may_read(user, invoice.organization_id):
+        raise PermissionError("no such invoice")
+    return invoice
+
+
+@query.field("node")
+def resolve_node(_, info, id):
+    return load_invoice(info.context, id)
+
+
+@organization_type.field("invoices")
+def resolve_edge(organization, info):
+    if not may_read(info.context, organization.id):
+        raise PermissionError("no such invoice")
+    return db.session.scalars(db.select(Invoice).filter_by(organization_id=organization.id)).all()
+
+
+@mutation.field("flag")
+def resolve_flag(_, info, id):
+    invoice = db.session.get(Invoice, id)
+    invoice.flagged = True
+    db.session.commit()
+    load_invoice(info.context, id)
+    return {"ok": True, "invoice": invoice}

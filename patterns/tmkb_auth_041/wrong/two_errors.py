@@ -1,0 +1,34 @@
+"""Another error for a forbidden invoice than for a missing one tells which invoices exist."""
+
+from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+
+from tmkb.authoring.proofs.stage import db
+
+
+def load_invoice(user, id):
+    invoice = db.session.get(Invoice, id)
+    if invoice is None:
+        raise LookupError("no such invoice")
+    if not may_read(user, invoice.organization_id):
+        raise PermissionError("not your invoice")
+    return invoice
+
+
+@query.field("node")
+def resolve_node(_, info, id):
+    return load_invoice(info.context, id)
+
+
+@organization_type.field("invoices")
+def resolve_edge(organization, info):
+    if not may_read(info.context, organization.id):
+        raise PermissionError("no such invoice")
+    return db.session.scalars(db.select(Invoice).filter_by(organization_id=organization.id)).all()
+
+
+@mutation.field("flag")
+def resolve_flag(_, info, id):
+    invoice = load_invoice(info.context, id)
+    invoice.flagged = True
+    db.session.commit()
+    return {"ok": True, "invoice": invoice}
