@@ -76,8 +76,9 @@ class Attacks:
         groups = [*value.get("states", {}).values(), [*value.get("verbs", {}).values()], self.setup]
         groups += [value.get("observe", [])]
         for attack in value["attacks"].values():
-            groups += [attack.get("steps", []), [attack["attempt"]], attack.get("during", {}).get("steps", [])]
+            groups += [attack.get("steps", []), [attack["attempt"]]]
         steps = [step for group in groups for step in group]
+        steps += [inner for step in steps for inner in step.get("during", {}).get("steps", [])]
         uses: dict[str, set[str]] = {}
         for step in steps:
             for key in step.keys() & {"event", "state", "work", "wait", "during"}:
@@ -144,7 +145,7 @@ def _named(value: Mapping[str, Any]) -> Iterator[Case]:
             values={},
             secrets=attack.get("secrets", value.get("secrets", [])),
             steps=attack.get("steps", []),
-            attempt=attack["attempt"] | {key: attack[key] for key in ("during",) if key in attack},
+            attempt=attack["attempt"],
             observe=value.get("observe", []),
             refused=attack["refused"],
             gained=attack.get("gained"),
