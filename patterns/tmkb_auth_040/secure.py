@@ -1,6 +1,6 @@
 """Each event checks the sender, and each message is delivered only to sockets of the users who may read it now."""
 
-from app import bp, online, readers, rooms, socketio  # noqa: F401
+from app import online, readers, rooms, socketio
 
 
 # region example

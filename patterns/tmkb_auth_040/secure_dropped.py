@@ -1,6 +1,6 @@
 """Each event checks the sender, and removing a member closes that member's subscriptions."""
 
-from app import bp, member_removed, online, readers, rooms, socketio  # noqa: F401
+from app import member_removed, online, readers, rooms, socketio
 
 
 # region example

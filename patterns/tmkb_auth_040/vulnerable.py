@@ -1,6 +1,6 @@
 """The handshake authenticates the user, but no event checks which channel the user may read."""
 
-from app import bp, online, rooms, socketio  # noqa: F401
+from app import online, rooms, socketio
 
 
 # region example

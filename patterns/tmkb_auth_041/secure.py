@@ -1,6 +1,6 @@
 """Node, edge and mutation get invoices from loaders that check the user for each object."""
 
-from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+from app import Invoice, may_read, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 

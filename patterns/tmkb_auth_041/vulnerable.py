@@ -1,6 +1,6 @@
 """The query for invoices is guarded, but a node id, an edge and a mutation reach them without a check."""
 
-from app import Invoice, bp, mutation, organization_type, query  # noqa: F401
+from app import Invoice, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 

@@ -20,7 +20,7 @@ from tmkb.schema import paths
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Unused = Iterator[tuple[str, str, ast.stmt | ast.expr | ast.alias | ast.arg | ast.ExceptHandler]]  # kind, name, node
-# Rules of ruff that `unused` checks, one that depends on the folder of a file, and two that vulnerable code breaks on purpose.
+# Rules of ruff that `unused` checks, one that depends on the folder of a file, two that wrong fixes break on purpose.
 _IGNORED_RULES = "F401,F841,I001,BLE001,RUF100"
 _CALLED = ("event_", "exploit_", "legitimate_", "state_")  # functions that `prove` calls by their names
 _STAGE = ("bp", "cache")  # names that the stage of a proof takes from an example

@@ -1,6 +1,6 @@
 """The event says which user sends it."""
 
-from app import bp, online, readers, rooms, socketio  # noqa: F401
+from app import online, readers, rooms, socketio
 
 
 @socketio.on("join")

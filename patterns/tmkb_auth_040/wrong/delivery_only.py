@@ -1,6 +1,6 @@
 """Messages are limited to readers, but everyone joins and sees who is online."""
 
-from app import bp, online, readers, rooms, socketio  # noqa: F401
+from app import online, readers, rooms, socketio
 
 
 @socketio.on("join")

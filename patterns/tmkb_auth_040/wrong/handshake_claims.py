@@ -1,6 +1,6 @@
 """Organization and role are those that the user had at the handshake."""
 
-from app import Channel, bp, online, rooms, socketio  # noqa: F401
+from app import Channel, online, rooms, socketio
 
 from tmkb.authoring.proofs.stage import db
 

@@ -1,6 +1,6 @@
 """Joining is checked, but sockets that have not joined send messages, and former readers receive them."""
 
-from app import bp, online, readers, rooms, socketio  # noqa: F401
+from app import online, readers, rooms, socketio
 
 
 @socketio.on("join")

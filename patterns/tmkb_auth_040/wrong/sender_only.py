@@ -1,6 +1,6 @@
 """Joining and sending are checked, but a socket that has joined receives everything from then on."""
 
-from app import bp, online, readers, rooms, socketio  # noqa: F401
+from app import online, readers, rooms, socketio
 
 
 @socketio.on("join")

@@ -1,6 +1,6 @@
 """The organization is checked, but not the role that the channel requires."""
 
-from app import Channel, bp, online, rooms, socketio  # noqa: F401
+from app import Channel, online, rooms, socketio
 
 from tmkb.authoring.proofs.stage import User, db
 

@@ -1,6 +1,6 @@
 """The mutation checks the invoice after it has changed it."""
 
-from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+from app import Invoice, may_read, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 

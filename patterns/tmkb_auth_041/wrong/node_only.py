@@ -1,6 +1,6 @@
 """The node id is checked, but the edge and the mutation are not."""
 
-from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+from app import Invoice, may_read, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 

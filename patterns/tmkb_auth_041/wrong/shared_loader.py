@@ -1,6 +1,6 @@
 """The loader keeps what it has loaded, for all requests and all users."""
 
-from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+from app import Invoice, may_read, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 

@@ -1,6 +1,6 @@
 """The organization is checked, but not the role."""
 
-from app import Invoice, bp, mutation, organization_type, query  # noqa: F401
+from app import Invoice, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 

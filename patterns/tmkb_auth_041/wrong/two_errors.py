@@ -1,6 +1,6 @@
 """Another error for a forbidden invoice than for a missing one tells which invoices exist."""
 
-from app import Invoice, bp, may_read, mutation, organization_type, query  # noqa: F401
+from app import Invoice, may_read, mutation, organization_type, query
 
 from tmkb.authoring.proofs.stage import db
 
