@@ -41,11 +41,14 @@ def test_every_example_loads(tmp_path, name, number, text):
         folder.mkdir()
         (folder / "pattern.yaml").write_text(text)
         shown = re.findall(
-            rf"^```python\n# \S*{folder.name}/(\w+\.py)\n(.*?)^```$", source(os.path.join(ROOT, name)), re.M | re.S
+            rf"^```(?:python|yaml)\n# \S*{folder.name}/((?:wrong/)?\w+\.py|attacks\.yaml)\n(.*?)^```$", source(os.path.join(ROOT, name)), re.M | re.S
         )
+        (folder / "wrong").mkdir()
         for file, code in shown:
             (folder / file).write_text(code)
         assert [problems.line(p) for p in library.load([str(tmp_path)]).problems] == []
+    elif value["kind"] == "attacks":
+        Attacks.parse(text)
     elif value["kind"] == "vocabulary":
         (tmp_path / vocabulary.FILE).write_text(text)
         assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable
 
-from tmkb.authoring import application_tests, testgen
+from tmkb.authoring import application_tests
 from tmkb.cli import output, pages
 from tmkb.knowledge import answer, provenance, vocabulary
 from tmkb.schema import hidden
@@ -40,10 +40,9 @@ def run(args: argparse.Namespace) -> int:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
         output.write(args, pattern | facts, pages.page(answer.in_full(pattern) | facts, titles))
         return 0
-    text = application_tests.tests(folder, pattern) or testgen.tests(folder, pattern)
+    text = application_tests.tests(folder, pattern)
     if text is None:
-        missing = "proof" if "code" in pattern else "code"
-        output.fail(f"{pattern['id']} has no {missing} to make tests from.")
+        output.fail(f"{pattern['id']} has no attacks.yaml to make tests from.")
         return 1
     if args.json:
         output.write(args, pattern | facts | {"test": text}, "")
