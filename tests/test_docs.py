@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.repository import ROOT, source
 from tmkb.knowledge import library, vocabulary
+from tmkb.knowledge.attacks import Attacks
 from tmkb.schema import configuration, load, problems, reader
 from tmkb.server import sources
 
@@ -41,7 +42,9 @@ def test_every_example_loads(tmp_path, name, number, text):
         folder.mkdir()
         (folder / "pattern.yaml").write_text(text)
         shown = re.findall(
-            rf"^```(?:python|yaml)\n# \S*{folder.name}/((?:wrong/)?\w+\.py|attacks\.yaml)\n(.*?)^```$", source(os.path.join(ROOT, name)), re.M | re.S
+            rf"^```(?:python|yaml)\n# \S*{folder.name}/((?:wrong/)?\w+\.py|attacks\.yaml)\n(.*?)^```$",
+            source(os.path.join(ROOT, name)),
+            re.M | re.S,
         )
         (folder / "wrong").mkdir()
         for file, code in shown:

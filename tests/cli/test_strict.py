@@ -201,7 +201,7 @@ def test_a_keyword_of_many_patterns_is_reported(patterns, strict):
     ]
     assert lines[3].endswith(
         ": 'background jobs' is also a keyword of ACME-AUTH-001, ACME-AUTH-024, ACME-AUTH-025; "
-        "more than 3 patterns cannot share one. Use a keyword that is specific to this pattern."
+        "at most 3 patterns can share a keyword. Use a keyword that is specific to this pattern."
     )
 
 

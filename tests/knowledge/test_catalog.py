@@ -18,12 +18,14 @@ def rows(patterns):
 
 
 def test_keys_of_a_full_pattern(patterns):
-    pattern = next(p for p in patterns if p["tier"] == "A" and len(p["mitigations"]) > 1)
+    pattern = next(
+        p for p in patterns if p["tier"] == "A" and len(p["mitigations"]) > 1 and "caution" in p["agent_summary"]
+    )
     shown = catalog.in_full(pattern)
 
     assert list(shown) == [
         "id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity",
-        "likelihood", "threat", "check", "fix", "description", "blind_spots", "generalizes_to", "attack_scenario",
+        "likelihood", "threat", "check", "fix", "caution", "description", "blind_spots", "generalizes_to", "attack_scenario",
         "vulnerable", "secure_template", "mitigations", "principles", "testing", "related_patterns", "references",
     ]  # fmt: skip
     assert list(shown["attack_scenario"]) == ["preconditions", "steps", "impact"]

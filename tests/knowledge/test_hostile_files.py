@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from tmkb.authoring import testgen
 from tmkb.errors import Problem
 from tmkb.knowledge import examples, library, provenance
 from tmkb.knowledge.retrieval import lexicon
@@ -114,16 +113,6 @@ def test_an_integer_that_python_cannot_write_is_reported():
     examples.parse(examples.Source(f"x = 1\ny = 0x{'f' * 6000}\n", "proof.py"), problems_)
 
     assert [(problem.rule, problem.line, problem.column) for problem in problems_] == [("not_python", 2, 5)]
-
-
-def test_inlined_calls_with_repeated_arguments_are_limited(folder, quick):
-    calls = "".join(f"def f{n}(x):\n    return f{n + 1}(({','.join(['x'] * 30)}))\n\n\n" for n in range(1, 8))
-    end = "def f8(x):\n    return outcome(gained=x, refused=x)\n\n\ndef legitimate_a(e):\n    'x'\n"
-    proof = f"from tmkb.proof import outcome\n\n\ndef exploit_a(example):\n    'x'\n    return f1(1)\n\n\n{calls}{end}"
-    (folder / "proof.py").write_text(proof)
-    pattern = library.load([library.PACKAGED]).patterns[0]
-
-    assert len(testgen.tests(str(folder), pattern)) < 100_000
 
 
 def test_a_line_feed_cannot_forge_a_line(folder):

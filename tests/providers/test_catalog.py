@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -123,13 +124,13 @@ def test_a_pattern_that_can_be_served_has_no_problems(checked, text):
         ("severity: high", "severity: hihg", "severity: hihg", 11, "severity cannot be 'hihg'. Did you mean 'high'?"),
         ("tier: A", "tier: A\ntear: 1", "tear: 1", 1, "Unknown key 'tear' in the file. Did you mean 'tier'?"),
         ("name: Background", "nome: Background", "kind:", 1, "Key 'name' is missing in the file."),
-        ("version: \"1.0\"", "version: 1.0", "version: 1.0", 10, "version must be a string, not a number. Quote the value."),
-        ("reviewed: \"2026-11-21\"", "reviewed: 2026-11-21", "reviewed:", 11, "Readers disagree about what 2026-11-21 means"),
+        ("version: \"1.1\"", "version: 1.1", "version: 1.1", 10, "version must be a string, not a number. Quote the value."),
+        ("reviewed: \"2026-11-22\"", "reviewed: 2026-11-22", "reviewed:", 11, "Readers disagree about what 2026-11-22 means"),
         ("TMKB-AUTH-024", "TMKB-AUTH-0244", "TMKB-AUTH-0244", 10, "There is no pattern TMKB-AUTH-0244. Did you mean"),
         ("  check: Does", "  check: " + "really " * 99 + "Does", "agent_summary:", 1, "agent_summary has"),
         ("    example: secure.py", "    example: secure.py\n    leaves: [planted]", "leaves:", 14, "The first mitigation"),
         ("triggers:", "triggers: &a", "triggers:", 11, "Anchors and aliases are not supported."),
-        ("code: {vulnerable: vulnerable.py", "code: {vulnerable: ../../etc/passwd", "code:", 20, "code.vulnerable is not valid"),
+        ("code: {app: app.py, vulnerable: vulnerable.py", "code: {app: app.py, vulnerable: ../../etc/passwd", "code:", 33, "code.vulnerable is not valid"),
     ],
 )  # fmt: skip
 def test_problems_have_their_position(checked, text, old, new, line_of, column, sentence):
@@ -144,10 +145,7 @@ def test_problems_have_their_position(checked, text, old, new, line_of, column, 
 
 
 def test_code_without_a_secure_example_is_a_problem(checked, text):
-    changed = text.replace("    example: secure.py\n", "")
-    changed = changed.replace(
-        "    example: secure_signed.py\n    leaves: [removed_member, deleted_account, moved_member]\n", ""
-    )
+    changed = re.sub(r"    (example|leaves):.*\n(      .*\n)*", "", text)
 
     assert checked(changed)[1]["problems"][0]["sentence"] == "The pattern has `code`, but no mitigation has an example."
 

@@ -37,7 +37,9 @@ def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[
         "false": count(_TAIL % (1, "false")),
         "true": count(_TAIL % (1, "true")),
     }
-    summaries: list[Any] = [_fragment(summary(p), count) | {"template": _template(p, count)} for p in patterns]
+    summaries: list[Any] = [
+        _fragment(summary(p), count) | {"template": _template(p, count), "brief": _brief(p, count)} for p in patterns
+    ]
     full: list[Any] = [_fragment(in_full(p), count) for p in patterns]
     return {"agent": {"frame": frame, "patterns": summaries}, "human": {"patterns": full}}
 
@@ -54,9 +56,14 @@ class Renderer:
         self.part = part
 
     def for_agent(self, numbers: Sequence[int], limit: int) -> Answer:
-        """Return the leading summaries that fit into ``limit`` tokens, and the first template if it fits as well."""
+        """Return the leading summaries that fit into ``limit`` tokens, and the first template if it fits as well.
+
+        Cautions are left out of all summaries if the answer does not fit otherwise.
+        """
         chosen = [self.summaries[number] for number in numbers]
         template = chosen[0]["template"] if chosen else None
+        if self._size(chosen, template, False) > limit:
+            chosen = [each["brief"] or each for each in chosen]
         count = 0
         while count < len(chosen) and self._size(chosen[: count + 1], None, bool(template)) <= limit:
             count += 1
@@ -89,9 +96,13 @@ class Renderer:
 
 def summary(pattern: Pattern) -> dict[str, Any]:
     """Return the keys of a pattern that agents get. The contract of `tmkb_query` has no key for a caution."""
-    texts = dict(pattern["agent_summary"])
-    if caution := texts.pop("caution", ""):
-        texts["fix"] += f" {caution}"
+    caution = pattern["agent_summary"].get("caution")
+    value = _without_caution(pattern)
+    return value | {"fix": f"{value['fix']} {caution}"} if caution else value
+
+
+def _without_caution(pattern: Pattern) -> dict[str, Any]:
+    texts = {key: text for key, text in pattern["agent_summary"].items() if key != "caution"}
     return {"id": pattern["id"], "severity": pattern["severity"], **texts}
 
 
@@ -135,6 +146,11 @@ def _mitigation(pattern: Pattern, mitigation: Mitigation) -> dict[str, Any]:
 def _fragment(value: dict[str, Any], count: Callable[[str], int]) -> dict[str, Any]:
     text = _ENCODE(value).removeprefix(_FIRST)
     return {"text": text, "more": count(text + _NEXT), "last": count(text + _LAST)}
+
+
+def _brief(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
+    """Return the fragment without the caution; None if there is no caution."""
+    return _fragment(_without_caution(pattern), count) if "caution" in pattern["agent_summary"] else None
 
 
 def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
