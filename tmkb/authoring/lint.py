@@ -22,7 +22,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Unused = Iterator[tuple[str, str, ast.stmt | ast.expr | ast.alias | ast.arg | ast.ExceptHandler]]  # kind, name, node
 _IGNORED_RULES = "F401,F841,I001"  # of ruff: those that `unused` checks, and one that depends on the folder of a file
 _CALLED = ("event_", "exploit_", "legitimate_", "state_")  # functions that `prove` calls by their names
-_STAGE = ("bp", "cache")  # names that the stage of a proof takes from an example
+_STAGE = ("bp", "cache", "MIGRATION")  # names that the stage of a proof takes from an example
 
 
 class _Code:

@@ -107,6 +107,9 @@ def _lines(report: Report, verbose: bool) -> Iterator[str]:
     if not report.has_code:
         yield f"{report.id}  unproven: no code"
         return
+    if report.unavailable:
+        yield f"{report.id}  not proven: {report.unavailable}"
+        return
     legs = " ".join(f"{leg}{'✓' if ok else '✗'}" for leg, ok in report.legs().items())
     verdict = "proven" if report.proven else "NOT PROVEN"
     yield f"{report.id}  {legs}  {report.mutants} mutants  {report.runs} runs  {report.seconds:.2f} s  {verdict}"
@@ -120,7 +123,7 @@ def _value(report: Report) -> dict[str, object]:
         "proven": report.proven,
         "legs": {str(leg): ok for leg, ok in report.legs().items()},
         "cells": [dataclasses.asdict(cell) for cell in report.cells],
-        "faults": report.faults,
+        "faults": [report.unavailable] if report.unavailable else report.faults,
         "mutants": report.mutants,
         "runs": report.runs,
         "seconds": round(report.seconds, 3),
