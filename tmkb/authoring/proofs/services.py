@@ -1,7 +1,9 @@
 """The servers that patterns name under `services`: one PostgreSQL cluster and one Redis server for a whole run.
 
 `Services` starts them, with their data and their sockets in a temporary folder and without a port. The other classes
-are for the stage, which connects to them: `Database` with PostgreSQL, `Keys` with Redis.
+are for the stage, which connects to them: `Database` with PostgreSQL, `Keys` with Redis. A server is the child of a
+process that runs this file. That process stops the server and deletes its data as soon as its standard input ends, so
+neither outlives a run that is killed.
 
 Two ordinary roles exist in PostgreSQL. ``owner`` owns the tables. ``app``, as which the application connects, may only
 select, insert, update and delete, so row-level security applies to it. Neither is a superuser or has BYPASSRLS.
@@ -13,9 +15,11 @@ import glob
 import importlib.util
 import itertools
 import os
+import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -23,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 Addresses = Mapping[str, str]  # service → where its socket is: a folder for postgresql, a file for redis
 
@@ -68,12 +72,9 @@ class _Server:
     folder: str
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGINT)  # ends PostgreSQL without waiting for its clients
-        try:
-            self.process.wait(_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -112,9 +113,14 @@ class Services:
 
 
 def program(name: str) -> str | None:
-    """Return the path of redis-server, or the folder of PostgreSQL's programs; None if it is not installed."""
+    """Return the path of redis-server, or the folder of PostgreSQL's programs; None if it is not installed.
+
+    The variable POSTGRESQL_PROGRAMS names that folder; an empty one stands for a machine without PostgreSQL.
+    """
     if name == "redis":
         return shutil.which("redis-server")
+    if (named := os.environ.get("POSTGRESQL_PROGRAMS")) is not None:
+        return named or None
     # Debian does not put initdb into PATH.
     found = shutil.which("initdb") or max(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=_version, default=None)
     return found and os.path.dirname(os.path.realpath(found))
@@ -156,7 +162,7 @@ def _start_postgresql(programs: str, folder: str) -> _Server:
             raise UnavailableError(_last_line(log))
         settings = [text for key, value in _CONFIGURATION.items() for text in ("-c", f"{key}={value}")]
         command = [os.path.join(programs, "postgres"), "-D", "data", "-k", folder, *settings]
-        server = _Server(subprocess.Popen(command, **options), folder, folder)
+        server = _Server(_guarded(command, folder, output, account), folder, folder)
     try:
         _wait(server, log, lambda: os.path.exists(os.path.join(folder, ".s.PGSQL.5432")) and _furnished(folder))
     except BaseException:
@@ -181,13 +187,7 @@ def _start_redis(server_program: str, folder: str) -> _Server:
     log, address = os.path.join(folder, "log"), os.path.join(folder, "redis.sock")
     command = [server_program, "--port", "0", "--unixsocket", address, "--save", "", "--appendonly", "no"]
     with open(log, "ab") as output:
-        process = subprocess.Popen(
-            [*command, "--databases", str(REDIS_DATABASES)],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
+        process = _guarded([*command, "--databases", str(REDIS_DATABASES)], folder, output, None)
     server = _Server(process, address, folder)
     try:
         _wait(server, log, lambda: os.path.exists(address))
@@ -201,6 +201,33 @@ _STARTS: dict[str, tuple[Callable[[str, str], _Server], str]] = {  # how it is s
     "postgresql": (_start_postgresql, "psycopg"),
     "redis": (_start_redis, "redis"),
 }
+
+
+def _guarded(
+    command: list[str], folder: str, output: IO[bytes], account: tuple[int, int] | None
+) -> subprocess.Popen[bytes]:
+    """Start `main` with ``command``, as the user and the group in ``account``."""
+    program = [sys.executable, "-I", __file__, *map(str, account or ("", "")), *command]
+    return subprocess.Popen(program, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output)
+
+
+def main() -> None:
+    """Run a server until it ends or the standard input does; then stop it and delete the current folder."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches this process
+    user, group, *command = sys.argv[1:]
+    options: dict[str, Any] = {"user": int(user), "group": int(group), "extra_groups": []} if user else {}
+    environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **options)
+    while select.select([0], [], [], 0.1)[0] == [] and server.poll() is None:
+        pass
+    if server.poll() is not None:
+        sys.exit(1)
+    server.send_signal(signal.SIGINT)  # ends PostgreSQL without waiting for its clients
+    try:
+        server.wait(_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+    shutil.rmtree(os.getcwd(), ignore_errors=True)
 
 
 def _account() -> tuple[int, int] | None:
@@ -315,3 +342,7 @@ class Keys:
         import redis
 
         return redis.Redis.from_url(self.url)
+
+
+if __name__ == "__main__":
+    main()
