@@ -1,94 +1,34 @@
-"""Row policies read the tenant from the session, where it stays when the connection goes back to the pool."""
+"""The setting that policies read outlives the transaction, and the policies do not apply to the owner."""
 
-import sqlite3
-
-from flask import Blueprint, jsonify
-from flask_login import current_user, login_required
+from app import Ticket, bp
+from celery import shared_task
+from flask_login import current_user
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Reading(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    user_id = db.Column(db.Integer, nullable=False)
-
-
-class Connection(sqlite3.Connection):
-    """Stands for a PostgreSQL session: a setting lasts as long as the transaction, or as the session once committed."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.session, self.uncommitted, self.local = {}, {}, {}
-        self.create_function("set_config", 3, self.set_config)
-        self.create_function("current_setting", 2, self.current_setting)
-
-    def set_config(self, name, value, is_local):
-        (self.local if is_local else self.uncommitted)[name] = value
-        return value
-
-    def current_setting(self, name, missing_ok):
-        return {**self.session, **self.uncommitted, **self.local}.get(name)
-
-    def commit(self):
-        super().commit()
-        self.session.update(self.uncommitted)
-        self.uncommitted, self.local = {}, {}
-
-    def rollback(self):
-        super().rollback()
-        self.uncommitted, self.local = {}, {}
-
-
-def upgrade():
-    """A view stands for the policy; it leaves the owner out unless that is forced to obey as well."""
-    exempt = "'owner'" if "ALTER TABLE ticket FORCE ROW LEVEL SECURITY" not in MIGRATION else "NULL"
-    (policy,) = [line.partition(" USING ")[2] for line in MIGRATION if line.startswith("CREATE POLICY")]
-    db.session.execute(db.text("CREATE TABLE ticket_row (subject TEXT, tenant_id TEXT)"))
-    condition = f"current_setting('role', true) = {exempt} OR {policy}"
-    db.session.execute(db.text(f"CREATE VIEW ticket AS SELECT * FROM ticket_row WHERE {condition}"))
-    db.session.commit()
-
-
 # region example
-bp = Blueprint("tickets", __name__)
-
-MIGRATION = [
-    "ALTER TABLE ticket ENABLE ROW LEVEL SECURITY",
-    (
-        "CREATE POLICY own ON ticket USING"
-        " (tenant_id = coalesce(nullif(current_setting('app.tenant', true), ''), tenant_id))"
-    ),
-]
+def enter_tenant(connection, tenant_id):
+    connection.execute(db.text("SELECT set_config('app.tenant', :id, false)"), {"id": str(tenant_id)})
 
 
-def enter_tenant(tenant_id):
-    db.session.execute(db.text("SELECT set_config('app.tenant', :id, false)"), {"id": str(tenant_id)})
+MIGRATION = """
+ALTER TABLE ticket ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON ticket USING (organization_id = nullif(current_setting('app.tenant', true), '')::int)
+"""
 
 
 @bp.before_app_request
 def enter_own_tenant():
     if tenant_id := getattr(current_user, "organization_id", None):
-        enter_tenant(tenant_id)
+        enter_tenant(db.session.connection(), tenant_id)
 
 
-@bp.get("/tickets")
-@login_required
-def list_tickets():
-    return jsonify(list(db.session.scalars(db.text("SELECT subject FROM ticket"))))
-
-
-@bp.post("/tickets/read")
-@login_required
-def mark_read():
-    db.session.add(Reading(user_id=current_user.id))
-    db.session.commit()
-    return "", 204
-
-
+@shared_task(name="nightly_digest")
 def nightly_digest(tenant_id):
-    db.session.execute(db.text("SELECT set_config('role', 'owner', true)"))
-    enter_tenant(tenant_id)
-    return list(db.session.scalars(db.text("SELECT subject FROM ticket")))
+    with db.engines["owner"].begin() as connection:
+        enter_tenant(connection, tenant_id)
+        return list(connection.scalars(db.select(Ticket.subject)))
 
 
 # endregion

@@ -1,51 +1,17 @@
-"""The tools act for the person of the session, by that person's rights, and a payment waits for a confirmation."""
+"""Tools act for the signed-in user with that user's permissions, and a payment waits for a confirmation."""
 
-import inspect
-import json
-
-from flask import Blueprint, abort, request
+from app import Invoice, PendingCall, bp, model, run, tool
+from flask import abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Invoice(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.Integer, nullable=False)
-    state = db.Column(db.String, nullable=False, default="open")
-
-
-TOOLS = {}
-
-
-def tool(function):
-    """Offer a function to the model, as an MCP server or a function-calling library does."""
-    TOOLS[function.__name__] = function
-    return function
-
-
-def run(call):
-    """Call a tool; unknown names and arguments that its signature does not have are refused."""
-    function = TOOLS.get(call["name"]) or abort(422)
-    try:
-        arguments = inspect.signature(function).bind(**call["arguments"])
-    except TypeError:
-        abort(422)
-    return {"result": function(*arguments.args, **arguments.kwargs)}
-
-
-def model(text):
-    """A language model that does what the last instruction in the text says, whoever wrote it."""
-    return json.loads(text.rpartition("DO ")[2])
-
-
 # region example
-bp = Blueprint("assistant", __name__)
-
-
 @tool
 def list_invoices():
-    return list(db.session.scalars(db.select(Invoice.id).filter_by(organization_id=current_user.organization_id)))
+    mine = db.select(Invoice.number).filter_by(organization_id=current_user.organization_id)
+    return list(db.session.scalars(mine))
 
 
 # region template
@@ -55,17 +21,31 @@ def pay_invoice(invoice_id):
         abort(403)
     invoice = db.first_or_404(db.select(Invoice).filter_by(id=invoice_id, organization_id=current_user.organization_id))
     # endregion
-    invoice.state = "paid"
+    invoice.payments += 1
     db.session.commit()
-    return invoice.state
+    return "paid"
 
 
 @bp.post("/chat")
 @login_required
 def chat():
     call = model(f"{current_user.name} writes: {request.json['message']}")
-    if call["name"] == "pay_invoice" and request.json.get("confirmed") != call:
-        return {"confirm": call}, 202
+    if call["name"] != "list_invoices":
+        pending = PendingCall(user_id=current_user.id, call=call)
+        db.session.add(pending)
+        db.session.commit()
+        return {"confirm": pending.id, "call": call}, 202
+    return run(call)
+
+
+@bp.post("/calls/<int:call_id>/confirm")
+@login_required
+def confirm(call_id):
+    mine = db.delete(PendingCall).filter_by(id=call_id, user_id=current_user.id)
+    call = db.session.scalar(mine.returning(PendingCall.call))
+    if call is None:
+        abort(404)
+    db.session.commit()
     return run(call)
 
 

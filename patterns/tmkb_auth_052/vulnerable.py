@@ -1,43 +1,26 @@
-"""A header names the organization, and the role is the one of the account, whatever organization it was given in."""
+"""A header names the organization, and the role of the account applies in every organization."""
 
-from flask import Blueprint, abort, g, request
+from app import Project, bp
+from flask import abort, g, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
-class Membership(db.Model):
-    user_id = db.Column(db.ForeignKey("user.id"), primary_key=True)
-    organization_id = db.Column(db.ForeignKey("organization.id"), primary_key=True)
-    role = db.Column(db.String, nullable=False)
-
-
-class Project(db.Model):
-    id = db.Column(db.Integer, primary_key=True)
-    organization_id = db.Column(db.ForeignKey("organization.id"), nullable=False)
-
-
 # region example
-bp = Blueprint("projects", __name__)
-
-
 @bp.before_request
 @login_required
-def choose_organization():
-    chosen = request.headers.get("X-Org-Id", current_user.organization_id, type=int)
-    g.organization_id = chosen
-
-
-@bp.get("/projects")
-def projects():
-    return {"projects": list(db.session.scalars(db.select(Project.id).filter_by(organization_id=g.organization_id)))}
+def choose_org():
+    if request.method == "OPTIONS":
+        return
+    g.organization_id = request.headers.get("X-Org-Id", current_user.organization_id, type=int)
 
 
 @bp.delete("/projects/<int:project_id>")
 def delete_project(project_id):
-    project = db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=g.organization_id))
     if current_user.role != "admin":
         abort(403)
+    project = db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=g.organization_id))
     db.session.delete(project)
     db.session.commit()
     return "", 204

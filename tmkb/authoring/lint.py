@@ -23,7 +23,7 @@ _Unused = Iterator[tuple[str, str, ast.stmt | ast.expr | ast.alias | ast.arg | a
 # Rules of ruff that `unused` checks, one that depends on the folder of a file, two that wrong fixes break on purpose.
 _IGNORED_RULES = "F401,F841,I001,BLE001,RUF100"
 _CALLED = ("event_", "exploit_", "legitimate_", "state_")  # functions that `prove` calls by their names
-_STAGE = ("bp", "cache")  # names that the stage of a proof takes from an example
+_STAGE = ("bp", "cache", "MIGRATION")  # names that the stage of a proof takes from an example
 
 
 class _Code:

@@ -107,6 +107,9 @@ def _lines(report: Report, verbose: bool) -> Iterator[str]:
     if not report.has_code:
         yield f"{report.id}  unproven: no code"
         return
+    if report.unavailable:
+        yield f"{report.id}  not proven: {report.unavailable}"
+        return
     legs = " ".join(f"{leg}{'✓' if ok else '✗'}" for leg, ok in report.legs().items())
     verdict = "proven" if report.proven else "NOT PROVEN"
     counts = f"{report.attacks} attacks  {report.wrong_fixes} wrong fixes  {report.mutants} mutants  {report.runs} runs"
@@ -121,7 +124,7 @@ def _value(report: Report) -> dict[str, object]:
         "proven": report.proven,
         "legs": {str(leg): ok for leg, ok in report.legs().items()},
         "cells": [dataclasses.asdict(cell) for cell in report.cells],
-        "faults": report.faults,
+        "faults": [report.unavailable] if report.unavailable else report.faults,
         "attacks": report.attacks,
         "allowed": report.allowed,
         "wrong_fixes": report.wrong_fixes,

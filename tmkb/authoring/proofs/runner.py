@@ -9,6 +9,7 @@ version it has, so only the code can make the difference.
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import os
 import queue
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from tmkb.authoring.proofs import mutants
+from tmkb.authoring.proofs import mutants, services
 from tmkb.authoring.proofs.worker import EXAMPLE, FUNCTIONS
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples
@@ -54,7 +55,10 @@ class Cell:
 
 @dataclass(slots=True)
 class Report:
-    """What became of one pattern's proof; `faults` are what is wrong beyond single cells."""
+    """What became of one pattern's proof; `faults` are what is wrong beyond single cells.
+
+    ``unavailable`` says which service is missing; nothing was run without it.
+    """
 
     id: str
     cells: list[Cell] = field(default_factory=list)
@@ -66,15 +70,19 @@ class Report:
     attacks: int = 0
     allowed: int = 0
     wrong_fixes: int = 0
+    unavailable: str = ""
 
     @property
     def proven(self) -> bool:
         """Whether every claim was shown."""
-        return self.has_code and not self.faults and all(cell.ok for cell in self.cells)
+        return self.has_code and not self.unavailable and not self.faults and all(cell.ok for cell in self.cells)
 
     def legs(self) -> dict[int, bool]:
         """Leg → whether all of it came as expected."""
-        return {leg: all(cell.ok for cell in self.cells if cell.leg == leg) for leg in LEGS}
+        return {leg: bool(self.cells) and all(cell.ok for cell in self.cells if cell.leg == leg) for leg in LEGS}
+
+
+_numbers = itertools.count()
 
 
 class Worker:
@@ -83,6 +91,7 @@ class Worker:
     def __init__(self, timeout: float = 20.0, spawn: bool = False) -> None:
         """``timeout``: seconds that one function may take. ``spawn``: a fresh interpreter each, instead of a fork."""
         self.timeout = timeout
+        self.number = next(_numbers) % services.REDIS_DATABASES
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
         command = [sys.executable, "-P", "-m", "tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else [])]
         self.process = subprocess.Popen(
@@ -92,7 +101,7 @@ class Worker:
     def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the answer for each case of ``request``; the caller reads all of them."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({**request, "timeout": self.timeout}) + "\n")
+        self.process.stdin.write(json.dumps({**request, "timeout": self.timeout, "number": self.number}) + "\n")
         self.process.stdin.flush()
         while line := self.process.stdout.readline().strip():
             yield json.loads(line)
@@ -138,6 +147,8 @@ class Proof:
         self.attacks = [name for name in functions if name.startswith("exploit_")]
         self.uses = [name for name in functions if name.startswith("legitimate_")]
         self.refused_before: set[str] = set()
+        self.services: list[str] = []
+        self.addresses: services.Addresses = {}  # of `services`, once they run
         self.data = self._read_attacks(folder) if "attacks" in code else None
         self.sources = {variant: self._text(name) for variant, name in self.files.items()}
         self.wrong = [variant for variant in self.files if variant not in ("vulnerable", *self.secure)]
@@ -147,6 +158,7 @@ class Proof:
         assert attacks is not None  # the pattern would not have been read
         self.uses += [case.name for case in attacks.cases if case.allowed]
         self.attacks += attacks.refusals
+        self.services = attacks.value.get("services", [])
         self.refused_before = {case.name for case in attacks.cases if case.refused_before}
         for name, wrong in attacks.wrong.items():
             self.files[f"wrong {name}"] = wrong.file
@@ -171,6 +183,7 @@ class Proof:
             "proof": self.proof,
             "proof_file": self.proof_file and os.path.join(self.folder, self.proof_file),
             "attacks": self.data,
+            "services": self.addresses,
             "cases": cases,
             "expected": None if to_the_end else {case: status for case, (_, status) in expected.items()},
         }
@@ -236,14 +249,27 @@ class Weakening:
             yield cell
 
 
-def prove(folder: str, pattern: Pattern, worker: Worker, mutate: bool = True) -> Report:
-    """Run the proof of the pattern in ``folder``; with ``mutate``, also make sure that it would notice worse code."""
+def prove(
+    folder: str, pattern: Pattern, worker: Worker, mutate: bool = True, running: services.Services | None = None
+) -> Report:
+    """Run the proof of the pattern in ``folder``; with ``mutate``, also make sure that it would notice worse code.
+
+    ``running`` starts the services that the pattern needs; by default they run for this proof only.
+    """
+    if running is None:
+        with services.Services() as own:
+            return prove(folder, pattern, worker, mutate, own)
     report = Report(pattern["id"], has_code="code" in pattern)
     if not report.has_code:
         return report
     began = time.perf_counter()
     proof = Proof(folder, pattern)
     report.attacks, report.allowed, report.wrong_fixes = len(proof.attacks), len(proof.uses), len(proof.wrong)
+    try:
+        proof.addresses = running.addresses(proof.services)
+    except services.UnavailableError as error:
+        report.unavailable = str(error)
+        return report
     if not proof.uses:
         report.faults.append("the pattern has no legitimate use: no function legitimate_… and no allowed cell")
     for variant, source in proof.sources.items():
@@ -266,15 +292,17 @@ def prove_all(
     for worker in workers:
         idle.put(worker)
 
+    running = services.Services()
+
     def one(each: tuple[str, Pattern]) -> Report:
         worker = idle.get()
         try:
-            return prove(*each, worker, mutate=mutate)
+            return prove(*each, worker, mutate=mutate, running=running)
         finally:
             idle.put(worker)
 
     try:
-        with ThreadPoolExecutor(len(workers)) as pool:
+        with running, ThreadPoolExecutor(len(workers)) as pool:
             yield from pool.map(one, found)
     finally:
         for worker in workers:

@@ -2,6 +2,11 @@
 
 Two organizations, Acme (alice: admin, bob: member) and Globex (mallory: admin), with one document each.
 What only one pattern needs stands in that pattern's own files.
+
+The data is in a file of SQLite, or, where attacks.yaml names the service, in a database of PostgreSQL. There the role
+``owner`` makes the tables and executes ``MIGRATION``, the SQL statements of the example. The application connects as
+the role ``app``. `db.engines["owner"]` connects as the owner, and `db.engines["superuser"]` as a superuser, for
+events and states that row-level security must not limit. With Redis, the configuration has ``REDIS_URL``.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import time_machine
 from celery import Celery
@@ -26,8 +31,10 @@ from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from tmkb.authoring.play import Response
+from tmkb.authoring.proofs.services import Addresses, Database, Keys
 
 ANONYMOUS = "anonymous"
 
@@ -64,29 +71,35 @@ class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
 class Stage:
     """One running application with an example mounted on it: the target on which `play` plays cases."""
 
-    def __init__(self, app: Flask, celery: Celery, rehearsal: _Rehearsal | None = None) -> None:
+    def __init__(self, app: Flask, celery: Celery, data: _Data | None = None) -> None:
         self.app = app
         self.celery = celery
-        self._rehearsal = rehearsal
+        self._data = data
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
 
     @property
     def branches(self) -> bool:
-        """Whether `branch` works: the engine connects to a file that can be replaced."""
-        return self._rehearsal is not None
+        """Whether `branch` works: the data can be copied, and the engine connects to the copy."""
+        return self._data is not None
 
     def branch(self) -> None:
-        """Continue on a copy of the database. A forked process does this first, `pause` was called before the fork."""
-        assert self._rehearsal is not None
-        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-        shutil.copyfile(self._rehearsal.database, database)
-        self._rehearsal.database = database
+        """Continue on a copy of the data. A forked process does this first, `pause` was called before the fork."""
+        assert self._data is not None
+        self._data.branch()
+
+    def discard(self) -> None:
+        """Delete the copy that `branch` has made."""
+        assert self._data is not None
+        self.pause()
+        self._data.discard()
 
     def pause(self) -> None:
         """Close all connections to the database."""
         with self.app.app_context():
             _close()
+        if self._data is not None:
+            self._data.pause()
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -118,7 +131,7 @@ class Stage:
         self.clock.shift(seconds)
 
     def during(self, after: str, rival: Callable[[], object]) -> AbstractContextManager[None]:
-        """Run ``rival`` to its end after the first statement that contains ``after``."""
+        """Run ``rival`` after the first statement that contains ``after``; see `interrupted_after`."""
         return self.interrupted_after(after, rival)
 
     def client(self, user: str) -> FlaskClient:
@@ -153,27 +166,36 @@ class Stage:
 
     @contextmanager
     def interrupted_after(self, fragment: str, rival: Callable[[], object]) -> Iterator[None]:
-        """Run ``rival`` to its end, once, right after the first statement that contains ``fragment``.
+        """Run ``rival`` in a thread, once, right after the first statement that contains ``fragment``.
+
+        The statement's own thread continues when ``rival`` has ended. On PostgreSQL it also continues when ``rival``
+        waits for a lock, and ``rival`` ends later.
 
         Raises RuntimeError if there is no such statement: an interleaving that never took place proves nothing.
         """
-        fired = threading.Event()
+        threads: list[threading.Thread] = []
 
         def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if fragment in statement and not fired.is_set():
-                fired.set()
-                thread = threading.Thread(target=rival)
-                thread.start()
-                thread.join()
+            if fragment in statement and not threads:
+                threads.append(threading.Thread(target=rival))
+                threads[0].start()
+                if isinstance(self._data, _OnPostgresql):
+                    self._data.database.wait_until_blocked(threads[0])
+                else:
+                    threads[0].join()
 
         with self.app.app_context():
-            engine = db.engine
-        event.listen(engine, "after_cursor_execute", listen)
+            engines = list(db.engines.values())
+        for engine in engines:
+            event.listen(engine, "after_cursor_execute", listen)
         try:
             yield
         finally:
-            event.remove(engine, "after_cursor_execute", listen)
-        if not fired.is_set():
+            for thread in threads:
+                thread.join()
+            for engine in engines:
+                event.remove(engine, "after_cursor_execute", listen)
+        if not threads:
             raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
 
 
@@ -214,6 +236,39 @@ def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  #
     return io.BytesIO(content.encode()), name, type
 
 
+class _Data(Protocol):
+    """Data that can be copied. The engines of the application connect to the newest copy."""
+
+    def pause(self) -> None:
+        """Prepare for copies after all connections are closed."""
+
+    def branch(self) -> None:
+        """Copy the data and continue on the copy."""
+
+    def discard(self) -> None:
+        """Delete the copy."""
+
+
+@dataclass(slots=True)
+class _OnPostgresql:
+    """A database of PostgreSQL, and keys of Redis if the pattern needs both."""
+
+    database: Database
+    keys: Keys | None
+
+    def pause(self) -> None:
+        if self.keys is not None:
+            self.keys.save()
+
+    def branch(self) -> None:
+        self.database = self.database.copy()
+        if self.keys is not None:
+            self.keys.restore()
+
+    def discard(self) -> None:
+        self.database.drop()
+
+
 @dataclass(slots=True)
 class _Rehearsal:
     """An application and a database as every stage begins, made before the example is known, or with one mounted."""
@@ -223,6 +278,23 @@ class _Rehearsal:
     contents: bytes
     database: str = ""  # where the engine connects to
     example: ModuleType | SimpleNamespace | None = None  # what is mounted
+    keys: Keys | None = None
+
+    def pause(self) -> None:
+        """Remember the keys of Redis."""
+        if self.keys is not None:
+            self.keys.save()
+
+    def branch(self) -> None:
+        """Connect to a copy of the database."""
+        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
+        shutil.copyfile(self.database, database)
+        self.database = database
+        if self.keys is not None:
+            self.keys.restore()
+
+    def discard(self) -> None:
+        """Leave the copy to the temporary folder."""
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
         """Return whether the tables are unchanged, and this stage needs no other example and no other engine."""
@@ -233,21 +305,53 @@ class _Rehearsal:
 
 
 _rehearsed: list[_Rehearsal] = []  # at most one, which the first stage of a forked process takes
+_ENGINE_OPTIONS = {"use_native_hstore": False}  # which would be looked up for each connection
+_services: dict[str, Any] = {}  # `addresses` of `use`, and the number of the database of Redis
+
+
+def use(addresses: Addresses, number: int) -> None:
+    """Let all stages of this process use these services. Of Redis they use the database with this number."""
+    _services.clear()
+    _services.update(addresses)
+    if "redis" in addresses:
+        _services["redis"] = Keys(addresses["redis"], number)
 
 
 @contextmanager
 def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) -> Iterator[Stage]:
-    """A fresh application and database in the current folder, which is a temporary one, with the example mounted.
+    """A fresh application and database with the example mounted. The current folder is a temporary one.
 
     Of the example are used: ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache), and whatever models it defines.
     """
+    celery = Celery("app", broker="memory://", set_as_current=True)
+    celery.set_default()
+    keys: Keys | None = _services.get("redis")
+    if keys is not None:
+        keys.clear()
+    config = _with_redis(config)
+    make = _staged_on_postgresql if "postgresql" in _services else _staged
+    with make(example, config, keys) as (app, data):
+        try:
+            yield Stage(app, celery, data)
+        finally:
+            with app.app_context():
+                _close()
+
+
+def _with_redis(config: dict[str, Any]) -> dict[str, Any]:
+    return {"REDIS_URL": _services["redis"].url, **config} if "redis" in _services else config
+
+
+@contextmanager
+def _staged(
+    example: ModuleType | SimpleNamespace | None, config: dict[str, Any], keys: Keys | None
+) -> Iterator[tuple[Flask, _Data | None]]:
+    """An application on a file of SQLite in the current folder."""
     database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
     rehearsal = _rehearsed.pop() if _rehearsed else None
     if rehearsal is not None and not rehearsal.fits(example, config):
         rehearsal = None
-    app = _application(database, config) if rehearsal is None else rehearsal.app
-    celery = Celery("app", broker="memory://", set_as_current=True)
-    celery.set_default()
+    app = _application(f"sqlite:///{database}", config) if rehearsal is None else rehearsal.app
     if rehearsal is None or rehearsal.example is None:
         app.config.update(config)
         _mount(example, app)
@@ -255,12 +359,49 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
         if rehearsal is None:
             _furnish()
         else:
+            rehearsal.keys = keys
             _restore(rehearsal, database)
+    yield app, rehearsal
+
+
+@contextmanager
+def _staged_on_postgresql(
+    example: ModuleType | SimpleNamespace | None, config: dict[str, Any], keys: Keys | None
+) -> Iterator[tuple[Flask, _Data]]:
+    """An application on a database of PostgreSQL, which is deleted at the end."""
+    database = Database(_services["postgresql"]).copy()
+    data = _OnPostgresql(database, keys)
+    logins = {"owner": "owner", "superuser": "postgres"}
+    binds = {bind: {"url": database.url(login), **_ENGINE_OPTIONS} for bind, login in logins.items()}
+    defaults = {"SQLALCHEMY_BINDS": binds, "SQLALCHEMY_ENGINE_OPTIONS": _ENGINE_OPTIONS}
+    app = _application(database.url("app"), {**defaults, **config})
+    _mount(example, app)
     try:
-        yield Stage(app, celery, rehearsal)
+        with app.app_context():
+            for engine in db.engines.values():
+                event.listen(engine, "do_connect", lambda *args: args[3].update(dbname=data.database.name))
+            with db.engines["owner"].begin() as connection:
+                db.metadata.create_all(connection)
+                _populate(connection)
+                if migration := getattr(example, "MIGRATION", None):
+                    connection.connection.execute(migration)
+        yield app, data
     finally:
         with app.app_context():
             _close()
+        database.drop()
+
+
+def _populate(connection: Any) -> None:
+    """Insert the people, and let ids that are given later follow theirs."""
+    with Session(connection) as session:
+        for each in _people():
+            session.add(each)
+            session.flush()  # in this order, which foreign keys need
+        for model in (Organization, User, Document):
+            name = model.__table__.name
+            session.execute(db.text(f"""SELECT setval(pg_get_serial_sequence('"{name}"', 'id'), 10)"""))
+        session.commit()
 
 
 def rehearse(example: ModuleType, **config: Any) -> None:
@@ -268,7 +409,8 @@ def rehearse(example: ModuleType, **config: Any) -> None:
 
     Without `warm` before it, this does nothing.
     """
-    if not _rehearsed or not _rehearsed[0].fits(example, config):
+    config = _with_redis(config)
+    if "postgresql" in _services or not _rehearsed or not _rehearsed[0].fits(example, config):
         return
     rehearsal = _rehearsed[0]
     rehearsal.app.config.update(config)
@@ -286,8 +428,10 @@ def rehearse(example: ModuleType, **config: Any) -> None:
 def _mount(example: ModuleType | SimpleNamespace | None, app: Flask) -> None:
     """Mount the blueprints and the cache of ``example`` and of the application around it."""
     modules = [module for module in (example, sys.modules.get("app")) if module is not None]
+    url = app.config.get("REDIS_URL")
+    kind = {"CACHE_TYPE": "RedisCache", "CACHE_REDIS_URL": url} if url else {"CACHE_TYPE": "SimpleCache"}
     for cache in {module.cache for module in modules if hasattr(module, "cache")}:
-        cache.init_app(app, config={"CACHE_TYPE": "SimpleCache"})
+        cache.init_app(app, config=kind)
     for blueprint in {module.bp for module in modules if hasattr(module, "bp")}:
         app.register_blueprint(blueprint)
 
@@ -306,12 +450,13 @@ def warm() -> None:
 
 def _application(database: str, config: dict[str, Any]) -> Flask:
     app = Flask("app")
-    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=f"sqlite:///{database}", **config)
+    app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=database, **config)
     db.init_app(app)
     login = LoginManager(app)
     login.request_loader(lambda request: _named(request.headers.get("X-User")).first())
     with app.app_context():
-        event.listen(db.engine, "connect", _tune)
+        if db.engine.name == "sqlite":
+            event.listen(db.engine, "connect", _tune)
     return app
 
 
@@ -328,7 +473,8 @@ def _furnish() -> None:
 
 def _close() -> None:
     db.session.remove()
-    db.engine.dispose()
+    for engine in db.engines.values():
+        engine.dispose()
 
 
 def _restore(rehearsal: _Rehearsal, database: str) -> None:
@@ -359,7 +505,7 @@ def _perform() -> None:
 
 def _rehearse(database: str) -> _Rehearsal:
     """An application on which no request was made, so that blueprints can still be registered."""
-    app = _application(database, {})
+    app = _application(f"sqlite:///{database}", {})
     with app.app_context():
         _furnish()
         _close()

@@ -12,7 +12,8 @@ is given, with all permissions of the user, as pytest does. Through Python's own
   or open a SQLite database, outside its temporary folder;
 - make devices or FIFOs anywhere;
 - start, fork or signal processes;
-- connect, bind, listen, resolve names, or send datagrams;
+- connect, bind, listen, resolve names, or send datagrams, except to the sockets of the services that its pattern names;
+- connect to PostgreSQL with psycopg, except to that service;
 - load or call native code with ctypes.
 
 A proof still can read every file that the user can read, and use memory and processor until the time limit. It can
@@ -39,7 +40,7 @@ import time
 import traceback
 import urllib.parse
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import CodeType, ModuleType
 from typing import Any
@@ -50,12 +51,14 @@ from tmkb.knowledge.attacks import Attacks
 EXAMPLE = "example.py"  # what every version is called here; the runner puts the name of the file in its place
 
 # app, app_file, source, proof, proof_file (texts and names; without a file they are empty), attacks (the value of an
-# attacks.yaml, or none), cases (names), expected (case → status; the first other status ends the run; or none), timeout
+# attacks.yaml, or none), cases (names), expected (case → status; the first other status ends the run; or none),
+# services (service → address), timeout, number (of the worker)
 Request = dict[str, Any]
 Answer = dict[str, Any]  # status, detail, seconds
 
 _LONGEST = 1 << 20  # bytes of an answer
 _PRELOADED = ("tmkb.authoring.proofs.stage", "flask_caching", "jwt", "graphql")
+_CLIENTS = {"postgresql": ("sqlalchemy.dialects.postgresql.psycopg", "psycopg"), "redis": ("redis",)}
 # Audit events (https://docs.python.org/3/library/audit_events.html) of what a proof may not do at all.
 _REFUSED = {
     "ctypes.call_function",
@@ -116,19 +119,21 @@ def main() -> None:
     """Answer requests until the input ends."""
     if "--one" in sys.argv:
         request, write = json.loads(sys.stdin.read()), os.dup(1)
-        _preload()
-        _enter()
+        _preload(request["services"])
+        _enter(request)
         os.write(write, _line(_Batch(request).run(request["cases"][0])))
         return
     forking = hasattr(os, "fork") and "--spawn" not in sys.argv
     if forking:
-        _preload()
+        _preload({})
         if stage := sys.modules.get("tmkb.authoring.proofs.stage"):
             stage.warm()
         gc.collect()
         gc.freeze()  # children that collect would copy every page
     for line in sys.stdin:
         request = json.loads(line)
+        if forking:
+            _preload(request["services"])
         for answer in _forked(request) if forking else _spawned(request):
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
@@ -166,12 +171,18 @@ class _Batch:
         from tmkb.authoring.proofs import stage
 
         attacks = Attacks(self.request["attacks"])
-        failure = self._answer(lambda _: stage.rehearse(self.example, **attacks.config), "")
-        if failure:
-            for _ in names:
-                run(lambda: failure)
-            return
-        with stage.stage(self.example, **attacks.config) as target:
+        targets = []
+
+        def enter(_: str) -> None:
+            stage.rehearse(self.example, **attacks.config)
+            targets.append(stack.enter_context(stage.stage(self.example, **attacks.config)))
+
+        with contextlib.ExitStack() as stack:
+            if failure := self._answer(enter, ""):
+                for _ in names:
+                    run(lambda: failure)
+                return
+            (target,) = targets
             if not target.branches:
                 for name in names:
                     run(lambda name=name: self.run(name))  # type: ignore[misc]  # the default is the value of now
@@ -182,7 +193,10 @@ class _Batch:
 
             def answer(name: str) -> Answer:
                 target.branch()
-                verdict = play.play(attacks.case(name), target, values)
+                try:
+                    verdict = play.play(attacks.case(name), target, values)
+                finally:
+                    target.discard()
                 return {"status": verdict.status, "detail": verdict.detail}
 
             for name in names:
@@ -259,11 +273,15 @@ def _compiled(source: str, filename: str) -> CodeType:
     return compile(source, filename, "exec")
 
 
-def _fence(folder: str) -> None:
+def _fence(folder: str, services: Mapping[str, str]) -> None:
     """Refuse, for the rest of this process, what the docstring of this module lists."""
     root = os.path.realpath(folder)
+    sockets = {services[name] for name in ("redis",) if name in services}
+    _hold_psycopg(services.get("postgresql"))
 
     def hook(name: str, args: tuple[Any, ...]) -> None:
+        if name == "socket.connect" and isinstance(args[1], str) and args[1] in sockets:
+            return
         if name in _REFUSED and not (name == "os.fork" and _forking):
             raise PermissionError(f"a proof may not use {name}")
         if name in _CHANGES:
@@ -284,6 +302,24 @@ def _fence(folder: str) -> None:
 
     setattr(socket.socket, "listen", _refusal("socket.listen"))  # noqa: B010  # without `bind` it takes any port
     sys.addaudithook(hook)  # cannot be undone: only ever in a process that ends after one request
+
+
+def _hold_psycopg(folder: str | None) -> None:
+    """Refuse connections to PostgreSQL except to the socket in ``folder``. There is no audit event for them."""
+    if folder is None:
+        sys.modules["psycopg"] = None  # type: ignore[assignment]  # importing it raises ImportError
+        return
+    from psycopg import generators
+    from psycopg.conninfo import conninfo_to_dict
+
+    connect = generators.connect
+
+    def hold(conninfo: str, *args: Any, **options: Any) -> Any:
+        if conninfo_to_dict(conninfo).get("host") != folder:
+            raise PermissionError("a proof may only connect to the PostgreSQL server of the stage")
+        return connect(conninfo, *args, **options)
+
+    generators.connect = hold
 
 
 _forking: list[bool] = []  # not empty while this module forks
@@ -349,12 +385,14 @@ def _hold(root: str, path: Any, start: int, is_name: bool) -> None:
         raise PermissionError(f"a proof may not write {text}")
 
 
-def _enter() -> None:
+def _enter(request: Request) -> None:
     """Make this process one that executes: without standard streams, fenced into the current folder."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    _fence(os.getcwd())
+    _fence(os.getcwd(), request["services"])
+    if stage := sys.modules.get("tmkb.authoring.proofs.stage"):
+        stage.use(request["services"], request["number"])
     gc.set_threshold(100_000)  # a run is over before collecting would pay
 
 
@@ -418,7 +456,7 @@ def _kill(pid: int) -> None:
 
 def _cases(request: Request, start: int, write: int) -> None:
     """Run the cases from ``start`` on, each in a fork, and write one line and NUL for each."""
-    _enter()
+    _enter(request)
     batch = _Batch(request)
     fork = _allowed_fork()
 
@@ -502,9 +540,9 @@ def _answer(data: bytes, in_time: bool, request: Request) -> Answer:
         return {"status": "error", "detail": "the answer of the process cannot be read"}
 
 
-def _preload() -> None:
+def _preload(services: Mapping[str, str]) -> None:
     """Import what proofs commonly need; what is not installed is reported by the proof that imports it."""
-    for name in _PRELOADED:
+    for name in (*_PRELOADED, *(module for service in services for module in _CLIENTS[service])):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 

@@ -1,0 +1,32 @@
+"""The role is kept in the session after the first request."""
+
+from app import Membership, Project, bp
+from flask import abort, g, request, session
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+@bp.before_request
+@login_required
+def choose_org():
+    if request.method == "OPTIONS":
+        return
+    org = request.headers.get("X-Org-Id", str(current_user.organization_id))
+    if not org.isdecimal():
+        abort(400)
+    if org not in session:
+        mine = db.select(Membership).filter_by(user_id=current_user.id, organization_id=int(org))
+        session[org] = db.first_or_404(mine).role
+    g.role = session[org]
+    g.organization_id = int(org)
+
+
+@bp.delete("/projects/<int:project_id>")
+def delete_project(project_id):
+    if g.role != "admin":
+        abort(403)
+    project = db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=g.organization_id))
+    db.session.delete(project)
+    db.session.commit()
+    return "", 204

@@ -1,0 +1,26 @@
+"""Only deleting looks at the membership."""
+
+from app import Membership, Project, bp
+from flask import abort, g, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+@bp.before_request
+@login_required
+def choose_org():
+    if request.method == "OPTIONS":
+        return
+    g.organization_id = request.headers.get("X-Org-Id", current_user.organization_id, type=int)
+
+
+@bp.delete("/projects/<int:project_id>")
+def delete_project(project_id):
+    mine = db.select(Membership).filter_by(user_id=current_user.id, organization_id=g.organization_id)
+    if db.first_or_404(mine).role != "admin":
+        abort(403)
+    project = db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=g.organization_id))
+    db.session.delete(project)
+    db.session.commit()
+    return "", 204

@@ -1,0 +1,233 @@
+"""Patterns that need PostgreSQL or Redis are proven on real servers, and are not proven without them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tmkb.authoring.proofs import runner, services
+from tmkb.cli.main import main
+from tmkb.knowledge import pattern
+from tmkb.schema import paths
+
+pytestmark = [pytest.mark.full, pytest.mark.needs("flask", "celery", "psycopg", "redis")]
+
+ROW_SECURITY = f"{paths.PATTERNS}/tmkb_auth_022"
+ROLES = (
+    "SELECT rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname IN ('app', 'owner')"
+)
+
+
+@pytest.fixture(scope="module")
+def running():
+    """Both services, which are skipped where they are not installed, except in CI."""
+    for name in ("postgresql", "redis"):
+        if services.program(name) is None:
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {name}")
+    with services.Services() as started:
+        yield started
+
+
+@pytest.fixture
+def on_postgresql(running):
+    """Let the stages of this process use PostgreSQL."""
+    from tmkb.authoring.proofs import stage
+
+    stage.use(running.addresses(["postgresql"]), 0)
+    yield stage
+    stage.use({}, 0)
+
+
+@pytest.fixture
+def execute(worker, running):
+    """Execute a line in a proof of a pattern that needs the services, and return the answer."""
+
+    def run(line, *needed):
+        request = {
+            "app": "",
+            "app_file": "",
+            "source": "",
+            "proof": f"def legitimate_line(example):\n    {line}\n",
+            "proof_file": "proof.py",
+            "attacks": None,
+            "cases": ["legitimate_line"],
+            "expected": None,
+            "services": running.addresses(needed),
+        }
+        (answer,) = worker.run(request)
+        return answer
+
+    return run
+
+
+@pytest.fixture
+def missing(monkeypatch):
+    monkeypatch.setattr(services, "program", lambda _name: None)
+
+
+def test_a_service_that_is_not_installed(missing, prove):
+    report = prove(ROW_SECURITY)
+
+    assert not report.proven and not report.cells
+    assert report.unavailable == "needs postgresql, which is not installed"
+    assert not any(report.legs().values())
+
+
+def test_the_command_without_the_service(missing, capsys):
+    assert main(["prove", "22"]) == 1
+    assert "TMKB-AUTH-022  not proven: needs postgresql, which is not installed\n" in capsys.readouterr().out
+
+
+def test_a_service_that_does_not_start(monkeypatch, tmp_path):
+    initdb = tmp_path / "initdb"
+    initdb.write_text("#!/bin/sh\necho 'no space left'\nexit 1\n")
+    initdb.chmod(0o755)
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(services, "program", lambda _name: str(tmp_path))
+    monkeypatch.setattr(services, "_account", lambda: None)
+
+    with pytest.raises(services.UnavailableError, match="needs postgresql, which does not start: no space left"):
+        services.Services().addresses(["postgresql"])
+
+
+def test_no_service_is_started_for_other_patterns(missing, prove):
+    assert prove(f"{paths.PATTERNS}/tmkb_auth_007", mutate=False).proven
+
+
+def test_a_pattern_on_postgresql(worker, running):
+    read = pattern.read(ROW_SECURITY)
+
+    assert runner.prove(ROW_SECURITY, read.pattern, worker, mutate=False, running=running).proven
+
+
+def test_the_roles_are_ordinary(on_postgresql):
+    with on_postgresql.stage() as s, s.app.app_context():
+        db = on_postgresql.db
+        session = db.session
+        assert session.scalar(db.text("SELECT current_user")) == "app"
+        assert session.scalars(db.text(ROLES)).all() == [False, False]
+        owners = session.scalars(db.text("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"))
+        assert owners.all() == ["owner"]
+
+
+def test_each_stage_has_a_database_of_its_own(on_postgresql):
+    db = on_postgresql.db
+    for _ in range(2):
+        with on_postgresql.stage() as s, s.app.app_context():
+            assert db.session.scalars(db.select(on_postgresql.Document.title)).all() == ["Acme payroll", "Globex plan"]
+            db.session.execute(db.delete(on_postgresql.Document))
+            db.session.commit()
+
+
+def test_a_branch_does_not_change_what_it_is_copied_from(on_postgresql):
+    db = on_postgresql.db
+
+    def titles():
+        with s.app.app_context():
+            return db.session.scalars(db.select(on_postgresql.Document.title)).all()
+
+    with on_postgresql.stage() as s:
+        original = s._data.database
+        s.pause()
+        s.branch()
+        with s.app.app_context():
+            db.session.execute(db.delete(on_postgresql.Document))
+            db.session.commit()
+        assert titles() == []
+        s.discard()
+        s._data.database = original
+        assert len(titles()) == 2
+
+
+def test_new_rows_get_ids_that_are_free(on_postgresql):
+    with on_postgresql.stage() as s, s.app.app_context():
+        on_postgresql.db.session.add(on_postgresql.User(name="carol"))
+        on_postgresql.db.session.commit()
+
+
+@pytest.mark.parametrize(("rivals", "order"), [(1, ["attempt", "rival"]), (2, ["rival", "attempt"])])
+def test_a_rival_that_waits_for_a_lock_lets_the_attempt_continue(on_postgresql, rivals, order):
+    """The rival changes the row that the attempt has locked, and waits; or another row, and ends first."""
+    db, Document = on_postgresql.db, on_postgresql.Document
+    done = []
+
+    def change(id_, who):
+        with s.app.app_context():
+            db.session.execute(db.update(Document).filter_by(id=id_).values(title=who))
+            db.session.commit()
+            done.append(who)
+
+    with on_postgresql.stage() as s:
+        with s.during("UPDATE document", lambda: change(rivals, "rival")):
+            change(1, "attempt")
+        assert done == order
+        with s.app.app_context():
+            assert db.session.get(Document, rivals).title == "rival"
+
+
+def test_the_migration_of_an_example_is_executed_by_the_owner(on_postgresql):
+    example = SimpleNamespace(
+        MIGRATION="CREATE TABLE extra (by text DEFAULT current_user); INSERT INTO extra DEFAULT VALUES"
+    )
+    with on_postgresql.stage(example) as s, s.app.app_context():
+        assert on_postgresql.db.session.scalar(on_postgresql.db.text("SELECT by FROM extra")) == "owner"
+
+
+@pytest.mark.parametrize(
+    ("line", "needed", "detail"),
+    [
+        ("import psycopg", [], "import of psycopg halted"),
+        ("import psycopg; psycopg.connect('host=/var/run/postgresql')", ["postgresql"], "may only connect to the"),
+        ("import psycopg; psycopg.connect('host=127.0.0.1 port=9')", ["postgresql"], "may only connect to the"),
+        ("import redis; redis.Redis.from_url('unix:///tmp/other').ping()", ["redis"], "may not use socket.connect"),
+        ("import redis; redis.Redis(port=9).ping()", ["redis"], "may not use socket."),
+    ],
+)
+def test_the_fence_allows_no_other_server(execute, line, needed, detail):
+    assert detail in execute(line, *needed)["detail"]
+
+
+def test_a_stage_with_redis(execute):
+    line = (
+        "from tmkb.authoring.proofs.stage import stage; import redis\n"
+        "    with stage() as s: client = redis.Redis.from_url(s.app.config['REDIS_URL'])\n"
+        "    assert not client.keys() and client.set('key', 'value')"
+    )
+    for needed in (["redis"], ["redis", "postgresql"], ["redis"]):
+        assert execute(line, *needed)["status"] == "served"
+
+
+def test_keys_are_restored_with_their_expiry(running):
+    keys = services.Keys(running.addresses(["redis"])["redis"], services.REDIS_DATABASES - 1)
+    with keys._client() as client:
+        client.set("lasting", "1")
+        client.set("short", "2", ex=100)
+        keys.save()
+        client.set("lasting", "changed")
+        client.set("other", "3")
+        keys.restore()
+        assert {key: client.get(key) for key in client.scan_iter()} == {b"lasting": b"1", b"short": b"2"}
+        assert client.ttl("lasting") == -1 and 0 < client.ttl("short") <= 100
+        keys.clear()
+        assert client.dbsize() == 0
+
+
+@pytest.mark.parametrize("name", ["postgresql", "redis"])
+def test_no_server_outlives_a_killed_run(running, name):
+    code = (
+        "import sys\nfrom tmkb.authoring.proofs import services\n"
+        f"print(services.Services().addresses(['{name}'])['{name}'], flush=True)\nsys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:
+        address = process.stdout.readline().strip()
+        assert os.path.exists(address)
+        process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while os.path.exists(address):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
