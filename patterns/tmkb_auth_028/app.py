@@ -9,6 +9,7 @@ from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import db
 
+ACTIONS = ("metrics:read", "project:delete", "project:delete_drafts")
 PERMISSIONS = {"admin": {"metrics:read", "project:delete"}, "member": {"metrics:read"}}
 
 
@@ -24,7 +25,7 @@ class ApiKey(db.Model):
     creator_role = mapped_column(db.String, nullable=False)
     organization_id = mapped_column(db.Integer, nullable=False)
     project_id = mapped_column(db.Integer, nullable=False)
-    grants = mapped_column(db.JSON, nullable=False)
+    grants = mapped_column(db.String, nullable=False)
 
 
 bp = Blueprint("projects", __name__)
@@ -51,8 +52,11 @@ def create_project():
 @login_required
 def create_key(project_id):
     db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=current_user.organization_id))
+    grants = request.get_json()["grants"]
+    if not isinstance(grants, list) or any(grant not in ACTIONS for grant in grants):
+        abort(422)
     key = secrets.token_urlsafe()
-    row = ApiKey(digest=digest_of(key), project_id=project_id, grants=request.get_json()["grants"])
+    row = ApiKey(digest=digest_of(key), project_id=project_id, grants=" ".join(grants))
     row.creator_id, row.creator_role = current_user.id, current_user.role
     row.organization_id = current_user.organization_id
     db.session.add(row)

@@ -7,15 +7,15 @@ from tmkb.authoring.proofs.stage import db
 
 
 # region example
-def permits(key, action, project_id):
-    return action in PERMISSIONS[key.creator_role]
+def permits(key, action, project):
+    return project.organization_id == key.organization_id and action in PERMISSIONS[key.creator_role]
 
 
 def project_for(action, project_id):
-    key = presented_key()
-    if not permits(key, action, project_id):
+    key, project = presented_key(), db.session.get(Project, project_id)
+    if project is None or not permits(key, action, project):
         abort(403)
-    return db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=key.organization_id))
+    return project
 
 
 @bp.get("/projects/<int:project_id>/metrics")

@@ -6,18 +6,19 @@ from flask import abort
 from tmkb.authoring.proofs.stage import User, db
 
 
-def permits(key, action, project_id):
-    creator = db.session.get(User, key.creator_id)
-    if creator is None:
+def permits(key, action, project):
+    org = project.organization_id
+    user = db.select(User.role).filter_by(id=key.creator_id)
+    if key.project_id != project.id or key.organization_id != org:
         return False
-    return project_id == key.project_id and action in key.grants and action in PERMISSIONS.get(creator.role, ())
+    return action in key.grants.split() and action in PERMISSIONS.get(db.session.scalar(user), ())
 
 
 def project_for(action, project_id):
-    key = presented_key()
-    if not permits(key, action, project_id):
+    key, project = presented_key(), db.session.get(Project, project_id)
+    if project is None or not permits(key, action, project):
         abort(403)
-    return db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=key.organization_id))
+    return project
 
 
 @bp.get("/projects/<int:project_id>/metrics")
