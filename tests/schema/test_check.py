@@ -36,6 +36,29 @@ def test_value_outside_an_enum(complaints):
     ]
 
 
+def test_unknown_keyword_of_an_error(complaints):
+    entry = '  too_small: {surface: tool, keyword: minimun, fields: [field], message: "{field} is too small"}\n'
+
+    assert complaints(errors=ERRORS + entry) == [
+        "errors.yaml:4:39: errors.too_small.keyword cannot be 'minimun'. Did you mean 'minimum'?"
+    ]
+
+
+def test_two_errors_for_one_keyword(complaints):
+    entry = '  too_long: {surface: tool, keyword: maxLength, fields: [field], message: "{field} is too long"}\n'
+
+    assert complaints(errors=ERRORS + entry) == [
+        "errors.yaml:4:38: 'argument_too_long' already reports violations of maxLength with this surface. "
+        "Override that entry."
+    ]
+
+
+def test_one_keyword_on_two_surfaces(complaints):
+    entry = '  param_too_long: {surface: params, keyword: maxLength, fields: [field], message: "{field} is too long"}\n'
+
+    assert complaints(errors=ERRORS + entry) == []
+
+
 def test_unknown_kind(complaints):
     assert complaints(errors="kind: error\nextends: packaged\n") == [
         "errors.yaml:1:7: kind cannot be 'error'. Did you mean 'errors'?"
