@@ -92,7 +92,7 @@ class Violation:
 class Violations(list[Violation]):
     """The first violations of a value, in order.
 
-    ``more``: the number of further violations; the least number if ``exact`` is false.
+    ``more``: the number of further violations; a lower bound if ``exact`` is false.
     """
 
     def __init__(self, listed: Iterable[Violation] = (), more: int = 0, exact: bool = True) -> None:

@@ -89,7 +89,9 @@ def compact(value: JsonValue) -> str:
 
 
 def read(value: JsonValue) -> Request | Notification | Response:
-    """Convert a JSON value to a message; the contract (§2) fixes the order of the checks.
+    """Convert a JSON value to a message. Specification: JSON-RPC 2.0, sections 4 and 5.
+
+    The order of the checks decides which error a client receives, so it is fixed.
 
     Raises:
         ProtocolError: if the value is not a message. `readable_id` returns the id for the error response.

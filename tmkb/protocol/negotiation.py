@@ -1,7 +1,8 @@
 """Select the revision that governs a message, and look up declared capabilities and extensions.
 
-Requests name a revision with ``request_metadata`` themselves. All other revisions are negotiated in a handshake. One
-connection may use both kinds. Specification: Basic / Lifecycle, Version Negotiation; Basic / Versioning.
+A request whose `_meta` has the keys of ``request_metadata`` names its revision itself. All other revisions are
+negotiated in a handshake. One connection may use both kinds. Specification: Basic / Lifecycle, Version Negotiation;
+Basic / Versioning.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def send_error(
         error: the error.
         request_id: the id, or None if the message has no readable id.
         revision: the revision that governs the request, or None for the connection's.
-        accepted: False if another request may use the same id, so this response must not end that request.
+        accepted: False if the request was refused because its id is already in use. This response must not
+            end the request that has the id.
     """
     errors = (revision or connection.revision)["errors"]
     failed = failure(error, errors)
