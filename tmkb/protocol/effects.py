@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class Send:
     """Send an encoded message to the peer of ``connection``.
 
-    ``about``: the request that the message belongs to, if any. ``answers``: whether it is the response to that request.
-    ``status``: the status of an HTTP response that consists of it.
+    ``about``: the request that the message belongs to, if any. ``is_response``: whether it is the response to that
+    request. ``status``: the status of an HTTP response that consists of it.
     """
 
     connection: Connection
     message: bytes
     about: Id | None = None
-    answers: bool = False
+    is_response: bool = False
     status: int | None = None
 
 

@@ -42,7 +42,7 @@ def send_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> lis
 
 def send_encoded(exchange: Exchange, result: bytes) -> list[Effect]:
     """Return the response with an encoded result."""
-    return [Send(exchange.connection, messages.response(exchange.id, result), exchange.id, answers=True)]
+    return [Send(exchange.connection, messages.response(exchange.id, result), exchange.id, is_response=True)]
 
 
 def encode_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> bytes:
@@ -76,7 +76,7 @@ def send_error(
             connection,
             messages.error_response(request_id, wire_error(failed), omit_id),
             request_id if accepted else None,
-            answers=True,
+            is_response=True,
             status=errors[error.error].get("status", 200),
         ),
     ]

@@ -305,7 +305,7 @@ def flush(connection: Connection, batch: Batch) -> list[Effect]:
     for id_ in batch.ids:
         connection.in_flight.pop(id_, None)
     batch.ids = []
-    return [Send(connection, messages.batch(responses), about, answers=True)] if responses else []
+    return [Send(connection, messages.batch(responses), about, is_response=True)] if responses else []
 
 
 def _response(exchange: Exchange, outcome: Outcome) -> list[Effect]:
