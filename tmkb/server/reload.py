@@ -89,7 +89,7 @@ class Reloader:
     def _apply(self, packed: bytes) -> list[Sent]:
         reloaded = Server(cache.unpack(packed), {})
         sent = self.runtime.replace(reloaded.spec, reloaded.provider)
-        self.runtime.log.write("renewed")
+        self.runtime.log.write("reloaded")
         for line, fields in reloaded.notes:
             if (line, fields) not in self.notes:
                 self.runtime.log.write(line, **fields)
@@ -97,7 +97,7 @@ class Reloader:
         return sent
 
     def _reject(self, lines: bytes) -> list[Sent]:
-        self.runtime.log.write("not_renewed")
+        self.runtime.log.write("not_reloaded")
         for line, fields in json.loads(lines):
             self.runtime.log.write(line, **fields)
         return []
