@@ -26,7 +26,7 @@ def files(lines):
         conversation = stdio._Conversation(runtime, None)
         for line in lines[:-1]:
             conversation.feed(line)
-            conversation.answer(1 << 20)
+            conversation.respond(1 << 20)
         passed, inside = {}, []
 
         def profile(frame, event, _):
@@ -39,7 +39,7 @@ def files(lines):
         sys.setprofile(profile)
         try:
             conversation.feed(lines[-1])
-            answer = conversation.answer(1 << 20)
+            answer = conversation.respond(1 << 20)
         finally:
             sys.setprofile(None)
     assert json.loads(answer)["result"]["isError"] is False

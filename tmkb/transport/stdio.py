@@ -240,7 +240,7 @@ class _Loop:
     def _prepare(self) -> None:
         """Load the modules for the first call. Call this when no input is waiting."""
         self.prepared = True
-        self.conversation.runtime.prepare()
+        self.conversation.runtime.warm_up()
 
     def _answer(self) -> None:
         if self._room > 0:
