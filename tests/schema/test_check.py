@@ -352,6 +352,12 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
             ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {says: log}}\n", "says", "role"),
             ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {sends: log}}\n", "sends", "params_shape"),
             ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {most: 1}}\n", "most", "max_values"),
+            (
+                "servers__sysmcp__server",
+                "extends: packaged\nproviders: {eventlog: {limits: {message_bytes: 9}}}\n",
+                "message_bytes",
+                "event_text_bytes",
+            ),
             ("servers__tmkb__tools__tmkb_query", "extends: packaged\nread: {}\n", "read", "coerce"),
             ("servers__tmkb__tools__tmkb_query", "extends: packaged\nkeep: 1\n", "keep", "cache_results"),
             ("servers__tmkb__tools__tmkb_query", "extends: packaged\nfailure: x\n", "failure", "on_exception"),
@@ -360,7 +366,7 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
     ),
 )
 def test_an_old_key_is_refused_with_its_new_name(complaints, place, file, old, new):
-    kind = "revision" if place.startswith("protocol") else "tool"
+    kind = "revision" if place.startswith("protocol") else "server" if place.endswith("server") else "tool"
     lines = complaints(**{place: f"kind: {kind}\n{file}"})
 
     assert [
