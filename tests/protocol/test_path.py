@@ -1,6 +1,6 @@
 """The files that a `tools/call` over stdio passes, and the diagrams of both lifecycles, as the documents show them.
 
-To write them anew: `python tests/protocol/test_path.py`.
+To write the diagrams anew: `python tests/protocol/test_path.py`.
 """
 
 import json
@@ -59,11 +59,6 @@ def calls():
         yield message("tools/call", id_, name="tmkb_query", arguments={"context": context})
 
 
-def path():
-    """The list as the document shows it."""
-    return "".join(f"{number}. `{file}`\n" for number, file in enumerate(files([*calls()]), 1))
-
-
 def diagram(table):
     """A lifecycle as Mermaid draws it."""
     states = table["states"]
@@ -82,7 +77,7 @@ def diagram(table):
 def parts():
     """Name of a generated part → its text."""
     lifecycles = tmkb.Server.load("tmkb", patterns=["packaged"]).spec["lifecycles"]
-    return {"path": path(), **{f"lifecycle {name}": diagram(lifecycles[name]) for name in ("handshake", "request")}}
+    return {f"lifecycle {name}": diagram(lifecycles[name]) for name in ("handshake", "request")}
 
 
 def place(name):
@@ -90,7 +85,14 @@ def place(name):
     return re.compile(rf"(<!-- generated: {name} -->\n\n?)(.*?)(<!-- end -->)", re.S)
 
 
-def test_the_document_shows_the_files_that_a_call_passes_and_both_lifecycles():
+def test_the_document_lists_the_files_that_a_call_passes():
+    with open(DOCUMENT, encoding="utf-8") as file:
+        section = file.read().partition("## The path of a message")[2].partition("\n## ")[0]
+
+    assert re.findall(r"^\d+\. `(.*?)`", section, re.M) == files([*calls()])
+
+
+def test_the_document_shows_both_lifecycles():
     with open(DOCUMENT, encoding="utf-8") as file:
         text = file.read()
 
