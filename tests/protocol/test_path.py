@@ -1,6 +1,6 @@
 """The files that a `tools/call` over stdio passes, and the diagrams of both lifecycles, as the documents show them.
 
-To write them anew: `python tests/protocol/test_path.py`.
+To write the diagrams anew: `python tests/protocol/test_path.py`.
 """
 
 import json
@@ -26,7 +26,7 @@ def files(lines):
         conversation = stdio._Conversation(runtime, None)
         for line in lines[:-1]:
             conversation.feed(line)
-            conversation.answer(1 << 20)
+            conversation.respond(1 << 20)
         passed, inside = {}, []
 
         def profile(frame, event, _):
@@ -39,7 +39,7 @@ def files(lines):
         sys.setprofile(profile)
         try:
             conversation.feed(lines[-1])
-            answer = conversation.answer(1 << 20)
+            answer = conversation.respond(1 << 20)
         finally:
             sys.setprofile(None)
     assert json.loads(answer)["result"]["isError"] is False
@@ -57,11 +57,6 @@ def calls():
     yield message("notifications/initialized")
     for id_, context in enumerate(("background jobs", "multi-tenant isolation"), 1):
         yield message("tools/call", id_, name="tmkb_query", arguments={"context": context})
-
-
-def path():
-    """The list as the document shows it."""
-    return "".join(f"{number}. `{file}`\n" for number, file in enumerate(files([*calls()]), 1))
 
 
 def diagram(table):
@@ -82,7 +77,7 @@ def diagram(table):
 def parts():
     """Name of a generated part → its text."""
     lifecycles = tmkb.Server.load("tmkb", patterns=["packaged"]).spec["lifecycles"]
-    return {"path": path(), **{f"lifecycle {name}": diagram(lifecycles[name]) for name in ("handshake", "request")}}
+    return {f"lifecycle {name}": diagram(lifecycles[name]) for name in ("handshake", "request")}
 
 
 def place(name):
@@ -90,7 +85,14 @@ def place(name):
     return re.compile(rf"(<!-- generated: {name} -->\n\n?)(.*?)(<!-- end -->)", re.S)
 
 
-def test_the_document_shows_the_files_that_a_call_passes_and_both_lifecycles():
+def test_the_document_lists_the_files_that_a_call_passes():
+    with open(DOCUMENT, encoding="utf-8") as file:
+        section = file.read().partition("## The path of a message")[2].partition("\n## ")[0]
+
+    assert re.findall(r"^\d+\. `(.*?)`", section, re.M) == files([*calls()])
+
+
+def test_the_document_shows_both_lifecycles():
     with open(DOCUMENT, encoding="utf-8") as file:
         text = file.read()
 

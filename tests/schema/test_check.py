@@ -36,6 +36,29 @@ def test_value_outside_an_enum(complaints):
     ]
 
 
+def test_unknown_keyword_of_an_error(complaints):
+    entry = '  too_small: {surface: tool, keyword: minimun, fields: [field], message: "{field} is too small"}\n'
+
+    assert complaints(errors=ERRORS + entry) == [
+        "errors.yaml:4:39: errors.too_small.keyword cannot be 'minimun'. Did you mean 'minimum'?"
+    ]
+
+
+def test_two_errors_for_one_keyword(complaints):
+    entry = '  too_long: {surface: tool, keyword: maxLength, fields: [field], message: "{field} is too long"}\n'
+
+    assert complaints(errors=ERRORS + entry) == [
+        "errors.yaml:4:38: 'argument_too_long' already reports violations of maxLength with this surface. "
+        "Override that entry."
+    ]
+
+
+def test_one_keyword_on_two_surfaces(complaints):
+    entry = '  param_too_long: {surface: params, keyword: maxLength, fields: [field], message: "{field} is too long"}\n'
+
+    assert complaints(errors=ERRORS + entry) == []
+
+
 def test_unknown_kind(complaints):
     assert complaints(errors="kind: error\nextends: packaged\n") == [
         "errors.yaml:1:7: kind cannot be 'error'. Did you mean 'errors'?"
@@ -329,6 +352,12 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
             ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {says: log}}\n", "says", "role"),
             ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {sends: log}}\n", "sends", "params_shape"),
             ("protocol__2025-11-25", "extends: packaged\nmethods: {ping: {most: 1}}\n", "most", "max_values"),
+            (
+                "servers__sysmcp__server",
+                "extends: packaged\nproviders: {eventlog: {limits: {message_bytes: 9}}}\n",
+                "message_bytes",
+                "event_text_bytes",
+            ),
             ("servers__tmkb__tools__tmkb_query", "extends: packaged\nread: {}\n", "read", "coerce"),
             ("servers__tmkb__tools__tmkb_query", "extends: packaged\nkeep: 1\n", "keep", "cache_results"),
             ("servers__tmkb__tools__tmkb_query", "extends: packaged\nfailure: x\n", "failure", "on_exception"),
@@ -337,7 +366,7 @@ def test_an_expression_needs_its_extra(monkeypatch, complaints):
     ),
 )
 def test_an_old_key_is_refused_with_its_new_name(complaints, place, file, old, new):
-    kind = "revision" if place.startswith("protocol") else "tool"
+    kind = "revision" if place.startswith("protocol") else "server" if place.endswith("server") else "tool"
     lines = complaints(**{place: f"kind: {kind}\n{file}"})
 
     assert [

@@ -117,7 +117,7 @@ def alive(process):
 
 
 def reloaded(server, count=1):
-    until(server, "Configuration reloaded", count)
+    until(server, "Schemas and patterns reloaded", count)
 
 
 def refused(server, name="nope"):
@@ -167,7 +167,7 @@ def test_a_problem_is_logged_once_and_the_last_valid_version_stays_live(folder, 
     reloaded(watching)
 
     folder.write("errors", ERRORS.format("Second: {name}"))
-    until(watching, "Configuration not reloaded")
+    until(watching, "Schemas and patterns not reloaded")
     assert refused(watching) == "First: nope"
     logged = [line for line in watching.log if "The field 'name' does not exist here" in line]
     assert len(logged) == 1 and "edited/errors.yaml:3:34: " in logged[0]
@@ -175,14 +175,14 @@ def test_a_problem_is_logged_once_and_the_last_valid_version_stays_live(folder, 
     folder.write("errors", ERRORS.format("Third: {tool}"))
     reloaded(watching, 2)
     assert refused(watching) == "Third: nope"
-    assert sum("Configuration not reloaded" in line for line in watching.log) == 1
+    assert sum("Schemas and patterns not reloaded" in line for line in watching.log) == 1
 
 
 @procfs
 def test_the_same_problem_is_not_logged_twice(folder, watching):
     (watcher,) = children(watching.process.pid)
     folder.write("errors", ERRORS.format("Wrong: {name}"))
-    until(watching, "Configuration not reloaded")
+    until(watching, "Schemas and patterns not reloaded")
 
     def checked_again():
         folder.write("errors", ERRORS.format("Wrong: {name}"))
@@ -192,7 +192,7 @@ def test_the_same_problem_is_not_logged_twice(folder, watching):
     eventually(lambda: not children(watcher))
     folder.write("errors", ERRORS.format("Right: {tool}"))
     reloaded(watching)
-    assert sum("Configuration not reloaded" in line for line in watching.log) == 1
+    assert sum("Schemas and patterns not reloaded" in line for line in watching.log) == 1
 
 
 def test_a_folder_that_is_removed_and_restored(folder, watching, tmp_path):
@@ -231,7 +231,7 @@ def test_patterns_are_reloaded_and_an_invalid_one_rejects_the_reload(patterns, t
         assert server.query(**question) == before  # kept
 
         file.write_text(text.replace("name: ", "nam: ", 1))
-        until(server, "Configuration not reloaded")
+        until(server, "Schemas and patterns not reloaded")
         assert server.query(**question) == before
 
         file.write_text(text.replace("\nname: ", "\nname: Really ", 1))

@@ -147,7 +147,7 @@ def test_an_operation_that_cannot_be_prepared_fails_when_it_is_called(spec, quie
         raise OSError("gone")
 
     runtime = Runtime(spec, broken, quiet(spec))
-    runtime.prepare()
+    runtime.warm_up()
     connection = runtime.connect()
     connection.state = "initialized"
     (sent,) = runtime.handle(connection, json.dumps(CALL).encode())
@@ -161,7 +161,7 @@ def test_a_failed_preparation_is_logged(spec, tmp_path):
 
     with open(tmp_path / "log", "w+b") as file:
         output = log.Log(spec["server"]["log"], fd=file.fileno())
-        Runtime(spec, broken, output).prepare()
+        Runtime(spec, broken, output).warm_up()
         output.flush()
         file.seek(0)
 

@@ -325,3 +325,33 @@ def test_services_come_and_go(shop, tmp_path):
 
 def names(server):
     return [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
+
+
+def test_a_step_fails_with_an_error_of_its_surface(tmp_path):
+    tool = {"kind": "tool", "description": "Fails.", "provider": "script.steps", "input": {"type": "object"}}
+    servers = tmp_path / "servers" / "shop"
+    (servers / "tools").mkdir(parents=True)
+    (servers / "server.yaml").write_text(
+        'kind: server\nname: shop\nversion: "1.0"\nrevisions: ["2025-06-18"]\ncapabilities: {tools: {}}\n'
+    )
+    (servers / "errors.yaml").write_text(
+        "kind: errors\nerrors:\n"
+        '  sold_out: {surface: tool, fields: [what], message: "No {what} left"}\n'
+        '  closed: {surface: protocol, code: -32050, message: "The shop is closed"}\n'
+    )
+    failures = {"buy": {"error": "sold_out", "fields": {"what": "tea"}}, "enter": {"error": "closed"}}
+    for name, failure in failures.items():
+        definition = json.dumps({**tool, "name": name, "steps": [{"fail": failure}]})
+        (servers / "tools" / f"{name}.yaml").write_text(definition)
+    connection = tmkb.Server.load("shop", schemas=[tmp_path]).connect()
+
+    def ask(method, **params):
+        line = json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params})
+        return [json.loads(each) for each in connection.receive(line.encode())]
+
+    ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
+    connection.receive(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+    (bought,), (entered,) = ask("tools/call", name="buy"), ask("tools/call", name="enter")
+
+    assert bought["result"] == {"content": [{"type": "text", "text": "No tea left"}], "isError": True}
+    assert entered["error"] == {"code": -32050, "message": "The shop is closed"}

@@ -19,7 +19,7 @@ import time
 from tests.soak import clients, stamped
 from tests.support.process import TIMEOUT, HttpServer, Server
 
-NEW = "Configuration reloaded"
+NEW = "Schemas and patterns reloaded"
 BAD = "is not served"
 SESSIONS = 4
 # A way to change something → how many bad states it goes through, which may be noticed and then are told.

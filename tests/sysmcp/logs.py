@@ -8,7 +8,7 @@ LIMITS = {
     "seconds": 60,
     "counting_seconds": 60,  # so that totals are exact
     "result_bytes": 1 << 20,
-    "message_bytes": 4096,
+    "event_text_bytes": 4096,
     "indexed_records": 1_000_000,
 }
 CAUSES = ("missing", "denied", "corrupt", "needs_evtx", "needs_libsystemd", "needs_pywin32")

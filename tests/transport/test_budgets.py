@@ -296,7 +296,7 @@ def test_a_stream_whose_response_was_dropped_cannot_be_resumed(runtimes, quiet):
     for id in range(1, 20):
         peer.send("tools/call", id, name="test_reconnection")
         while peer.endpoint.runtime.jobs:
-            peer.endpoint.runtime.jobs[0].steps.due = 0
+            peer.endpoint.runtime.jobs[0].steps.resume_at = 0
             peer.endpoint.work()
 
     assert error(peer.listen(**{"last-event-id": "2-1"})) == "There is no stream to go on with after the event 2-1"

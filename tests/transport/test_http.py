@@ -177,7 +177,7 @@ def test_the_stream_of_a_slow_call_can_be_resumed(client):
     assert (answer.headers["content-type"], answer.ended) == ("text/event-stream", True)
     assert first.startswith("id: 2-1\ndata: \n\n")
     assert "retry: 200" in first
-    client.endpoint.runtime.jobs[0].steps.due = 0
+    client.endpoint.runtime.jobs[0].steps.resume_at = 0
     client.work()
     again = client.listen(**{"last-event-id": "2-1"})
 

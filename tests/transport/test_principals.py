@@ -120,7 +120,7 @@ def waiting(tool, **arguments):
 def resumable(peer):
     name = session(peer)
     peer.send("tools/call", 7, name="test_reconnection")
-    peer.endpoint.runtime.jobs[0].steps.due = 0
+    peer.endpoint.runtime.jobs[0].steps.resume_at = 0
     peer.work()
     return name
 

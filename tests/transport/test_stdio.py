@@ -191,10 +191,10 @@ def test_responses_to_one_chunk_stay_within_the_limit(runtime):
     """Requests without room for their responses wait unanswered."""
     conversation = stdio._Conversation(runtime, None)
     conversation.feed(json.dumps({**PING, "method": "no/such"}).encode() + b"\n")
-    one = len(conversation.answer(1))
+    one = len(conversation.respond(1))
     conversation.feed((json.dumps({**PING, "method": "no/such"}).encode() + b"\n") * 1000)
     room = 10 * one - 1
-    answers = [conversation.answer(room) for _ in range(100)]
+    answers = [conversation.respond(room) for _ in range(100)]
 
     assert {len(answer) for answer in answers} == {10 * one}
     assert not conversation.unfinished

@@ -103,7 +103,7 @@ def test_the_server_ends_when_its_reader_disconnects(count):
 
 def test_modules_for_the_first_call_are_loaded_while_no_request_waits(runtime, monkeypatch):
     prepared = threading.Event()
-    monkeypatch.setattr(runtime, "prepare", prepared.set)
+    monkeypatch.setattr(runtime, "warm_up", prepared.set)
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     loop = stdio._Threaded(stdio._Conversation(runtime, None), in_read, out_write, stdio._Signals())
     serving = threading.Thread(target=loop.run)

@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="number of processes; more than one only for clients without a handshake",
+        help="number of processes; more than one only for stateless revisions",
     )
 
 

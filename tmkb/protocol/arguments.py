@@ -14,7 +14,7 @@ from tmkb.errors import ProtocolError, ToolError
 from tmkb.protocol import outbound
 from tmkb.protocol.outbound import Failure
 from tmkb.schema import template
-from tmkb.schema.values import dataclass
+from tmkb.schema.values import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def coerce(arguments: JsonObject, rules: Mapping[str, str]) -> JsonObject:
 # --- Validation
 
 
-@dataclass(frozen=True)
+@record
 class Violation:
     """A mismatch between a value and a schema: its path, the keyword, and the `FIELDS` of its sentence."""
 
@@ -92,7 +92,7 @@ class Violation:
 class Violations(list[Violation]):
     """The first violations of a value, in order.
 
-    ``more``: the number of further violations; the least number if ``exact`` is false.
+    ``more``: the number of further violations; a lower bound if ``exact`` is false.
     """
 
     def __init__(self, listed: Iterable[Violation] = (), more: int = 0, exact: bool = True) -> None:

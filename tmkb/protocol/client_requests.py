@@ -33,7 +33,7 @@ def require_capability(exchange: Exchange, capability: str) -> None:
         raise ToolError("client_lacks_capability", capability=capability, requiredCapabilities=required)
 
 
-def prepare(exchange: Exchange, step: Ask) -> dict[str, Question]:
+def shape_questions(exchange: Exchange, step: Ask) -> dict[str, Question]:
     """Return the questions by key, in the shape of the revision.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkb.schema.values import dataclass
+from tmkb.schema.values import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject, JsonValue
 
 
-@dataclass(frozen=True)
+@record
 class Send:
     """Send an encoded message to the peer of ``connection``.
 
-    ``about``: the request that the message belongs to, if any. ``answers``: whether it is the response to that request.
-    ``status``: the status of an HTTP response that consists of it.
+    ``about``: the request that the message belongs to, if any. ``is_response``: whether it is the response to that
+    request. ``status``: the status of an HTTP response that consists of it.
     """
 
     connection: Connection
     message: bytes
     about: Id | None = None
-    answers: bool = False
+    is_response: bool = False
     status: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class ReleaseStream:
     """Close the stream of the response to ``about``. The client resumes it later."""
 
@@ -40,7 +40,7 @@ class ReleaseStream:
     about: Id | None
 
 
-@dataclass(frozen=True)
+@record
 class Drop:
     """Stop waiting for the response to ``about``, which will not come."""
 
@@ -48,28 +48,28 @@ class Drop:
     about: Id | None
 
 
-@dataclass(frozen=True)
+@record
 class Broadcast:
     """Send a notification to every subscribed client."""
 
     notification: Notify
 
 
-@dataclass(frozen=True)
+@record
 class Invoke:
     """Run the operation of a request. `requests.complete` builds the response from its outcome."""
 
     exchange: Exchange
 
 
-@dataclass(frozen=True)
+@record
 class Cancel:
     """Stop the operation of a request, whose outcome is no longer needed."""
 
     exchange: Exchange
 
 
-@dataclass(frozen=True)
+@record
 class Resume:
     """Resume an operation with the answer to its ``question``, or with an error to raise in it."""
 
@@ -79,7 +79,7 @@ class Resume:
     answer: JsonObject | ToolError
 
 
-@dataclass(frozen=True)
+@record
 class Log:
     """Write a line of the server's log."""
 
@@ -88,7 +88,7 @@ class Log:
     fields: Mapping[str, object]
 
 
-@dataclass(frozen=True)
+@record
 class Trace:
     """Write a line of the debug log: a kind of event, and its value."""
 
@@ -97,7 +97,7 @@ class Trace:
     value: JsonValue
 
 
-@dataclass(frozen=True)
+@record
 class LogException:
     """Log an unexpected exception. ``ref``: the reference in the error response."""
 
@@ -106,7 +106,7 @@ class LogException:
     ref: str
 
 
-@dataclass(frozen=True)
+@record
 class RecordUsage:
     """Count a call without an operation: its arguments were invalid, or its result was cached."""
 

@@ -60,7 +60,7 @@ def fail(connection: Connection, message: JsonValue | bytes, error: Exception) -
     if not responses:
         return [logged]
     response = messages.batch(responses) if isinstance(value, list) else responses[0]
-    return [logged, Send(connection, response, answers=True)]
+    return [logged, Send(connection, response, is_response=True)]
 
 
 def next_state(lifecycle: Lifecycle, state: str, method: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from tmkb.errors import ProtocolError
-from tmkb.schema.values import dataclass
+from tmkb.schema.values import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Id = str | int
 
 
-@dataclass(frozen=True)
+@record
 class Request:
     """A message with an id and a method. It gets exactly one response."""
 
@@ -26,7 +26,7 @@ class Request:
     params: JsonObject
 
 
-@dataclass(frozen=True)
+@record
 class Notification:
     """A message with a method and no id. It gets no response, not even an error."""
 
@@ -34,7 +34,7 @@ class Notification:
     params: JsonObject
 
 
-@dataclass(frozen=True)
+@record
 class Response:
     """The client's response to a request of the server: ``value`` has a result or an error."""
 
@@ -89,7 +89,9 @@ def compact(value: JsonValue) -> str:
 
 
 def read(value: JsonValue) -> Request | Notification | Response:
-    """Convert a JSON value to a message; the contract (§2) fixes the order of the checks.
+    """Convert a JSON value to a message. Specification: JSON-RPC 2.0, sections 4 and 5.
+
+    The order of the checks decides which error a client receives, so it is fixed.
 
     Raises:
         ProtocolError: if the value is not a message. `readable_id` returns the id for the error response.

@@ -1,7 +1,8 @@
 """Select the revision that governs a message, and look up declared capabilities and extensions.
 
-Requests name a revision with ``request_metadata`` themselves. All other revisions are negotiated in a handshake. One
-connection may use both kinds. Specification: Basic / Lifecycle, Version Negotiation; Basic / Versioning.
+A request whose `_meta` has the keys of ``request_metadata`` names its revision itself. All other revisions are
+negotiated in a handshake. One connection may use both kinds. Specification: Basic / Lifecycle, Version Negotiation;
+Basic / Versioning.
 """
 
 from __future__ import annotations
@@ -64,14 +65,14 @@ def version_param(spec: Spec, message: Request | Notification) -> str | None:
 
 
 def describes_itself(spec: Spec, value: JsonValue, headers: Mapping[str, str]) -> bool:
-    """Return whether the message ``value``, sent with these HTTP headers, needs no handshake."""
+    """Return whether the message ``value``, sent with these HTTP headers, is stateless."""
     params: Any = value.get("params") if isinstance(value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return _in_headers(spec, headers) is not None or describing(spec, meta) is not None
 
 
 def describing(spec: Spec, meta: Any) -> Revision | None:
-    """Return the revision whose requests describe themselves with a key of ``meta``; None if there is none."""
+    """Return the stateless revision that has one of the keys of ``meta``; None if there is none."""
     if not isinstance(meta, dict):
         return None
     matching = (each for each in _stateless(spec) if any(key in meta for key in each["request_metadata"].values()))
@@ -119,7 +120,7 @@ def client_capabilities(negotiated: JsonObject, revision: Revision, params: Json
 
 
 def _stateless(spec: Spec) -> Iterator[Revision]:
-    """Yield the revisions whose requests describe themselves."""
+    """Yield the stateless revisions: those with ``request_metadata``."""
     return (spec["revisions"][name] for name in spec["negotiation"]["stateless"])
 
 

@@ -42,7 +42,7 @@ def send_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> lis
 
 def send_encoded(exchange: Exchange, result: bytes) -> list[Effect]:
     """Return the response with an encoded result."""
-    return [Send(exchange.connection, messages.response(exchange.id, result), exchange.id, answers=True)]
+    return [Send(exchange.connection, messages.response(exchange.id, result), exchange.id, is_response=True)]
 
 
 def encode_result(exchange: Exchange, kind: str, values: Mapping[str, Any]) -> bytes:
@@ -64,7 +64,8 @@ def send_error(
         error: the error.
         request_id: the id, or None if the message has no readable id.
         revision: the revision that governs the request, or None for the connection's.
-        accepted: False if another request may use the same id, so this response must not end that request.
+        accepted: False if the request was refused because its id is already in use. This response must not
+            end the request that has the id.
     """
     errors = (revision or connection.revision)["errors"]
     failed = failure(error, errors)
@@ -75,7 +76,7 @@ def send_error(
             connection,
             messages.error_response(request_id, wire_error(failed), omit_id),
             request_id if accepted else None,
-            answers=True,
+            is_response=True,
             status=errors[error.error].get("status", 200),
         ),
     ]

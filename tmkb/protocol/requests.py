@@ -305,7 +305,7 @@ def flush(connection: Connection, batch: Batch) -> list[Effect]:
     for id_ in batch.ids:
         connection.in_flight.pop(id_, None)
     batch.ids = []
-    return [Send(connection, messages.batch(responses), about, answers=True)] if responses else []
+    return [Send(connection, messages.batch(responses), about, is_response=True)] if responses else []
 
 
 def _response(exchange: Exchange, outcome: Outcome) -> list[Effect]:
@@ -317,7 +317,7 @@ def _response(exchange: Exchange, outcome: Outcome) -> list[Effect]:
     serving: InvokingHandler = handler(exchange.rules["handler"])
     if not isinstance(outcome, ProtocolError | ToolError):
         return serving.complete(exchange, outcome)
-    if isinstance(outcome, ToolError) and errors[outcome.error]["surface"] != "protocol":
+    if errors[outcome.error]["surface"] != "protocol":
         return serving.refuse(exchange, [outbound.failure(outcome, errors)])
     error = ProtocolError(outcome.error, **outcome.fields)
     return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)

@@ -42,7 +42,7 @@ class Steps:
             exchange.params.get("inputResponses", {}) if exchange.revision["client_requests"] == "in_result" else {}
         )
         self.exchange = exchange
-        self.due = 0.0  # seconds
+        self.resume_at = 0.0  # monotonic time in seconds
         self.questions: dict[str, Question] = {}  # open questions by key
         self.timeout: float = 0  # seconds to answer them
         self.answers: Any = None  # to the last questions
@@ -87,7 +87,7 @@ class Steps:
 
     def on_yield(self, step: object, now: float) -> list[Effect] | None:
         """Return the effects of ``step``, which the operation yielded; None if it continues at once."""
-        self.due = now
+        self.resume_at = now
         try:
             if isinstance(step, operation.Ask):
                 return self._ask(step)
@@ -134,11 +134,11 @@ class Steps:
         if isinstance(step, operation.ReleaseStream):
             return [ReleaseStream(self.exchange.connection, self.exchange.id)]
         assert isinstance(step, operation.Pause)
-        self.due += 0 if self.unused else step.seconds
+        self.resume_at += 0 if self.unused else step.seconds
         return []
 
     def _ask(self, step: operation.Ask) -> list[Effect] | None:
-        questions = client_requests.prepare(self.exchange, step)
+        questions = client_requests.shape_questions(self.exchange, step)
         if not questions:  # keep pending effects: no answer shows that an earlier round sent them
             self.answers = {}
             return None
@@ -158,7 +158,7 @@ class Steps:
     def _wait(self, questions: dict[str, Question], seconds: float) -> None:
         self.exchange.lifecycle.move("ask")
         self.questions, self.answers, self.timeout = {**questions}, {}, seconds
-        self.due += seconds
+        self.resume_at += seconds
 
     def _ask_in_result(self, questions: dict[str, Question]) -> list[Effect] | None:
         """Continue with the client's answers; if some are missing, end the operation with the open questions."""

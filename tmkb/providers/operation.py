@@ -7,7 +7,7 @@ returns such a value. Steps are `Progress`, `Log`, `Notify`, `Ask`, `RequireCapa
 
 from __future__ import annotations
 
-from tmkb.schema.values import dataclass
+from tmkb.schema.values import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject, JsonValue
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """Content blocks as the protocol defines them, and facts for the tool's log line.
 
@@ -30,7 +30,7 @@ class Result:
     meta: JsonObject | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Progress:
     """Report progress to a client that sent a progress token. A value that does not grow is not sent."""
 
@@ -39,7 +39,7 @@ class Progress:
     message: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Log:
     """Send a log message to the client: a level of the protocol, and any JSON value."""
 
@@ -48,7 +48,7 @@ class Log:
     logger: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Notify:
     """Send a notification, if the client's revision has the method and the server declares its capability."""
 
@@ -56,7 +56,7 @@ class Notify:
     params: JsonObject | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Question:
     """A request to the client, such as ``elicitation/create``, without its id."""
 
@@ -64,7 +64,7 @@ class Question:
     params: JsonObject | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Ask:
     """Ask the client. The yield returns all answers by the keys of their questions.
 
@@ -81,7 +81,7 @@ class Ask:
     declared_only: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class RequireCapability:
     """Raise ToolError in the operation if the client does not declare this capability."""
 
@@ -96,7 +96,7 @@ class Detach:
     """Continue as a task, if the tool has ``begins: when_told`` and the client supports tasks."""
 
 
-@dataclass(frozen=True)
+@record
 class Pause:
     """Continue after this many seconds."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from tmkb.errors import ProtocolError, ToolError
+from tmkb.errors import ToolError
 from tmkb.providers import operation
 from tmkb.providers.base import Provider
 from tmkb.schema import template
@@ -127,8 +127,8 @@ def _result(value: Any) -> operation.Result | JsonValue:
     return operation.Result(content, bool(value.get("isError", False)), structured=structured, meta=value.get("_meta"))
 
 
-def _error(value: Any) -> Exception:
+def _error(value: Any) -> ToolError:
     """Return the exception for the step ``fail``: a text, or an error id with fields."""
     if isinstance(value, str):
         return ToolError("said", sentence=value)
-    return ProtocolError(value["error"], **value.get("fields", {}))
+    return ToolError(value["error"], **value.get("fields", {}))

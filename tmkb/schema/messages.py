@@ -17,6 +17,7 @@ TABLES = {"errors": "errors", "log": "lines"}  # place of a general table → th
 def check_errors(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Yield the problems of the entries of an error table, or of the `errors` of a revision."""
     yield from _changed_fields(schemas, place, doc)
+    reporting: dict[tuple[str, str], str] = {}  # (surface, keyword) → the error that reports it
     for name, error in doc.section("errors").items():
         fields = error.get("fields", [])
         yield from check_template(doc, ("errors", name, "message"), error["message"], fields)
@@ -25,6 +26,9 @@ def check_errors(schemas: Schemas, place: str, doc: Document, names: Names) -> I
             yield from _unused_fields(schemas, doc, name, error, names)
         if "keyword" in error:
             yield from check_fields(doc, ("errors", name, "fields"), fields, names.get("violation field", fields))
+            keyword = error["keyword"]
+            if (other := reporting.setdefault((error["surface"], keyword), name)) != name:
+                yield doc.problem("same_keyword", ("errors", name, "keyword"), keyword=keyword, other=other)
 
 
 def check_log(schemas: Schemas, place: str, doc: Document) -> Iterator[Problem]:

@@ -288,7 +288,7 @@ class Negotiation(TypedDict):
     """A summary of all offered revisions, so that a session need not read each of them."""
 
     preferred: str
-    stateless: list[str]  # revisions without a handshake
+    stateless: list[str]  # names of the stateless revisions
     version_params: dict[str, str]  # method → the param with the requested revision
 
 

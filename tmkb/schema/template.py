@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tmkb.schema.values import JsonValue
 
-SHOWN_CODE_POINTS = 80  # contract §5: longer values of the peer are cut
+SHOWN_CODE_POINTS = 80  # longer values of the peer are cut
 _parsed: dict[str, list[tuple[str, str | None]]] = {}  # bounded: templates come from files
 
 

@@ -89,7 +89,7 @@ class Reloader:
     def _apply(self, packed: bytes) -> list[Sent]:
         reloaded = Server(cache.unpack(packed), {})
         sent = self.runtime.replace(reloaded.spec, reloaded.provider)
-        self.runtime.log.write("renewed")
+        self.runtime.log.write("reloaded")
         for line, fields in reloaded.notes:
             if (line, fields) not in self.notes:
                 self.runtime.log.write(line, **fields)
@@ -97,7 +97,7 @@ class Reloader:
         return sent
 
     def _reject(self, lines: bytes) -> list[Sent]:
-        self.runtime.log.write("not_renewed")
+        self.runtime.log.write("not_reloaded")
         for line, fields in json.loads(lines):
             self.runtime.log.write(line, **fields)
         return []
@@ -119,17 +119,17 @@ class Watcher:
 
     def run(self, started: float) -> None:
         """Run until the server has ended. ``started``: the time before it was loaded."""
-        due, self.unseen_since = self._existing() != self.watched, started
+        build_first, self.unseen_since = self._existing() != self.watched, started
         while not self._server_ended():
             self.watched = self._existing()
             try:
-                self._watch(due)
+                self._watch(build_first)
             except FileNotFoundError:  # deleted before it could be watched
                 time.sleep(_CHECK_INTERVAL / 1000)
-            due = True  # the new folders may contain changes
+            build_first = True  # the new folders may contain changes
 
-    def _watch(self, due: bool) -> None:
-        """Build an entry after each change, until a watched folder is replaced. ``due``: also build one first."""
+    def _watch(self, build_first: bool) -> None:
+        """Build an entry after each change, until a watched folder is replaced; with ``build_first``, also before."""
         import watchfiles
 
         for changes in watchfiles.watch(
@@ -141,9 +141,9 @@ class Watcher:
         ):
             if self._server_ended():
                 return
-            if changes or due or self._last_change() >= self.unseen_since:
+            if changes or build_first or self._last_change() >= self.unseen_since:
                 self._update()
-            due, self.unseen_since = False, float("inf")
+            build_first, self.unseen_since = False, float("inf")
             if self._replaced(changes):
                 return
 

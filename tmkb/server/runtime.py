@@ -143,7 +143,7 @@ class Runtime:
             self.budgets[principal] = Budget(self.spec["server"]["limits"]["principal_bytes"])
         return self.budgets[principal]
 
-    def prepare(self) -> None:
+    def warm_up(self) -> None:
         """Open the operations of all tools, while no client waits."""
         for tool in self.spec["tools"].values():
             try:
@@ -166,13 +166,13 @@ class Runtime:
 
     def due(self) -> float | None:
         """Return the seconds until an operation continues; None if none is running."""
-        return max(0.0, min(job.steps.due for job in self.jobs) - time.monotonic()) if self.jobs else None
+        return max(0.0, min(job.steps.resume_at for job in self.jobs) - time.monotonic()) if self.jobs else None
 
     def work(self) -> list[Sent]:
         """Run one step of every operation that is due; return the messages to send, for any connection."""
         now = time.monotonic()
         sent: list[Sent] = []
-        for job in [job for job in self.jobs if job.steps.due <= now]:
+        for job in [job for job in self.jobs if job.steps.resume_at <= now]:
             try:
                 effects = self._step(job)
             except Exception as error:

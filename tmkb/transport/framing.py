@@ -33,7 +33,7 @@ class Lines:
         return lines + self._add(rest)
 
     def finish(self) -> list[bytes | None]:
-        """Return the incomplete line, if there is one: at its end, or at the end of the stream."""
+        """Called at LF and at the end of the stream: return the buffered line, if any."""
         line = bytes(self.incomplete).removesuffix(b"\r")
         self.incomplete.clear()
         if self.discarding:

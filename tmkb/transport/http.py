@@ -1,6 +1,6 @@
 """Streamable HTTP without sockets: requests, responses, sessions and streams.
 
-A client with a handshake has a session with one connection. A request that describes itself has its own connection.
+A client with a handshake has a session with one connection. A stateless request has its own connection.
 Specification: Basic / Transports / Streamable HTTP.
 """
 
@@ -212,7 +212,7 @@ class Endpoint:
             self._handle_handshake(value, principal, response)
 
     def _handle_standalone(self, connection: Connection, value: JsonValue, response: Response) -> None:
-        """Handle a request that describes itself. The connection ends with its response."""
+        """Handle a stateless request. The connection ends with its response."""
         if messages.is_response(value):  # to no request: Streamable HTTP, Sending Messages to the Server
             self.runtime.abandon(connection)
             raise ProtocolError("invalid_request")
@@ -292,7 +292,7 @@ class Endpoint:
                 if stream is not None:
                     stream.end()
                     self._forget_requests(stream)
-            elif each.answers and (stream := stream or current) is not None:
+            elif each.is_response and (stream := stream or current) is not None:
                 self._respond(each, stream)
                 if stream in self.standalone and stream is not current:
                     self._end_standalone(stream)

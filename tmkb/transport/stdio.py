@@ -80,34 +80,34 @@ class _Conversation:
         self.connection = runtime.connect()
         self.lines = framing.Lines(limits["message_bytes"])
         self.max_unsent = limits["backlog_bytes"]
-        self.unanswered: deque[bytes | None] = deque()  # lines
+        self.unhandled: deque[bytes | None] = deque()  # lines
         self.started = False
         self.ended = False  # no more input
         self.deadline: float | None = None  # for operations, after the end of the input
 
     def feed(self, chunk: bytes) -> None:
-        """Add input for `answer`. An empty chunk is the end of the input."""
+        """Add input for `respond`. An empty chunk is the end of the input."""
         self.started = True
-        self.unanswered += self.lines.feed(chunk) if chunk else self.lines.finish()
+        self.unhandled += self.lines.feed(chunk) if chunk else self.lines.finish()
         self.ended = not chunk
 
     @property
     def unfinished(self) -> bool:
-        """Whether `answer` has work to do."""
-        return bool(self.unanswered) or (self.ended and self.deadline is None)
+        """Whether `respond` has work to do."""
+        return bool(self.unhandled) or (self.ended and self.deadline is None)
 
-    def answer(self, room: int) -> bytes:
+    def respond(self, room: int) -> bytes:
         """Handle lines until the responses fill ``room`` bytes. After the last line, end the connection."""
         output: list[bytes] = []
-        while self.unanswered and room > 0:
-            line = self.unanswered.popleft()
+        while self.unhandled and room > 0:
+            line = self.unhandled.popleft()
             if line is None:
                 sent = self.runtime.handle_too_large(self.connection)
             else:
                 sent = self.runtime.handle(self.connection, line)
             output.append(_lines(sent))
             room -= len(output[-1])
-        if self.ended and self.deadline is None and not self.unanswered:
+        if self.ended and self.deadline is None and not self.unhandled:
             self.deadline = time.monotonic() + _OPERATION_GRACE
             output.append(_lines(self.runtime.end(self.connection)))
         return b"".join(output)
@@ -240,11 +240,11 @@ class _Loop:
     def _prepare(self) -> None:
         """Load the modules for the first call. Call this when no input is waiting."""
         self.prepared = True
-        self.conversation.runtime.prepare()
+        self.conversation.runtime.warm_up()
 
     def _answer(self) -> None:
         if self._room > 0:
-            self.writer.put(self.conversation.answer(self._room))
+            self.writer.put(self.conversation.respond(self._room))
         if self._room > 0 and self.conversation.due() == 0:
             self.writer.put(self.conversation.work())
 
@@ -326,7 +326,7 @@ class _Polled(_Loop):
 
     def _watch(self) -> None:
         """Register the events to wait for. A poll for room without output would return at once."""
-        events = self.reading and self._room > 0 and not self.conversation.unanswered, self.writer.waiting_bytes > 0
+        events = self.reading and self._room > 0 and not self.conversation.unhandled, self.writer.waiting_bytes > 0
         if events == self.watched:
             return
         if events[0]:
@@ -405,7 +405,7 @@ class _Threaded(_Loop):
         seconds = _CHECK_INTERVAL if seconds is None else min(seconds, _CHECK_INTERVAL)
         if not self.reading or self._room <= 0:
             return self.writer.wait(seconds)
-        if self.conversation.unanswered:
+        if self.conversation.unhandled:
             return True
         chunk = self.reader.get(0)
         if chunk is None and self.conversation.started and not self.prepared:

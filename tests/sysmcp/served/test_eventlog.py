@@ -220,7 +220,7 @@ def test_an_entry_longer_than_a_page_is_a_page(source):
 def test_a_message_is_cut_between_characters(tmp_path):
     event = evtxfile.events(1)[0]._replace(values=("é" * 50,))
     (tmp_path / "System.evtx").write_bytes(evtxfile.file(evtxfile.chunks([event])))
-    provider = logs.served({"kind": "evtx", "folder": str(tmp_path)}, message_bytes=20)
+    provider = logs.served({"kind": "evtx", "folder": str(tmp_path)}, event_text_bytes=20)
 
     (entry,) = logs.ask(provider)["entries"]
 

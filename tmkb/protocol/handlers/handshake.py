@@ -25,7 +25,7 @@ class _Initialize:
 
 
 class _Discover:
-    """Describe the server to a client without a handshake."""
+    """Describe the server to a client of a stateless revision."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         server = exchange.spec["server"]

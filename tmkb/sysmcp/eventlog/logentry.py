@@ -28,8 +28,8 @@ class LogEntry(NamedTuple):
     time: int | None
     more: JsonObject
 
-    def value(self, message_bytes: int) -> JsonObject:
-        """Return the entry as JSON, with at most ``message_bytes`` bytes of the message."""
+    def value(self, event_text_bytes: int) -> JsonObject:
+        """Return the entry as JSON, with at most ``event_text_bytes`` bytes of the message."""
         encoded = self.message.encode("utf-8", "replace")
         value: JsonObject = {
             "id": self.id,
@@ -37,11 +37,11 @@ class LogEntry(NamedTuple):
             "level": self.level,
             "source": self.source,
             "eventId": self.event_id,
-            "message": encoded[:message_bytes].decode("utf-8", "ignore"),
+            "message": encoded[:event_text_bytes].decode("utf-8", "ignore"),
             "timestamp": iso(self.time),
             **self.more,
         }
-        if len(encoded) > message_bytes:
+        if len(encoded) > event_text_bytes:
             value["messageTruncated"] = True
         return value
 

@@ -135,11 +135,11 @@ class LogPage:
     The first entry is added even if it is larger, so that there is always a next page.
     """
 
-    def __init__(self, skip: int, limit: int, max_bytes: int, message_bytes: int) -> None:
+    def __init__(self, skip: int, limit: int, max_bytes: int, event_text_bytes: int) -> None:
         self.skip = skip
         self.limit = limit
         self.room = max_bytes
-        self.message_bytes = message_bytes
+        self.event_text_bytes = event_text_bytes
         self.entries: list[JsonObject] = []
         self.hits = 0  # before, on and after this page
         self.corrupt = 0  # unreadable entries
@@ -172,7 +172,7 @@ class LogPage:
         self.hits += 1
         if not is_wanted:
             return
-        value = entry.value(self.message_bytes)
+        value = entry.value(self.event_text_bytes)
         self.room -= len(_encode(value)) + 1
         self.is_cut = self.room < 0 and bool(self.entries)
         if not self.is_cut:

@@ -82,7 +82,7 @@ class EventLog(AuditedProvider):
         request = LogRequest(name, arguments, self.limits)
 
         def read(log: Log) -> Steps:
-            page = LogPage(request.skip, request.limit, self.limits["result_bytes"], self.limits["message_bytes"])
+            page = LogPage(request.skip, request.limit, self.limits["result_bytes"], self.limits["event_text_bytes"])
             return request.result(log, page, (yield from self._fill(log, request.query, page, request.total is None)))
 
         try:

@@ -1,12 +1,14 @@
 """JSON Schema as ordered violations. `jsonschema` decides; the quick look must never accept what it does not."""
 
+import os
+
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkb.protocol import arguments
-from tmkb.schema import keywords
+from tmkb.schema import keywords, paths
 
 SCHEMA = {
     "type": "object",
@@ -206,3 +208,10 @@ def test_keys_that_an_expression_describes_are_known(spec):
         (("y",), "additionalProperties"),
         (("x-b",), "type"),
     ]
+
+
+def test_the_meta_schema_lists_the_fields_of_violations():
+    with open(os.path.join(paths.SCHEMAS, "meta", "errors.yaml"), encoding="utf-8") as file:
+        text = " ".join(file.read().split())
+
+    assert f"can use {', '.join(arguments.FIELDS)}." in text
