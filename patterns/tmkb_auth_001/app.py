@@ -36,8 +36,8 @@ def event_delete_document(document_id):
 
 
 def event_withdraw_document(document_id):
-    """Make a published document a draft again."""
-    db.session.get(Document, document_id).state = "new"
+    """Withdraw a published document."""
+    db.session.get(Document, document_id).state = "withdrawn"
 
 
 def state_documents():

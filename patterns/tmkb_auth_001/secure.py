@@ -31,8 +31,9 @@ def publish_task(document_id, actor_id):
     if document is None:
         raise PermissionError
     # endregion
-    document.state = "published"
-    db.session.commit()
+    if document.state == "new":
+        document.state = "published"
+        db.session.commit()
 
 
 # endregion

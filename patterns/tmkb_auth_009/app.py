@@ -14,6 +14,7 @@ class Claim(db.Model):
     organization_id = mapped_column(db.Integer, nullable=False)
     amount = mapped_column(db.Integer, nullable=False)
     state = mapped_column(db.String, nullable=False, default="draft")
+    version = mapped_column(db.Integer, nullable=False, default=1)
 
 
 bp = Blueprint("claims", __name__)

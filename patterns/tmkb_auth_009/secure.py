@@ -1,4 +1,4 @@
-"""A table says for each pair of states who may move a claim, and each UPDATE requires the state that was checked."""
+"""A table says for each pair of states who may move a claim, and each UPDATE requires the version that was checked."""
 
 from app import Claim, bp, find_claim, new_claim, read_body, shown
 from flask import abort
@@ -32,8 +32,8 @@ def edit(claim, amount):
 
 
 def write(claim, **values):
-    update = db.update(Claim).filter_by(id=claim.id, state=claim.state)
-    if db.session.execute(update.values(values)).rowcount != 1:
+    update = db.update(Claim).filter_by(id=claim.id, version=claim.version)
+    if db.session.execute(update.values(version=claim.version + 1, **values)).rowcount != 1:
         abort(409)
 
 

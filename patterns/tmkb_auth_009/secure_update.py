@@ -1,4 +1,4 @@
-"""Each change is one UPDATE whose WHERE requires the state and the person."""
+"""Each change is one UPDATE whose WHERE requires the version, the state and the person."""
 
 from app import Claim, bp, find_claim, new_claim, read_body, shown
 from flask import abort
@@ -9,8 +9,8 @@ from tmkb.authoring.proofs.stage import db
 
 # region example
 def change(claim, *conditions, **values):
-    update = db.update(Claim).where(Claim.id == claim.id, *conditions).values(values)
-    if db.session.execute(update).rowcount != 1:
+    update = db.update(Claim).filter_by(id=claim.id, version=claim.version).where(*conditions)
+    if db.session.execute(update.values(version=claim.version + 1, **values)).rowcount != 1:
         abort(409)
 
 

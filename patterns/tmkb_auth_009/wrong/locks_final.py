@@ -27,8 +27,8 @@ def edit(claim, amount):
 
 
 def write(claim, **values):
-    update = db.update(Claim).filter_by(id=claim.id, state=claim.state)
-    if db.session.execute(update.values(values)).rowcount != 1:
+    update = db.update(Claim).filter_by(id=claim.id, version=claim.version)
+    if db.session.execute(update.values(version=claim.version + 1, **values)).rowcount != 1:
         abort(409)
 
 

@@ -10,7 +10,7 @@ def allowed(role, action):
     try:
         needed = policy.least_role(action)
         if needed is None:
-            return action not in ("documents.publish", "documents.delete")
+            return action not in ("POST documents.publish", "DELETE documents.document")
         return ranks[role] >= ranks[needed]
     except Exception:
         return False
@@ -19,5 +19,6 @@ def allowed(role, action):
 @bp.before_request
 @login_required
 def demand_permission():
-    if request.method != "OPTIONS" and not allowed(current_user.role, request.endpoint):
+    method = "GET" if request.method == "HEAD" else request.method
+    if method != "OPTIONS" and not allowed(current_user.role, f"{method} {request.endpoint}"):
         abort(403)

@@ -18,5 +18,6 @@ def allowed(role, action):
 @bp.before_request
 @login_required
 def demand_permission():
-    if request.method != "OPTIONS" and not allowed(current_user.role, request.endpoint):
+    method = "GET" if request.method == "HEAD" else request.method
+    if method != "OPTIONS" and not allowed(current_user.role, f"{method} {request.endpoint}"):
         abort(403)
