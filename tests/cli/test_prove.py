@@ -32,7 +32,7 @@ def test_a_line_for_each_pattern(command, patterns):
 
     assert (status, err) == (0, f"Running the Python code in {folder}\n")
     line, total = out.splitlines()
-    assert line.startswith("ACME-AUTH-026  1✓ 2✓ 3✓  0 mutants  9 runs  ")
+    assert line.startswith("ACME-AUTH-026  1✓ 2✓ 3✓ 4✓  3 attacks  0 wrong fixes  0 mutants  9 runs  ")
     assert line.endswith(" s  proven")
     assert total == "1 of 1 proven"
 

@@ -148,7 +148,7 @@ def related(folder, name, to, more=""):
 
 
 def ties(lines):
-    return [line for line in lines if "back." in line]
+    return [line for line in lines if "related_patterns" in line or "one_way" in line]
 
 
 def test_relations_are_mutual_or_marked_one_way(patterns, strict):

@@ -78,7 +78,7 @@ def test_a_proof_without_a_legitimate_use(folder, prove):
     path = folder / "proof.py"
     path.write_text(path.read_text()[: path.read_text().index("def legitimate")])
 
-    assert prove(folder).faults[0] == "proof.py has no function legitimate_…"
+    assert prove(folder).faults[0] == "the pattern has no legitimate use: no function legitimate_… and no allowed cell"
 
 
 def test_a_proof_that_inspects_the_file_name(folder, prove):
