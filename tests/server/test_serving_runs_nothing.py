@@ -1,6 +1,8 @@
 """Serving, asking, listing and validating read a pattern's Python as text. Nothing of it is imported or run."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -8,13 +10,15 @@ import pytest
 
 from tests.support.process import Server
 from tmkb.cli import main
+from tmkb.schema import paths
 
 
 @pytest.fixture
-def trapped(patterns, tmp_path):
+def trapped(tmp_path):
     """A pattern whose every file writes a marker when it is run."""
-    folder, marker = patterns("acme_auth_026"), tmp_path / "marker"
-    for path in (folder / "acme_auth_026").glob("*.py"):
+    folder, marker = tmp_path / "patterns", tmp_path / "marker"
+    shutil.copytree(os.path.join(paths.PATTERNS, "tmkb_auth_007"), folder / "tmkb_auth_007")
+    for path in folder.rglob("*.py"):
         path.write_text(f"open({str(marker)!r}, 'w').write('ran')\n" + path.read_text())
     return str(folder), marker
 
@@ -24,13 +28,13 @@ def test_nothing_runs(trapped, capsys):
     folder, marker = trapped
     with Server("--patterns", folder) as server:
         server.handshake()
-        answer = json.loads(server.query(context="role claim in a jwt", verbosity="human")["content"][0]["text"])
+        answer = json.loads(server.query(context="load a record by the id in the url", verbosity="human")["content"][0]["text"])
         server.end()
-    for words in (["validate", folder], ["list", "--patterns", folder], ["get", "ACME-AUTH-026", "--patterns", folder]):
+    for words in (["validate", folder], ["list", "--patterns", folder], ["get", "TMKB-AUTH-007", "--patterns", folder]):
         assert main.main(words) == 0
-    assert main.main(["get", "ACME-AUTH-026", "--test", "--patterns", folder]) == 0
+    assert main.main(["get", "TMKB-AUTH-007", "--test", "--patterns", folder]) == 0
     main.main(["validate", "--strict", folder])
-    main.main(["query", "role claim", "--patterns", folder])
+    main.main(["query", "load a record by the id", "--patterns", folder])
 
     assert answer["pattern_count"] == 1
     assert not marker.exists()
