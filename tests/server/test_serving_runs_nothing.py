@@ -28,7 +28,9 @@ def test_nothing_runs(trapped, capsys):
     folder, marker = trapped
     with Server("--patterns", folder) as server:
         server.handshake()
-        answer = json.loads(server.query(context="load a record by the id in the url", verbosity="human")["content"][0]["text"])
+        answer = json.loads(
+            server.query(context="load a record by the id in the url", verbosity="human")["content"][0]["text"]
+        )
         server.end()
     for words in (["validate", folder], ["list", "--patterns", folder], ["get", "TMKB-AUTH-007", "--patterns", folder]):
         assert main.main(words) == 0
