@@ -5,6 +5,7 @@ Nothing here runs an attack. `tmkb.authoring.play` does.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -99,13 +100,25 @@ def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
     """Read the attacks of the pattern in ``folder``. Return None with the problems if there are any."""
     file = os.path.join(folder, NAME)
     try:
-        doc = reader.read(file, paths.shown(file))
+        status = os.stat(file)
+        version = status.st_mtime_ns, status.st_size
+    except OSError:  # which `_read` reports
+        version = 0, 0
+    doc, problems = _read(file, paths.shown(file), *version)
+    if doc is not None:
+        problems = [*_wrong_files(doc, folder)]
+    return (None, problems) if doc is None or problems else (Attacks(doc.mapping()), [])
+
+
+@functools.lru_cache(maxsize=128)
+def _read(file: str, shown: str, _mtime: int, _size: int) -> tuple[Document | None, list[Problem]]:
+    """Return the document, or None and its problems."""
+    try:
+        doc = reader.read(file, shown)
     except DocumentError as error:
         return None, error.problems
-    problems = (
-        metaschema.check(doc, SCHEMA) or [*_unknown_names(doc)] or [*_case_names(doc), *_wrong_files(doc, folder)]
-    )
-    return (None, problems) if problems else (Attacks(doc.mapping()), [])
+    problems = _problems(doc)
+    return (None, problems) if problems else (doc, [])
 
 
 def _problems(doc: Document) -> list[Problem]:

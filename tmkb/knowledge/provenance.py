@@ -183,9 +183,11 @@ def _stage(sources: Iterable[bytes]) -> dict[str, bytes]:
     return modules
 
 
-def _imports(source: bytes) -> Iterator[str]:
-    """Yield the modules of the proofs package that ``source`` imports, relative to it; "" is the package itself."""
+@functools.lru_cache(maxsize=64)
+def _imports(source: bytes) -> tuple[str, ...]:
+    """Return the modules of the proofs package that ``source`` imports, relative to it; "" is the package itself."""
     # Decoded like every file of a pattern: in bytes, a comment could declare another or an unknown encoding.
+    modules: list[str] = []
     for node in ast.walk(ast.parse(source.decode("utf-8-sig"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -194,7 +196,8 @@ def _imports(source: bytes) -> Iterator[str]:
             names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
         for name in names:
             if f"{name}.".startswith(f"{_PACKAGE}."):
-                yield from ("", name.removeprefix(_PACKAGE).removeprefix("."))
+                modules += ("", name.removeprefix(_PACKAGE).removeprefix("."))
+    return tuple(modules)
 
 
 def _bytes(path: str) -> bytes:
