@@ -93,7 +93,7 @@ def tests(folder: str, pattern: Pattern) -> str | None:
         reviewed=pattern["reviewed"],
         check=unwrap(pattern["agent_summary"]["check"]),
         fix=unwrap(pattern["agent_summary"]["fix"]),
-        attacks=_without_wrong_fixes(source.text).replace('"""', "'''"),
+        attacks=_shared_part(source.text).replace('"""', "'''"),
         methods="".join(
             text.format(names=", ".join(sorted(uses[key]))) for key, text in _METHODS.items() if key in uses
         ),
@@ -101,12 +101,12 @@ def tests(folder: str, pattern: Pattern) -> str | None:
     )
 
 
-def _without_wrong_fixes(text: str) -> str:
-    """Return attacks.yaml without `wrong` and comments: a top-level key ends where the next one starts."""
-    kept, inside = [], False
-    for line in text.splitlines():
-        if line[:1] not in ("", " ", "#"):
-            inside = line.startswith(("wrong:", "services:"))
-        if not inside and not line.startswith("#"):
-            kept.append(line)
-    return "\n".join(kept) + "\n"
+def _shared_part(text: str) -> str:
+    """Return the part of attacks.yaml that holds for any application: without wrong fixes, services and comments."""
+    from tmkb.schema.edit import Text  # loads ruamel.yaml, which `tmkb get` needs only here
+
+    edited = Text(text, attacks.NAME)
+    for key in ("services", "wrong"):
+        if edited.has((key,)):
+            edited.remove((key,))
+    return "".join(line for line in edited.text.splitlines(keepends=True) if not line.startswith("#"))
