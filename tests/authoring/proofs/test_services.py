@@ -187,7 +187,7 @@ def test_the_migration_of_an_example_is_executed_by_the_owner(on_postgresql):
         ("import redis; redis.Redis(port=9).ping()", ["redis"], "may not use socket."),
     ],
 )
-def test_the_fence_allows_no_other_server(execute, line, needed, detail):
+def test_the_guard_allows_no_other_server(execute, line, needed, detail):
     assert detail in execute(line, *needed)["detail"]
 
 

@@ -1,9 +1,9 @@
-"""Judge proofs. Imports no example and no proof: worker processes run them.
+"""Run proofs in worker processes, and report what they show. This process imports no example and no proof.
 
-Four legs: 1, each attack succeeds on the vulnerable version; 2, every mitigation's example refuses it, unless the
-mitigation lists it in `leaves`; 3, legitimate use works on all versions, wrong fixes included; 4, each wrong fix falls
-to exactly the attacks that it lists. Then the secure code is weakened, and a case has to notice. No run knows which
-version it has, so only the code can make the difference.
+A proof has four legs. 1: each attack succeeds on the vulnerable version. 2: each mitigation's example refuses it,
+unless the mitigation lists it in `leaves`. 3: legitimate use works on all versions, wrong fixes included. 4: each wrong
+fix falls to exactly the attacks that it lists. Then the secure code is weakened, and a case must detect it. Every
+version runs under the same file name, so a case can only react to its code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEGS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One case on one version of the code: what was expected and what was observed."""
+    """The expected and the observed status of one case on one version of the code."""
 
     leg: int
     function: str
@@ -45,7 +45,7 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Whether it came as expected."""
+        """Whether the status is the expected one."""
         return self.status == self.expected
 
     def __str__(self) -> str:
@@ -55,9 +55,9 @@ class Cell:
 
 @dataclass(slots=True)
 class Report:
-    """What became of one pattern's proof; `faults` are what is wrong beyond single cells.
+    """The result of one pattern's proof; `faults` are problems that belong to no single cell.
 
-    ``unavailable`` says which service is missing; nothing was run without it.
+    ``unavailable`` names a missing service, without which nothing runs.
     """
 
     id: str
@@ -74,11 +74,11 @@ class Report:
 
     @property
     def proven(self) -> bool:
-        """Whether every claim was shown."""
+        """Whether the proof shows every claim."""
         return self.has_code and not self.unavailable and not self.faults and all(cell.ok for cell in self.cells)
 
     def legs(self) -> dict[int, bool]:
-        """Leg → whether all of it came as expected."""
+        """Return for each leg whether all its cells are as expected."""
         return {leg: bool(self.cells) and all(cell.ok for cell in self.cells if cell.leg == leg) for leg in LEGS}
 
 
@@ -86,10 +86,10 @@ _numbers = itertools.count()
 
 
 class Worker:
-    """A process that executes; it is asked one thing at a time."""
+    """A process that executes one version of the code at a time."""
 
     def __init__(self, timeout: float = 20.0, spawn: bool = False) -> None:
-        """``timeout``: seconds that one function may take. ``spawn``: a fresh interpreter each, instead of a fork."""
+        """``timeout``: seconds for one case. ``spawn``: run each in a new interpreter instead of a fork."""
         self.timeout = timeout
         self.number = next(_numbers) % services.REDIS_DATABASES
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
@@ -99,7 +99,7 @@ class Worker:
         )
 
     def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the answer for each case of ``request``; the caller reads all of them."""
+        """Send ``request`` with the timeout, and yield the answer for each case; the caller must read all of them."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps({**request, "timeout": self.timeout, "number": self.number}) + "\n")
         self.process.stdin.flush()
@@ -115,9 +115,9 @@ class Worker:
 
 
 def _import_path() -> list[str]:
-    """Return the folders that a worker imports from: those of this process, absolute, but not the current folder.
+    """Return the absolute import path of this process without the current folder, for a worker.
 
-    The current folder may hold a module of the name of a library's. It stays where tmkb itself is imported from it.
+    The current folder may contain a module with the name of a library. It stays if tmkb itself is imported from there.
     """
     here, ours = paths.current(), os.path.dirname(os.path.dirname(paths.PROOF))
     folders = [paths.absolute(folder) for folder in sys.path if folder]
@@ -125,7 +125,7 @@ def _import_path() -> list[str]:
 
 
 class Proof:
-    """A pattern with its files: the versions of its code, the attacks that succeed on each, and the cases to run."""
+    """The files of a pattern: all versions of its code with the attacks that succeed on each, and the cases to run."""
 
     def __init__(self, folder: str, pattern: Pattern) -> None:
         code = pattern["code"]
@@ -155,7 +155,7 @@ class Proof:
 
     def _read_attacks(self, folder: str) -> dict[str, Any]:
         attacks, _ = attacks_file.read(folder)
-        assert attacks is not None  # the pattern would not have been read
+        assert attacks is not None  # else the pattern could not be served
         self.uses += [case.name for case in attacks.cases if case.allowed]
         self.attacks += attacks.refusals
         self.services = attacks.value.get("services", [])
@@ -173,7 +173,7 @@ class Proof:
     def run(
         self, worker: Worker, variant: str, source: str, cases: Sequence[str], to_the_end: bool = True
     ) -> Iterator[Cell]:
-        """Run ``cases`` on ``source``, which stands for ``variant``; else only up to the first unexpected result."""
+        """Run ``cases`` on ``source``, a version of ``variant``. ``to_the_end``: also after an unexpected result."""
         cases = sorted(cases, key=lambda case: case.startswith(FUNCTIONS) != cases[0].startswith(FUNCTIONS))
         expected = {case: self._expected(case, variant) for case in cases}
         request = {
@@ -202,22 +202,22 @@ class Proof:
     def _text(self, name: str) -> str:
         if not name:
             return ""
-        found = examples.read(self.folder, name, paths.shown(os.path.join(self.folder, name)))
-        assert found is not None  # the pattern would not have been read
-        return found.text
+        source = examples.read(self.folder, name, paths.shown(os.path.join(self.folder, name)))
+        assert source is not None  # else the pattern could not be served
+        return source.text
 
 
-class Weakening:
-    """Makes the secure versions of one proof worse, and tells what of that it does not notice."""
+class _Mutation:
+    """Runs a proof on mutants of its secure versions, and reports those that it does not detect."""
 
     def __init__(self, proof: Proof, worker: Worker, report: Report) -> None:
         self.proof = proof
         self.worker = worker
         self.report = report
-        self.noticed: dict[str, str] = {}  # what was weakened → the function that noticed it in another version
+        self.detected: dict[str, str] = {}  # text of a mutant → the case that detected it in another version
 
-    def unnoticed(self, variant: str) -> Iterator[str]:
-        """The faults of ``variant``: uses that survive hollow functions, weakened code that nothing notices."""
+    def faults(self, variant: str) -> Iterator[str]:
+        """Yield the faults of ``variant``: uses that hollow functions serve, and mutants that nothing detects."""
         proof, secure = self.proof, self.proof.sources[variant]
         self.report.mutants += 1
         for cell in self._run(variant, mutants.hollow(secure), proof.uses, True):
@@ -226,20 +226,20 @@ class Weakening:
         stale = set(proof.unproven[variant])
         for mutant in mutants.mutants(proof.sources["vulnerable"], secure):
             self.report.mutants += 1
-            if not self._notices(variant, mutant):
+            if not self._detects(variant, mutant):
                 if mutant.text not in stale:
                     yield f"{proof.files[variant]}: not proven: {mutant}"
                 stale.discard(mutant.text)
         for text in sorted(stale):
             yield f"{proof.files[variant]}: listed as unproven, but it is proven or gone: {text}"
 
-    def _notices(self, variant: str, mutant: mutants.Mutant) -> bool:
-        """Whether a function does; the first is enough, so the likeliest is asked first."""
-        likely = self.noticed.get(mutant.text)
+    def _detects(self, variant: str, mutant: mutants.Mutant) -> bool:
+        """Return whether a case detects ``mutant``; the one that did in another version runs first."""
+        likely = self.detected.get(mutant.text)
         cases = sorted(self.proof.cases, key=lambda case: case != likely)
         for cell in self._run(variant, mutant.source, cases, False):
             if not cell.ok:
-                self.noticed[mutant.text] = cell.function
+                self.detected[mutant.text] = cell.function
                 return True
         return False
 
@@ -252,7 +252,7 @@ class Weakening:
 def prove(
     folder: str, pattern: Pattern, worker: Worker, mutate: bool = True, running: services.Services | None = None
 ) -> Report:
-    """Run the proof of the pattern in ``folder``; with ``mutate``, also make sure that it would notice worse code.
+    """Run the proof of the pattern in ``folder``; with ``mutate``, also on mutants of the secure code.
 
     ``running`` starts the services that the pattern needs; by default they run for this proof only.
     """
@@ -276,19 +276,19 @@ def prove(
         report.cells += proof.run(worker, variant, source, proof.cases)
     report.runs = len(report.cells)
     if mutate and report.proven:
-        weakening = Weakening(proof, worker, report)
+        mutation = _Mutation(proof, worker, report)
         for variant in proof.secure:
-            report.faults += weakening.unnoticed(variant)
+            report.faults += mutation.faults(variant)
     report.seconds = time.perf_counter() - began
     return report
 
 
 def prove_all(
-    found: Sequence[tuple[str, Pattern]], jobs: int, mutate: bool = True, timeout: float = 20.0, spawn: bool = False
+    patterns: Sequence[tuple[str, Pattern]], jobs: int, mutate: bool = True, timeout: float = 20.0, spawn: bool = False
 ) -> Iterator[Report]:
-    """Reports for (folder, pattern) in their order, each as soon as it and those before it are finished."""
+    """Yield the reports of ``patterns``, which are (folder, pattern), in order, each as soon as it is finished."""
     idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-    workers = [Worker(timeout, spawn) for _ in range(max(1, min(jobs, len(found))))]
+    workers = [Worker(timeout, spawn) for _ in range(max(1, min(jobs, len(patterns))))]
     for worker in workers:
         idle.put(worker)
 
@@ -303,7 +303,7 @@ def prove_all(
 
     try:
         with running, ThreadPoolExecutor(len(workers)) as pool:
-            yield from pool.map(one, found)
+            yield from pool.map(one, patterns)
     finally:
         for worker in workers:
             worker.close()

@@ -1,9 +1,9 @@
-"""A small application with tenants, on which examples are mounted. Needs the extra ``proofs``.
+"""A small multi-tenant application on which examples are mounted. Requires the extra ``proofs``.
 
-Two organizations, Acme (alice: admin, bob: member) and Globex (mallory: admin), with one document each.
-What only one pattern needs stands in that pattern's own files.
+It has two organizations, Acme (alice: admin, bob: member) and Globex (mallory: admin), with one document each.
+Code that only one pattern needs belongs in the files of that pattern.
 
-The data is in a file of SQLite, or, where attacks.yaml names the service, in a database of PostgreSQL. There the role
+The data is in a SQLite file, or in a PostgreSQL database if attacks.yaml names that service. There the role
 ``owner`` makes the tables and executes ``MIGRATION``, the SQL statements of the example. The application connects as
 the role ``app``. `db.engines["owner"]` connects as the owner, and `db.engines["superuser"]` as a superuser, for
 events and states that row-level security must not limit. With Redis, the configuration has ``REDIS_URL``.
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
@@ -41,7 +41,7 @@ ANONYMOUS = "anonymous"
 db = SQLAlchemy()
 
 
-class Organization(db.Model):  # type: ignore[name-defined, misc]  # a class that is made at run time
+class Organization(db.Model):  # type: ignore[name-defined, misc]  # created at run time
     """A tenant."""
 
     id = db.Column(db.Integer, primary_key=True)
@@ -49,7 +49,7 @@ class Organization(db.Model):  # type: ignore[name-defined, misc]  # a class tha
 
 
 class User(UserMixin, db.Model):  # type: ignore[name-defined, misc]  # as above
-    """Somebody who signs in; without an organization after having left it."""
+    """A user who signs in. Without an organization after leaving it."""
 
     id = db.Column(db.Integer, primary_key=True)
     name = db.Column(db.String, nullable=False, unique=True)
@@ -58,7 +58,7 @@ class User(UserMixin, db.Model):  # type: ignore[name-defined, misc]  # as above
 
 
 class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
-    """Something that belongs to one person and one organization."""
+    """A document of one user and one organization."""
 
     id = db.Column(db.Integer, primary_key=True)
     title = db.Column(db.String, nullable=False)
@@ -69,12 +69,13 @@ class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
 
 
 class Stage:
-    """One running application with an example mounted on it: the target on which `play` plays cases."""
+    """An application with an example mounted on it: the target on which `play` plays cases."""
 
-    def __init__(self, app: Flask, celery: Celery, data: _Data | None = None) -> None:
+    def __init__(self, app: Flask, celery: Celery, data: _Data | None, keys: Keys | None) -> None:
         self.app = app
         self.celery = celery
         self._data = data
+        self._keys = keys  # of Redis, if the pattern needs it
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
 
@@ -84,22 +85,24 @@ class Stage:
         return self._data is not None
 
     def branch(self) -> None:
-        """Continue on a copy of the data. A forked process does this first, `pause` was called before the fork."""
+        """Continue on a copy of the data. A forked process calls this first; `pause` was called before the fork."""
         assert self._data is not None
         self._data.branch()
+        if self._keys is not None:
+            self._keys.restore()
 
     def discard(self) -> None:
-        """Delete the copy that `branch` has made."""
+        """Delete the copy of `branch`."""
         assert self._data is not None
         self.pause()
         self._data.discard()
 
     def pause(self) -> None:
-        """Close all connections to the database."""
+        """Close all connections to the database, and save the keys of Redis for `branch`."""
         with self.app.app_context():
             _close()
-        if self._data is not None:
-            self._data.pause()
+        if self._keys is not None:
+            self._keys.save()
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -130,12 +133,8 @@ class Stage:
             self.clock = time_machine.travel(datetime.now(UTC), tick=True).start()
         self.clock.shift(seconds)
 
-    def during(self, after: str, rival: Callable[[], object]) -> AbstractContextManager[None]:
-        """Run ``rival`` after the first statement that contains ``after``; see `interrupted_after`."""
-        return self.interrupted_after(after, rival)
-
     def client(self, user: str) -> FlaskClient:
-        """A client whose requests are signed in as ``user``."""
+        """Return a test client that is signed in as ``user``."""
         client = self.app.test_client()
         client.environ_base["HTTP_X_USER"] = user
         return client
@@ -147,10 +146,10 @@ class Stage:
         return Response(text=" ".join(map(repr, results)), raised=raised)
 
     def results(self) -> list[Any]:
-        """Let the worker take what is queued now, outside any request; gives results, an exception being one.
+        """Run the queued tasks outside any request, and return their results or exceptions.
 
-        Celery's eager mode would run tasks inside the request, where they still see its user. So messages are taken off
-        a real queue, through the real serializer.
+        Celery's eager mode would run tasks inside the request, where they still see its user. Here they pass through a
+        real queue and the real serializer.
         """
         results: list[Any] = []
         with self.celery.connection_for_read() as connection:
@@ -165,18 +164,18 @@ class Stage:
         return results
 
     @contextmanager
-    def interrupted_after(self, fragment: str, rival: Callable[[], object]) -> Iterator[None]:
-        """Run ``rival`` in a thread, once, right after the first statement that contains ``fragment``.
+    def during(self, after: str, rival: Callable[[], object]) -> Iterator[None]:
+        """Run ``rival`` once, in a thread, right after the first SQL statement that contains ``after``.
 
         The statement's own thread continues when ``rival`` has ended. On PostgreSQL it also continues when ``rival``
         waits for a lock, and ``rival`` ends later.
 
-        Raises RuntimeError if there is no such statement: an interleaving that never took place proves nothing.
+        Raises RuntimeError if there was no such statement, because then no interleaving was tested.
         """
         threads: list[threading.Thread] = []
 
         def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if fragment in statement and not threads:
+            if after in statement and not threads:
                 threads.append(threading.Thread(target=rival))
                 threads[0].start()
                 if isinstance(self._data, _OnPostgresql):
@@ -196,7 +195,7 @@ class Stage:
             for engine in engines:
                 event.remove(engine, "after_cursor_execute", listen)
         if not threads:
-            raise RuntimeError(f"no statement contains {fragment!r}: the interleaving never took place")
+            raise RuntimeError(f"no statement contains {after!r}: the interleaving never took place")
 
 
 def _leave(user: str) -> None:
@@ -205,7 +204,7 @@ def _leave(user: str) -> None:
 
 
 def _join(user: str, organization: str, role: str = "member") -> None:
-    """Make ``user`` a member of ``organization``, and of no other."""
+    """Move ``user`` to ``organization``."""
     account = _account(user)
     account.role = role
     account.organization_id = db.session.scalars(db.select(Organization).filter_by(name=organization)).one().id
@@ -223,7 +222,7 @@ def _account(user: str) -> Any:
     return db.session.scalars(db.select(User).filter_by(name=user)).one()
 
 
-# What can happen in every application; others are functions `event_NAME` of the application.
+# Events of every application; an application defines others as functions `event_NAME`.
 _EVENTS: dict[str, Callable[..., Any]] = {
     "leave": _leave,
     "join": _join,
@@ -239,9 +238,6 @@ def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  #
 class _Data(Protocol):
     """Data that can be copied. The engines of the application connect to the newest copy."""
 
-    def pause(self) -> None:
-        """Prepare for copies after all connections are closed."""
-
     def branch(self) -> None:
         """Copy the data and continue on the copy."""
 
@@ -251,19 +247,12 @@ class _Data(Protocol):
 
 @dataclass(slots=True)
 class _OnPostgresql:
-    """A database of PostgreSQL, and keys of Redis if the pattern needs both."""
+    """A PostgreSQL database."""
 
     database: Database
-    keys: Keys | None
-
-    def pause(self) -> None:
-        if self.keys is not None:
-            self.keys.save()
 
     def branch(self) -> None:
         self.database = self.database.copy()
-        if self.keys is not None:
-            self.keys.restore()
 
     def discard(self) -> None:
         self.database.drop()
@@ -271,41 +260,33 @@ class _OnPostgresql:
 
 @dataclass(slots=True)
 class _Rehearsal:
-    """An application and a database as every stage begins, made before the example is known, or with one mounted."""
+    """The application and SQLite database of a stage, prepared without an example or with one mounted."""
 
     app: Flask
-    tables: dict[Any, tuple[int, ...]]  # those in the database, and how much belongs to each
+    tables: dict[Any, tuple[int, ...]]  # the tables in the database, with their extent
     contents: bytes
-    database: str = ""  # where the engine connects to
-    example: ModuleType | SimpleNamespace | None = None  # what is mounted
-    keys: Keys | None = None
-
-    def pause(self) -> None:
-        """Remember the keys of Redis."""
-        if self.keys is not None:
-            self.keys.save()
+    database: str = ""  # the file that the engine connects to
+    example: ModuleType | SimpleNamespace | None = None  # the mounted one
 
     def branch(self) -> None:
         """Connect to a copy of the database."""
         database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
         shutil.copyfile(self.database, database)
         self.database = database
-        if self.keys is not None:
-            self.keys.restore()
 
     def discard(self) -> None:
         """Leave the copy to the temporary folder."""
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
-        """Return whether the tables are unchanged, and this stage needs no other example and no other engine."""
+        """Return whether a stage with this example and configuration can use this application and its tables."""
         if self.example is not None:
             return self.example is example and all(self.app.config.get(key) == value for key, value in config.items())
         altered = any(_extent(table) != extent for table, extent in self.tables.items())
         return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
 
 
-_rehearsed: list[_Rehearsal] = []  # at most one, which the first stage of a forked process takes
-_ENGINE_OPTIONS = {"use_native_hstore": False}  # which would be looked up for each connection
+_rehearsed: list[_Rehearsal] = []  # at most one, used by the first stage of a forked process
+_ENGINE_OPTIONS = {"use_native_hstore": False}  # the lookup costs a query per connection
 _services: dict[str, Any] = {}  # `addresses` of `use`, and the number of the database of Redis
 
 
@@ -319,9 +300,9 @@ def use(addresses: Addresses, number: int) -> None:
 
 @contextmanager
 def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) -> Iterator[Stage]:
-    """A fresh application and database with the example mounted. The current folder is a temporary one.
+    """Create an application and its database in the current, temporary folder, and mount ``example``.
 
-    Of the example are used: ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache), and whatever models it defines.
+    The example can define ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache) and models.
     """
     celery = Celery("app", broker="memory://", set_as_current=True)
     celery.set_default()
@@ -330,9 +311,9 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
         keys.clear()
     config = _with_redis(config)
     make = _staged_on_postgresql if "postgresql" in _services else _staged
-    with make(example, config, keys) as (app, data):
+    with make(example, config) as (app, data):
         try:
-            yield Stage(app, celery, data)
+            yield Stage(app, celery, data, keys)
         finally:
             with app.app_context():
                 _close()
@@ -344,9 +325,9 @@ def _with_redis(config: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _staged(
-    example: ModuleType | SimpleNamespace | None, config: dict[str, Any], keys: Keys | None
+    example: ModuleType | SimpleNamespace | None, config: dict[str, Any]
 ) -> Iterator[tuple[Flask, _Data | None]]:
-    """An application on a file of SQLite in the current folder."""
+    """Yield an application on a SQLite file in the current folder."""
     database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
     rehearsal = _rehearsed.pop() if _rehearsed else None
     if rehearsal is not None and not rehearsal.fits(example, config):
@@ -357,20 +338,19 @@ def _staged(
         _mount(example, app)
     with app.app_context():
         if rehearsal is None:
-            _furnish()
+            _create_data()
         else:
-            rehearsal.keys = keys
             _restore(rehearsal, database)
     yield app, rehearsal
 
 
 @contextmanager
 def _staged_on_postgresql(
-    example: ModuleType | SimpleNamespace | None, config: dict[str, Any], keys: Keys | None
+    example: ModuleType | SimpleNamespace | None, config: dict[str, Any]
 ) -> Iterator[tuple[Flask, _Data]]:
-    """An application on a database of PostgreSQL, which is deleted at the end."""
+    """Yield an application on a PostgreSQL database, which is deleted afterwards."""
     database = Database(_services["postgresql"]).copy()
-    data = _OnPostgresql(database, keys)
+    data = _OnPostgresql(database)
     logins = {"owner": "owner", "superuser": "postgres"}
     binds = {bind: {"url": database.url(login), **_ENGINE_OPTIONS} for bind, login in logins.items()}
     defaults = {"SQLALCHEMY_BINDS": binds, "SQLALCHEMY_ENGINE_OPTIONS": _ENGINE_OPTIONS}
@@ -393,11 +373,11 @@ def _staged_on_postgresql(
 
 
 def _populate(connection: Any) -> None:
-    """Insert the people, and let ids that are given later follow theirs."""
+    """Insert the initial rows, and start later ids after theirs."""
     with Session(connection) as session:
-        for each in _people():
+        for each in _initial_rows():
             session.add(each)
-            session.flush()  # in this order, which foreign keys need
+            session.flush()  # foreign keys need this order
         for model in (Organization, User, Document):
             name = model.__table__.name
             session.execute(db.text(f"""SELECT setval(pg_get_serial_sequence('"{name}"', 'id'), 10)"""))
@@ -405,7 +385,7 @@ def _populate(connection: Any) -> None:
 
 
 def rehearse(example: ModuleType, **config: Any) -> None:
-    """Mount ``example`` and make its tables once, for all processes that are forked from this one.
+    """Mount ``example`` and create its tables once, for all processes that are forked from this one.
 
     Without `warm` before it, this does nothing.
     """
@@ -437,12 +417,12 @@ def _mount(example: ModuleType | SimpleNamespace | None, app: Flask) -> None:
 
 
 def warm() -> None:
-    """Do once what a first stage and a common example do, so that forked children inherit what it has loaded."""
+    """Run a stage with requests and a task, so that forked children inherit what it loads and compiles."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            _perform()
+            _run_common_steps()
             _rehearsed.append(_rehearse(f"{folder}/stage.db"))
         finally:
             os.chdir(before)
@@ -456,7 +436,7 @@ def _application(database: str, config: dict[str, Any]) -> Flask:
     login.request_loader(lambda request: _named(request.headers.get("X-User")).first())
     with app.app_context():
         if db.engine.name == "sqlite":
-            event.listen(db.engine, "connect", _tune)
+            event.listen(db.engine, "connect", _configure_connection)
     return app
 
 
@@ -464,10 +444,10 @@ def _named(name: str | None) -> Any:
     return db.session.query(User).filter_by(name=name)
 
 
-def _furnish() -> None:
-    """Make all tables, and the people."""
+def _create_data() -> None:
+    """Create all tables, organizations, users and documents."""
     db.create_all()
-    db.session.add_all(_people())
+    db.session.add_all(_initial_rows())
     db.session.commit()
 
 
@@ -478,7 +458,7 @@ def _close() -> None:
 
 
 def _restore(rehearsal: _Rehearsal, database: str) -> None:
-    """Put the rehearsed database where this process may write, and add the tables of the example."""
+    """Write a copy of the prepared database to ``database``, and add the tables of the example."""
     with open(database, "wb") as file:
         file.write(rehearsal.contents)
     rehearsal.database = database
@@ -487,11 +467,11 @@ def _restore(rehearsal: _Rehearsal, database: str) -> None:
         db.metadata.create_all(db.engine, added, checkfirst=False)
 
 
-def _perform() -> None:
-    """A stage with requests and a task."""
+def _run_common_steps() -> None:
+    """Run a stage with requests and a task."""
 
     def task() -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     bp = Blueprint("warm", __name__)
     bp.get("/<int:answer>", endpoint="get")(login_required(jsonify))
@@ -504,10 +484,10 @@ def _perform() -> None:
 
 
 def _rehearse(database: str) -> _Rehearsal:
-    """An application on which no request was made, so that blueprints can still be registered."""
+    """Return an application without requests so far, so that blueprints can still be registered."""
     app = _application(f"sqlite:///{database}", {})
     with app.app_context():
-        _furnish()
+        _create_data()
         _close()
         with open(database, "rb") as file:
             contents = file.read()
@@ -522,7 +502,7 @@ def _rehearse(database: str) -> _Rehearsal:
 
 
 def _write_and_read() -> None:
-    """The statements that most proofs need, which are compiled by it."""
+    """Run the statements that most proofs need, so that they are compiled."""
     assert _named("bob").first() is not None
     for model in (Document, User, Organization):
         assert db.session.get(model, 1) is not None
@@ -540,7 +520,7 @@ def _extent(table: Any) -> tuple[int, ...]:
     return len(table.columns), len(table.constraints), len(table.indexes)
 
 
-def _people() -> list[Any]:
+def _initial_rows() -> list[Any]:
     return [
         Organization(id=1, name="Acme"),
         Organization(id=2, name="Globex"),
@@ -552,6 +532,6 @@ def _people() -> list[Any]:
     ]
 
 
-def _tune(connection: Any, _record: Any) -> None:
-    # Readers must not block writers, which interleavings need; and nothing has to outlive the run.
+def _configure_connection(connection: Any, _record: Any) -> None:
+    # Interleavings need readers that do not block writers. Nothing has to survive the run.
     connection.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA busy_timeout=1000")
