@@ -20,7 +20,7 @@ from tests.soak import clients, stamped
 from tests.support.process import TIMEOUT, HttpServer, Server
 
 NEW = "Schemas and patterns reloaded"
-BAD = "is not served"
+BAD = "Schemas and patterns not reloaded"
 SESSIONS = 4
 # A way to change something → how many bad states it goes through, which may be noticed and then are told.
 GAPS = {"swap": 1, "rebuild": 3, "write": 1, "write_in_pieces": 3, "rename_around": 1, "take_away": 1}
