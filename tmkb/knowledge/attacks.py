@@ -105,9 +105,14 @@ def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
     except OSError:  # which `_read` reports
         version = 0, 0
     doc, problems = _read(file, paths.shown(file), *version)
-    if doc is not None:
+    if doc is not None and has_wrong_fixes(folder):
         problems = [*_wrong_files(doc, folder)]
     return (None, problems) if doc is None or problems else (Attacks(doc.mapping()), [])
+
+
+def has_wrong_fixes(folder: str) -> bool:
+    """Return whether the files of the wrong fixes are expected: everywhere but in a wheel, which leaves them out."""
+    return os.path.isdir(os.path.join(folder, WRONG)) or not paths.is_installed(folder)
 
 
 @functools.lru_cache(maxsize=128)
