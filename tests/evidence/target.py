@@ -33,13 +33,15 @@ CONFIG = {"SQLALCHEMY_DATABASE_URI": "sqlite://", "PASSWORD_METHOD": "pbkdf2:sha
 
 
 class Product:
-    """A new installation of the product, with an empty database in memory."""
+    """A new installation of the product, with two organizations and some work in memory."""
 
     def __init__(self) -> None:
         self.app = worklane.create_app(CONFIG)
         self.clients: dict[str, Any] = {}
         with self.app.app_context():
             db.create_all()
+        self.ids = self._people()
+        self._work()
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request; users sign in at their first one."""
@@ -86,8 +88,12 @@ class Product:
         return self.clients[actor]
 
     def _event_world(self) -> dict[str, int]:
-        """Create the world and return its ids."""
-        ids = self._people()
+        """Return the ids of what there is."""
+        return self.ids
+
+    def _work(self) -> None:
+        """Create projects, documents and tasks."""
+        ids = self.ids
         projects = {
             "website": ("bob", "Website", "Our new pages", "organization"),
             "intranet": ("bob", "Intranet", "For the staff", "organization"),
@@ -117,7 +123,6 @@ class Product:
         }
         for key, (by, project, title) in tasks.items():
             ids[key] = self._create(by, f"/projects/{ids[project]}/tasks", {"title": title})
-        return ids
 
     def _people(self) -> dict[str, int]:
         ids = {}

@@ -1,68 +1,74 @@
 """Play scenarios on the product in a folder: python -m tests.evidence.worker FOLDER FILE SCENARIO…
 
 Writes to FILE, as JSON: scenario → case → what it came to and the evidence. Each case has a process of its own, which
-a crash or an endless loop ends without harm to the others.
+a crash or an endless loop ends without harm to the others. The database is in memory, so each process has its own copy.
 """
 
 import json
 import multiprocessing
 import sys
-from collections.abc import Callable
+from multiprocessing.connection import Connection
 
 from tests.evidence import scenarios
 from tmkb.authoring import play
+from tmkb.authoring.play import Target
 from tmkb.knowledge.attacks import Attacks
 
 TIMEOUT = 30  # seconds for one case
 CRASHED = "crashed"
 
 Verdict = tuple[str, str]
+_processes = multiprocessing.get_context("fork")
 
 
 def main(folder: str, file: str, numbers: list[str]) -> None:
     """Play the scenarios with these ``numbers`` and write their verdicts."""
     sys.path.insert(0, folder)
-    processes = multiprocessing.get_context("fork")
-    found = {number: scenarios.attacks(number) for number in numbers}
-    problem = _imported()
+    product, problem = _started()
     verdicts: dict[str, dict[str, Verdict]] = {}
-    for number, attacks in found.items():
+    for number in numbers:
+        attacks = scenarios.attacks(number)
         verdicts[number] = {
-            case.name: (CRASHED, problem) if problem else _isolated(processes, _played, attacks, case.name)
+            case.name: _isolated(attacks, case.name, product) if product else (CRASHED, problem)
             for case in attacks.cases
         }
     with open(file, "w", encoding="utf-8") as stream:
         json.dump(verdicts, stream)
 
 
-def _imported() -> str:
-    """Load the product, which every case then shares; return why it cannot be loaded."""
+def _started() -> tuple[Target | None, str]:
+    """Return the product, or None and why it does not start."""
     try:
-        from tests.evidence import target  # noqa: F401
+        from tests.evidence import target  # imports the product
+
+        return target.Product(), ""
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
+        return None, f"{type(error).__name__}: {error}"
 
 
-def _played(attacks: Attacks, name: str) -> Verdict:
-    from tests.evidence import target  # the folder is on the path now
+def _isolated(attacks: Attacks, name: str, product: Target) -> Verdict:
+    """Play a case in a process of its own."""
+    receiver, sender = _processes.Pipe(duplex=False)
+    process = _processes.Process(target=_play, args=(attacks, name, product, sender))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(TIMEOUT) else (CRASHED, "time is up")
+    except EOFError:
+        return CRASHED, "the process has ended"
+    finally:
+        process.kill()
+        process.join()
 
-    product = target.Product()
+
+def _play(attacks: Attacks, name: str, product: Target, sender: Connection) -> None:
     try:
         verdict = play.play(attacks.case(name), product, play.prepare(attacks.setup, product))
+        sender.send((verdict.status, verdict.detail))
     except play.StepError as error:
-        return play.FAILED, str(error)
-    return verdict.status, verdict.detail
-
-
-def _isolated(
-    processes: multiprocessing.context.ForkContext, function: Callable[..., Verdict], *args: object
-) -> Verdict:
-    with processes.Pool(1) as pool:
-        try:
-            return pool.apply_async(function, args).get(TIMEOUT)
-        except Exception as error:  # of the author's code, or the time is up
-            return CRASHED, f"{type(error).__name__}: {error}"
+        sender.send((play.FAILED, str(error)))
+    except Exception as error:  # of the author's code
+        sender.send((CRASHED, f"{type(error).__name__}: {error}"))
 
 
 if __name__ == "__main__":
