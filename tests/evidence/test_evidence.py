@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
@@ -60,10 +59,11 @@ def test_an_author_gets_the_product_and_ten_tickets_and_nothing_else(batch, tmp_
     assert top == {"BRIEF.md", "README.md", "worklane", "tests", "tickets", ".gitignore"}
 
 
-def test_tests_of_the_product_pass(tmp_path):
+def test_the_product_passes_its_tests_in_the_environment_of_an_author(tmp_path):
     folder = tmp_path / "author"
     prepare.prepare(1, str(folder))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    prepare.add_environment(str(folder))
+    command = [str(folder / ".venv" / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
     assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
 
