@@ -8,7 +8,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 EXPORT = "from tmkb.schema import export; from tmkb.server import sources; export.write(export.EDITOR, sources.names())"
-LEFT_OUT = ("patterns/tmkb_*/wrong/*", "*.pyc")  # only `tmkb prove` reads wrong fixes, in a checkout
+# Only `tmkb prove` reads wrong fixes, and only tests read scenarios, both in a checkout.
+LEFT_OUT = ("patterns/tmkb_*/wrong/*", "patterns/tmkb_*/scenario.*", "*.pyc")
 
 
 class Data(BuildHookInterface):

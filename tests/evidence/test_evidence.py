@@ -5,13 +5,13 @@ import subprocess
 
 import pytest
 
-from tests.evidence import prepare, run, scenarios
+from tests.evidence import page, prepare, run, scenarios
 from tmkb.schema import paths
 
 REFERENCES = os.path.join(os.path.dirname(__file__), "references")
 ATTACKS = {(number, name) for number in scenarios.ALL for name in scenarios.attacks(number).refusals}
 
-pytestmark = [pytest.mark.process, pytest.mark.needs("flask", "flask_login", "flask_sqlalchemy", "time_machine")]
+pytestmark = [pytest.mark.full, pytest.mark.needs("flask", "flask_login", "flask_sqlalchemy", "time_machine")]
 
 
 def by_result(name):
@@ -76,3 +76,18 @@ def test_every_scenario_is_in_one_batch():
     }
 
     assert sorted(scenarios.ALL) == sorted(written)
+
+
+@pytest.mark.parametrize("arm", page.ARMS)
+def test_the_first_implementation_still_gets_its_recorded_results(arm):
+    first = page.diffs(arm)[0]
+    number = scenarios.BATCHES[1][0]
+    results, _ = run.attack(first, [number])
+    recorded = {name: each[arm][0] for name, each in page.read()[number].items()}
+
+    assert {name: result.result for name, result in results[number].items()} == recorded
+
+
+def test_the_page_shows_the_recorded_results():
+    with open(page.PAGE, encoding="utf-8") as file:
+        assert file.read() == page.text(page.read())

@@ -1,0 +1,135 @@
+"""Attack all delivered implementations, and write `results.yaml` and `docs/evidence.md`: python -m tests.evidence.page
+
+`implementations/without` has what authors wrote without the knowledge base, `implementations/with` what other authors wrote
+who asked it first. The name of a diff ends with its batch. With `--page`, only the page is written, from the results.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.evidence import run, scenarios
+from tmkb.knowledge import library
+from tmkb.knowledge.answer import unwrap
+from tmkb.schema import paths
+
+HERE = os.path.dirname(__file__)
+RESULTS = os.path.join(HERE, "results.yaml")
+PAGE = os.path.join(paths.ROOT, "docs", "evidence.md")
+ARMS = ("without", "with")
+
+Counts = dict[str, dict[str, dict[str, list[str]]]]  # scenario → attack → arm → result of each author
+
+
+class Total(NamedTuple):
+    """How many results are misses, and how many there are, of implemented scenarios."""
+
+    missed: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.missed}/{self.of}" if self.of else "-"
+
+
+def diffs(arm: str) -> list[str]:
+    """Return the paths of the implementations of an arm."""
+    folder = os.path.join(HERE, "implementations", arm)
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".diff")]
+
+
+def measure() -> Counts:
+    """Attack every implementation."""
+    counts: Counts = {}
+    for arm in ARMS:
+        for path in diffs(arm):
+            batch = int(os.path.splitext(path)[0][-1])
+            results, _ = run.attack(path, scenarios.BATCHES[batch])
+            for number, attacks in results.items():
+                for name, result in attacks.items():
+                    counts.setdefault(number, {}).setdefault(name, {}).setdefault(arm, []).append(result.result)
+    return counts
+
+
+def read() -> Counts:
+    """Return the recorded results."""
+    with open(RESULTS, encoding="utf-8") as file:
+        counts: Counts = yaml.safe_load(file)
+    return counts
+
+
+def total(results: list[str]) -> Total:
+    """Count the misses among the authors who implemented the scenario."""
+    implemented = [result for result in results if result != run.NOT_IMPLEMENTED]
+    return Total(implemented.count(run.MISSED), len(implemented))
+
+
+def text(counts: Counts) -> str:
+    """Return the page."""
+    return "\n".join(_lines(counts)) + "\n"
+
+
+def _lines(counts: Counts) -> Iterator[str]:
+    patterns = {each.pattern["id"][-3:]: each.pattern for each in library.load(None).folders if each.pattern}
+    with open(os.path.join(HERE, "evidence.md"), encoding="utf-8") as file:
+        yield file.read().replace("{authors}", ", ".join(f"{len(diffs(arm))} {arm}" for arm in ARMS))
+    yield "## By pattern\n"
+    yield "| pattern | attacks | missed without | missed with | authors with a miss, without | with |"
+    yield "|---|---|---|---|---|---|"
+    for number in sorted(counts):
+        attacks = counts[number]
+        sums = [_sum(total(each.get(arm, [])) for each in attacks.values()) for arm in ARMS]
+        authors = [_authors(attacks, arm) for arm in ARMS]
+        yield _row(f"{patterns[number]['id']} {unwrap(patterns[number]['name'])}", len(attacks), *sums, *authors)
+    yield _row(
+        "**all**",
+        sum(map(len, counts.values())),
+        *(_sum(total(each.get(arm, [])) for attacks in counts.values() for each in attacks.values()) for arm in ARMS),
+        *(_sum(_authors(attacks, arm) for attacks in counts.values()) for arm in ARMS),
+    )
+    yield "\n## Attacks that somebody missed\n"
+    yield "| pattern | attack | missed without | missed with | what happens |"
+    yield "|---|---|---|---|---|"
+    for number in sorted(counts):
+        stories = _stories(number)
+        for name, each in counts[number].items():
+            sums = [total(each.get(arm, [])) for arm in ARMS]
+            if any(one.missed for one in sums):
+                yield _row(patterns[number]["id"], f"`{name}`", *sums, stories.get(name, "a cell of the access matrix"))
+
+
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _sum(totals: Iterator[Total]) -> Total:
+    each = list(totals)
+    return Total(sum(one.missed for one in each), sum(one.of for one in each))
+
+
+def _authors(attacks: dict[str, Any], arm: str) -> Total:
+    """Count the authors with at least one miss, among those who implemented the scenario."""
+    by_author = list(zip(*(attack.get(arm, []) for attack in attacks.values()), strict=True))
+    implemented = [results for results in by_author if run.NOT_IMPLEMENTED not in results]
+    return Total(sum(run.MISSED in results for results in implemented), len(implemented))
+
+
+def _stories(number: str) -> dict[str, str]:
+    attacks = scenarios.attacks(number).value["attacks"]
+    return {name: unwrap(attack["story"]) for name, attack in attacks.items()}
+
+
+def main(arguments: list[str]) -> None:
+    """Measure unless `--page` is given, and write the page."""
+    if "--page" not in arguments:
+        with open(RESULTS, "w", encoding="utf-8") as file:
+            file.write("# Written by `python -m tests.evidence.page`, never by hand.\n")
+            yaml.safe_dump(measure(), file, default_flow_style=None, width=120, sort_keys=True)
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(text(read()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
