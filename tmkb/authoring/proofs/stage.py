@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import time_machine
 from celery import Celery
@@ -30,6 +30,7 @@ from flask import Blueprint, Flask, abort, jsonify
 from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
+from kombu.transport.memory import Channel
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
@@ -78,31 +79,54 @@ class Stage:
         self._keys = keys  # of Redis, if the pattern needs it
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
+        self.waited = 0.0  # seconds by which the clock is advanced
+        self._paused: _Paused | None = None
 
     @property
     def branches(self) -> bool:
         """Whether `branch` works: the data can be copied, and the engine connects to the copy."""
         return self._data is not None
 
+    def pause(self) -> None:
+        """Close all connections to the database, and remember the state for `branch` and `discard`."""
+        self._disconnect()
+        if self._keys is not None:
+            self._keys.save()
+        self._paused = _Paused(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
+
     def branch(self) -> None:
-        """Continue on a copy of the data. A forked process calls this first; `pause` was called before the fork."""
+        """Continue from the state of `pause` on a copy of the data."""
         assert self._data is not None
         self._data.branch()
         if self._keys is not None:
             self._keys.restore()
 
     def discard(self) -> None:
-        """Delete the copy of `branch`."""
-        assert self._data is not None
-        self.pause()
+        """Delete the copy of `branch`, and return to the state of `pause`."""
+        assert self._data is not None and self._paused is not None
+        self._disconnect()
         self._data.discard()
+        self.clients = dict(self._paused.clients)
+        for actor, cookies in self._paused.cookies.items():
+            self.clients[actor]._cookies = dict(cookies)
+        self._stop_clock()
+        if self._paused.waited:
+            self.wait(self._paused.waited)
+        for name, queue in Channel.queues.items():
+            queue.queue.clear()
+            queue.queue.extend(self._paused.jobs.get(name, ()))
 
-    def pause(self) -> None:
-        """Close all connections to the database, and save the keys of Redis for `branch`."""
+    def _disconnect(self) -> None:
         with self.app.app_context():
             _close()
-        if self._keys is not None:
-            self._keys.save()
+
+    def roots(self) -> list[Any]:
+        """Return the objects through which a case can leave something behind, besides the modules of the pattern."""
+        return [vars(self.app), self.app.config, os.environ, db.session.registry.registry]
+
+    def signature(self) -> tuple[int, ...]:
+        """Return numbers that differ if a case has left a thread or a listener of SQLAlchemy's events."""
+        return threading.active_count(), len(event.registry._key_to_collection)
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -130,8 +154,16 @@ class Stage:
     def wait(self, seconds: float) -> None:
         """Advance the clock of this process."""
         if self.clock is None:
-            self.clock = time_machine.travel(datetime.now(UTC), tick=True).start()
+            self._traveller = time_machine.travel(datetime.now(UTC), tick=True)
+            self.clock = self._traveller.start()
         self.clock.shift(seconds)
+        self.waited += seconds
+
+    def _stop_clock(self) -> None:
+        if self.clock is not None:
+            self._traveller.stop()
+            self.clock = None
+            self.waited = 0.0
 
     def client(self, user: str) -> FlaskClient:
         """Return a test client that is signed in as ``user``."""
@@ -231,18 +263,35 @@ _EVENTS: dict[str, Callable[..., Any]] = {
 }
 
 
+class _Paused(NamedTuple):
+    """The state of a stage apart from its data."""
+
+    clients: dict[str, FlaskClient]
+    cookies: dict[str, dict[Any, Any]]  # of each client
+    waited: float
+    jobs: dict[str, list[Any]]  # of each queue
+
+
+def _cookies(clients: Mapping[str, FlaskClient]) -> dict[str, dict[Any, Any]]:
+    return {actor: dict(client._cookies) for actor, client in clients.items() if client._cookies is not None}
+
+
+def _jobs() -> dict[str, list[Any]]:
+    return {name: list(queue.queue) for name, queue in Channel.queues.items()}
+
+
 def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  # a key of attacks.yaml
     return io.BytesIO(content.encode()), name, type
 
 
 class _Data(Protocol):
-    """Data that can be copied. The engines of the application connect to the newest copy."""
+    """Data that can be copied. The engines of the application connect to the copy while there is one."""
 
     def branch(self) -> None:
         """Copy the data and continue on the copy."""
 
     def discard(self) -> None:
-        """Delete the copy."""
+        """Delete the copy and continue on the original."""
 
 
 @dataclass(slots=True)
@@ -250,12 +299,15 @@ class _OnPostgresql:
     """A PostgreSQL database."""
 
     database: Database
+    original: Database | None = None
 
     def branch(self) -> None:
-        self.database = self.database.copy()
+        self.original, self.database = self.database, self.database.copy()
 
     def discard(self) -> None:
+        assert self.original is not None
         self.database.drop()
+        self.database = self.original
 
 
 @dataclass(slots=True)
@@ -266,16 +318,18 @@ class _Rehearsal:
     tables: dict[Any, tuple[int, ...]]  # the tables in the database, with their extent
     contents: bytes
     database: str = ""  # the file that the engine connects to
+    original: str = ""  # that of which `database` is a copy
     example: ModuleType | SimpleNamespace | None = None  # the mounted one
 
     def branch(self) -> None:
         """Connect to a copy of the database."""
-        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-        shutil.copyfile(self.database, database)
-        self.database = database
+        self.original, self.database = self.database, f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
+        shutil.copyfile(self.original, self.database)
 
     def discard(self) -> None:
-        """Leave the copy to the temporary folder."""
+        """Connect to the original."""
+        shutil.rmtree(os.path.dirname(self.database))
+        self.database = self.original
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
         """Return whether a stage with this example and configuration can use this application and its tables."""
