@@ -32,7 +32,8 @@ from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
 from kombu.transport.memory import Channel
 from sqlalchemy import event
-from sqlalchemy.orm import Session
+from sqlalchemy.engine.events import ConnectionEvents
+from sqlalchemy.orm import Session, SessionEvents
 
 from tmkb.authoring.play import Response
 from tmkb.authoring.proofs.services import Addresses, Database, Keys
@@ -125,8 +126,8 @@ class Stage:
         return [vars(self.app), self.app.config, os.environ, db.session.registry.registry]
 
     def signature(self) -> tuple[int, ...]:
-        """Return numbers that differ if a case has left a thread or a listener of SQLAlchemy's events."""
-        return threading.active_count(), len(event.registry._key_to_collection)
+        """Return numbers that differ if a case has left a thread, or a listener for events of sessions or engines."""
+        return threading.active_count(), sum(key[1] in _EVENTS_OF_SQL for key in event.registry._key_to_collection)
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -261,6 +262,10 @@ _EVENTS: dict[str, Callable[..., Any]] = {
     "set_role": _set_role,
     "delete_user": _delete_user,
 }
+
+
+# SQLAlchemy itself adds listeners for other events at any time.
+_EVENTS_OF_SQL = {*vars(ConnectionEvents), *vars(SessionEvents)}
 
 
 class _Paused(NamedTuple):
