@@ -123,22 +123,34 @@ def test_each_stage_has_a_database_of_its_own(on_postgresql):
             db.session.commit()
 
 
-def test_a_branch_does_not_change_what_it_is_copied_from(on_postgresql):
-    db = on_postgresql.db
+@pytest.mark.parametrize(
+    ("statement", "restored"),
+    [
+        ("DELETE FROM document", True),
+        ("INSERT INTO document (title, state, owner_id, organization_id) VALUES ('Draft', 'new', 1, 1)", True),
+        ("ALTER TABLE document ENABLE ROW LEVEL SECURITY", False),
+        ("CREATE TABLE other (id integer)", False),
+        ("REVOKE SELECT ON document FROM app", False),
+    ],
+)
+def test_rows_are_restored_and_other_changes_are_noticed(on_postgresql, statement, restored):
+    db, Document = on_postgresql.db, on_postgresql.Document
 
-    def titles():
-        with s.app.app_context():
-            return db.session.scalars(db.select(on_postgresql.Document.title)).all()
+    def next_id():
+        document = Document(title="Next", owner_id=1, organization_id=1)
+        db.session.add(document)
+        db.session.commit()
+        return document.id
 
     with on_postgresql.stage() as s:
-        s.pause()
-        s.branch()
-        with s.app.app_context():
-            db.session.execute(db.delete(on_postgresql.Document))
-            db.session.commit()
-        assert titles() == []
-        s.discard()
-        assert len(titles()) == 2
+        s.save()
+        with s.app.app_context(), db.engines["superuser"].begin() as connection:
+            connection.execute(db.text(statement))
+        assert s.restore() is restored
+        if restored:
+            with s.app.app_context():
+                assert db.session.scalars(db.select(Document.title)).all() == ["Acme payroll", "Globex plan"]
+                assert next_id() == 11
 
 
 def test_new_rows_get_ids_that_are_free(on_postgresql):

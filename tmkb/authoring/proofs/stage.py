@@ -11,9 +11,9 @@ events and states that row-level security must not limit. With Redis, the config
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-import shutil
 import sys
 import tempfile
 import threading
@@ -36,7 +36,7 @@ from sqlalchemy.engine.events import ConnectionEvents
 from sqlalchemy.orm import Session, SessionEvents
 
 from tmkb.authoring.play import Response
-from tmkb.authoring.proofs.services import Addresses, Database, Keys
+from tmkb.authoring.proofs.services import Addresses, Content, Database, Keys
 
 ANONYMOUS = "anonymous"
 
@@ -81,41 +81,38 @@ class Stage:
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
         self.waited = 0.0  # seconds by which the clock is advanced
-        self._paused: _Paused | None = None
+        self._saved: _Saved | None = None
 
     @property
-    def branches(self) -> bool:
-        """Whether `branch` works: the data can be copied, and the engine connects to the copy."""
+    def restorable(self) -> bool:
+        """Whether `save` and `restore` work: the data can be copied."""
         return self._data is not None
 
-    def pause(self) -> None:
-        """Close all connections to the database, and remember the state for `branch` and `discard`."""
+    def save(self) -> None:
+        """Remember the data, the clients, the clock and the queued jobs for `restore`."""
+        assert self._data is not None
         self._disconnect()
+        self._data.save()
         if self._keys is not None:
             self._keys.save()
-        self._paused = _Paused(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
+        self._saved = _Saved(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
 
-    def branch(self) -> None:
-        """Continue from the state of `pause` on a copy of the data."""
-        assert self._data is not None
-        self._data.branch()
+    def restore(self) -> bool:
+        """Return to the state of `save`; return False if the data has changed in a way that cannot be undone."""
+        assert self._data is not None and self._saved is not None
+        self._disconnect()
         if self._keys is not None:
             self._keys.restore()
-
-    def discard(self) -> None:
-        """Delete the copy of `branch`, and return to the state of `pause`."""
-        assert self._data is not None and self._paused is not None
-        self._disconnect()
-        self._data.discard()
-        self.clients = dict(self._paused.clients)
-        for actor, cookies in self._paused.cookies.items():
+        self.clients = dict(self._saved.clients)
+        for actor, cookies in self._saved.cookies.items():
             self.clients[actor]._cookies = dict(cookies)
         self._stop_clock()
-        if self._paused.waited:
-            self.wait(self._paused.waited)
+        if self._saved.waited:
+            self.wait(self._saved.waited)
         for name, queue in Channel.queues.items():
             queue.queue.clear()
-            queue.queue.extend(self._paused.jobs.get(name, ()))
+            queue.queue.extend(self._saved.jobs.get(name, ()))
+        return self._data.restore()
 
     def _disconnect(self) -> None:
         with self.app.app_context():
@@ -268,7 +265,7 @@ _EVENTS: dict[str, Callable[..., Any]] = {
 _EVENTS_OF_SQL = {*vars(ConnectionEvents), *vars(SessionEvents)}
 
 
-class _Paused(NamedTuple):
+class _Saved(NamedTuple):
     """The state of a stage apart from its data."""
 
     clients: dict[str, FlaskClient]
@@ -290,13 +287,13 @@ def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  #
 
 
 class _Data(Protocol):
-    """Data that can be copied. The engines of the application connect to the copy while there is one."""
+    """Data that can be restored while nobody is connected."""
 
-    def branch(self) -> None:
-        """Copy the data and continue on the copy."""
+    def save(self) -> None:
+        """Remember the data."""
 
-    def discard(self) -> None:
-        """Delete the copy and continue on the original."""
+    def restore(self) -> bool:
+        """Restore the data; return False if that is not possible."""
 
 
 @dataclass(slots=True)
@@ -304,15 +301,14 @@ class _OnPostgresql:
     """A PostgreSQL database."""
 
     database: Database
-    original: Database | None = None
+    content: Content | None = None
 
-    def branch(self) -> None:
-        self.original, self.database = self.database, self.database.copy()
+    def save(self) -> None:
+        self.content = self.database.content()
 
-    def discard(self) -> None:
-        assert self.original is not None
-        self.database.drop()
-        self.database = self.original
+    def restore(self) -> bool:
+        assert self.content is not None
+        return self.database.restore(self.content)
 
 
 @dataclass(slots=True)
@@ -323,18 +319,20 @@ class _Rehearsal:
     tables: dict[Any, tuple[int, ...]]  # the tables in the database, with their extent
     contents: bytes
     database: str = ""  # the file that the engine connects to
-    original: str = ""  # that of which `database` is a copy
     example: ModuleType | SimpleNamespace | None = None  # the mounted one
+    saved: bytes = b""
 
-    def branch(self) -> None:
-        """Connect to a copy of the database."""
-        self.original, self.database = self.database, f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-        shutil.copyfile(self.original, self.database)
+    def save(self) -> None:
+        with open(self.database, "rb") as file:
+            self.saved = file.read()
 
-    def discard(self) -> None:
-        """Connect to the original."""
-        shutil.rmtree(os.path.dirname(self.database))
-        self.database = self.original
+    def restore(self) -> bool:
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.database + suffix)
+        with open(self.database, "wb") as file:  # a new one: somebody may still have the old one open
+            file.write(self.saved)
+        return True
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
         """Return whether a stage with this example and configuration can use this application and its tables."""

@@ -144,7 +144,7 @@ class _Version:
         with contextlib.ExitStack() as stack:
             if failure := self._answer(enter, ""):
                 yield from (failure for _ in names)
-            elif targets[0].branches:
+            elif targets[0].restorable:
                 yield from self._play(attacks, names, targets[0])
             else:
                 yield self.run(names[0])
@@ -154,22 +154,18 @@ class _Version:
         values: dict[str, Any] = {}
 
         def play_case(name: str) -> Answer:
-            target.branch()
-            try:
-                verdict = play.play(attacks.case(name), target, values)
-            finally:
-                target.discard()
+            verdict = play.play(attacks.case(name), target, values)
             return {"status": verdict.status, "detail": verdict.detail}
 
         failure = self._answer(lambda _: values.update(play.prepare(attacks.setup, target)), "")
-        target.pause()
+        target.save()
         folder, signature = os.getcwd(), target.signature()
         files, memory = traces.Files(folder), traces.Memory([values, *target.roots()], self.modules)
         for name in names:
             yield failure or contextvars.copy_context().run(self._answer, play_case, name)
             os.chdir(folder)
             files.restore()
-            if not memory.restore() or target.signature() != signature:
+            if not (target.restore() and memory.restore() and target.signature() == signature):
                 return
 
     def _answer(self, run: Callable[[str], Answer | None], name: str) -> Answer:
