@@ -9,9 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tmkb.authoring.proofs import runner, services
+from tmkb.authoring.proofs import services
 from tmkb.cli.main import main
-from tmkb.knowledge import pattern
 from tmkb.schema import paths
 
 pytestmark = [pytest.mark.full, pytest.mark.needs("flask", "celery", "psycopg", "redis")]
@@ -96,12 +95,6 @@ def test_a_service_that_does_not_start(monkeypatch, tmp_path):
 
 def test_no_service_is_started_for_other_patterns(missing, prove):
     assert prove(f"{paths.PATTERNS}/tmkb_auth_007", mutate=False).proven
-
-
-def test_a_pattern_on_postgresql(worker, running):
-    read = pattern.read(ROW_SECURITY)
-
-    assert runner.prove(ROW_SECURITY, read.pattern, worker, mutate=False, running=running).proven
 
 
 def test_the_roles_are_ordinary(on_postgresql):

@@ -90,7 +90,7 @@ class _Version:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.texts = {request["proof_file"]: request["proof"], request["app_file"]: request["app"]}
+        self.texts = {request["app_file"]: request["app"]}
         self.failure: Answer | None = None
         self.modules: list[ModuleType] = []
         self.example = self.proof = ModuleType("none")
@@ -105,7 +105,7 @@ class _Version:
 
     def execute(self) -> None:
         """Execute the version, and then the proof."""
-        self.texts[EXAMPLE] = self.request["source"]
+        self.texts |= {EXAMPLE: self.request["source"], self.request["proof_file"]: self.request["proof"]}
         self.example = self._execute("example", self.request["source"], EXAMPLE)
         if self.request["proof_file"]:
             self.proof = self._execute("proof", self.request["proof"], self.request["proof_file"])
