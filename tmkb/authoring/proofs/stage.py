@@ -11,9 +11,9 @@ events and states that row-level security must not limit. With Redis, the config
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-import shutil
 import sys
 import tempfile
 import threading
@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import time_machine
 from celery import Celery
@@ -30,11 +30,13 @@ from flask import Blueprint, Flask, abort, jsonify
 from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
+from kombu.transport.memory import Channel
 from sqlalchemy import event
-from sqlalchemy.orm import Session
+from sqlalchemy.engine.events import ConnectionEvents
+from sqlalchemy.orm import Session, SessionEvents
 
 from tmkb.authoring.play import Response
-from tmkb.authoring.proofs.services import Addresses, Database, Keys
+from tmkb.authoring.proofs.services import Addresses, Content, Database, Keys
 
 ANONYMOUS = "anonymous"
 
@@ -78,31 +80,51 @@ class Stage:
         self._keys = keys  # of Redis, if the pattern needs it
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
+        self.waited = 0.0  # seconds by which the clock is advanced
+        self._saved: _Saved | None = None
 
     @property
-    def branches(self) -> bool:
-        """Whether `branch` works: the data can be copied, and the engine connects to the copy."""
+    def restorable(self) -> bool:
+        """Whether `save` and `restore` work: the data can be copied."""
         return self._data is not None
 
-    def branch(self) -> None:
-        """Continue on a copy of the data. A forked process calls this first; `pause` was called before the fork."""
+    def save(self) -> None:
+        """Remember the data, the clients, the clock and the queued jobs for `restore`."""
         assert self._data is not None
-        self._data.branch()
-        if self._keys is not None:
-            self._keys.restore()
-
-    def discard(self) -> None:
-        """Delete the copy of `branch`."""
-        assert self._data is not None
-        self.pause()
-        self._data.discard()
-
-    def pause(self) -> None:
-        """Close all connections to the database, and save the keys of Redis for `branch`."""
-        with self.app.app_context():
-            _close()
+        self._disconnect()
+        self._data.save()
         if self._keys is not None:
             self._keys.save()
+        self._saved = _Saved(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
+
+    def restore(self) -> bool:
+        """Return to the state of `save`; return False if the data has changed in a way that cannot be undone."""
+        assert self._data is not None and self._saved is not None
+        self._disconnect()
+        if self._keys is not None:
+            self._keys.restore()
+        self.clients = dict(self._saved.clients)
+        for actor, cookies in self._saved.cookies.items():
+            self.clients[actor]._cookies = dict(cookies)
+        self._stop_clock()
+        if self._saved.waited:
+            self.wait(self._saved.waited)
+        for name, queue in Channel.queues.items():
+            queue.queue.clear()
+            queue.queue.extend(self._saved.jobs.get(name, ()))
+        return self._data.restore()
+
+    def _disconnect(self) -> None:
+        with self.app.app_context():
+            _close()
+
+    def roots(self) -> list[Any]:
+        """Return the objects through which a case can leave something behind, besides the modules of the pattern."""
+        return [vars(self.app), self.app.config, os.environ, db.session.registry.registry]
+
+    def signature(self) -> tuple[int, ...]:
+        """Return numbers that differ if a case has left a thread, or a listener for events of sessions or engines."""
+        return threading.active_count(), sum(key[1] in _EVENTS_OF_SQL for key in event.registry._key_to_collection)
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -130,8 +152,16 @@ class Stage:
     def wait(self, seconds: float) -> None:
         """Advance the clock of this process."""
         if self.clock is None:
-            self.clock = time_machine.travel(datetime.now(UTC), tick=True).start()
+            self._traveller = time_machine.travel(datetime.now(UTC), tick=True)
+            self.clock = self._traveller.start()
         self.clock.shift(seconds)
+        self.waited += seconds
+
+    def _stop_clock(self) -> None:
+        if self.clock is not None:
+            self._traveller.stop()
+            self.clock = None
+            self.waited = 0.0
 
     def client(self, user: str) -> FlaskClient:
         """Return a test client that is signed in as ``user``."""
@@ -231,18 +261,39 @@ _EVENTS: dict[str, Callable[..., Any]] = {
 }
 
 
+# SQLAlchemy itself adds listeners for other events at any time.
+_EVENTS_OF_SQL = {*vars(ConnectionEvents), *vars(SessionEvents)}
+
+
+class _Saved(NamedTuple):
+    """The state of a stage apart from its data."""
+
+    clients: dict[str, FlaskClient]
+    cookies: dict[str, dict[Any, Any]]  # of each client
+    waited: float
+    jobs: dict[str, list[Any]]  # of each queue
+
+
+def _cookies(clients: Mapping[str, FlaskClient]) -> dict[str, dict[Any, Any]]:
+    return {actor: dict(client._cookies) for actor, client in clients.items() if client._cookies is not None}
+
+
+def _jobs() -> dict[str, list[Any]]:
+    return {name: list(queue.queue) for name, queue in Channel.queues.items()}
+
+
 def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  # a key of attacks.yaml
     return io.BytesIO(content.encode()), name, type
 
 
 class _Data(Protocol):
-    """Data that can be copied. The engines of the application connect to the newest copy."""
+    """Data that can be restored while nobody is connected."""
 
-    def branch(self) -> None:
-        """Copy the data and continue on the copy."""
+    def save(self) -> None:
+        """Remember the data."""
 
-    def discard(self) -> None:
-        """Delete the copy."""
+    def restore(self) -> bool:
+        """Restore the data; return False if that is not possible."""
 
 
 @dataclass(slots=True)
@@ -250,12 +301,14 @@ class _OnPostgresql:
     """A PostgreSQL database."""
 
     database: Database
+    content: Content | None = None
 
-    def branch(self) -> None:
-        self.database = self.database.copy()
+    def save(self) -> None:
+        self.content = self.database.content()
 
-    def discard(self) -> None:
-        self.database.drop()
+    def restore(self) -> bool:
+        assert self.content is not None
+        return self.database.restore(self.content)
 
 
 @dataclass(slots=True)
@@ -267,15 +320,19 @@ class _Rehearsal:
     contents: bytes
     database: str = ""  # the file that the engine connects to
     example: ModuleType | SimpleNamespace | None = None  # the mounted one
+    saved: bytes = b""
 
-    def branch(self) -> None:
-        """Connect to a copy of the database."""
-        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-        shutil.copyfile(self.database, database)
-        self.database = database
+    def save(self) -> None:
+        with open(self.database, "rb") as file:
+            self.saved = file.read()
 
-    def discard(self) -> None:
-        """Leave the copy to the temporary folder."""
+    def restore(self) -> bool:
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.database + suffix)
+        with open(self.database, "wb") as file:  # a new one: somebody may still have the old one open
+            file.write(self.saved)
+        return True
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
         """Return whether a stage with this example and configuration can use this application and its tables."""
