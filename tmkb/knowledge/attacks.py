@@ -27,6 +27,7 @@ class Case(NamedTuple):
     name: str
     allowed: bool
     refused_before: bool  # by the vulnerable code, too
+    services: tuple[str, ...]  # real ones that it needs
     values: Mapping[str, Any]
     secrets: list[Any]
     steps: list[Step]  # after those of `Attacks.setup`
@@ -135,13 +136,14 @@ def _matrix(value: Mapping[str, Any]) -> Iterator[Case]:
                     name=f"{_row_name(row)}_{verb}",
                     allowed=key == "allowed",
                     refused_before="vulnerable" in row,
+                    services=_services(value, row),
                     values=row.get("values", {}),
-                    secrets=value.get("secrets", []),
+                    secrets=row.get("secrets", value.get("secrets", [])),
                     steps=steps,
                     attempt={"by": row["actor"], **attempt},
                     observe=value.get("observe", []),
                     refused=condition,
-                    gained=None,
+                    gained=row.get("gained"),
                 )
 
 
@@ -155,6 +157,7 @@ def _named(value: Mapping[str, Any]) -> Iterator[Case]:
             name=name,
             allowed=False,
             refused_before="vulnerable" in attack,
+            services=_services(value, attack),
             values={},
             secrets=attack.get("secrets", value.get("secrets", [])),
             steps=attack.get("steps", []),
@@ -163,6 +166,10 @@ def _named(value: Mapping[str, Any]) -> Iterator[Case]:
             refused=attack["refused"],
             gained=attack.get("gained"),
         )
+
+
+def _services(value: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(sorted({*value.get("services", []), *([part["service"]] if "service" in part else [])}))
 
 
 def _unknown_names(doc: Document) -> Iterator[Problem]:

@@ -153,20 +153,38 @@ def test_new_rows_get_ids_that_are_free(on_postgresql):
 def test_a_rival_that_waits_for_a_lock_lets_the_attempt_continue(on_postgresql, rivals, order):
     """The rival changes the row that the attempt has locked, and waits; or another row, and ends first."""
     db, Document = on_postgresql.db, on_postgresql.Document
-    done = []
 
     def change(id_, who):
         with s.app.app_context():
             db.session.execute(db.update(Document).filter_by(id=id_).values(title=who))
             db.session.commit()
-            done.append(who)
+        return {who: time.monotonic(), "process": os.getpid()}
 
     with on_postgresql.stage() as s:
-        with s.during("UPDATE document", lambda: change(rivals, "rival")):
-            change(1, "attempt")
-        assert done == order
+        with s.during("UPDATE document", lambda: change(rivals, "rival")) as rival:
+            attempt = change(1, "attempt")
+        ends = attempt | rival
+        assert attempt["process"] != ends.pop("process")
+        assert sorted(ends, key=ends.get) == order
         with s.app.app_context():
             assert db.session.get(Document, rivals).title == "rival"
+
+
+def test_a_rival_before_the_commit(on_postgresql):
+    """The rival does not see the change that is not committed yet."""
+    db, Document = on_postgresql.db, on_postgresql.Document
+
+    def look():
+        with s.app.app_context():
+            return {"title": db.session.get(Document, 1).title}
+
+    with on_postgresql.stage() as s:
+        with s.during(None, look) as seen, s.app.app_context():
+            db.session.get(Document, 1).title = "changed"
+            db.session.commit()
+        assert seen == {"title": "Acme payroll"} and look() == {"title": "changed"}
+        with pytest.raises(RuntimeError, match="no statement is committed"), s.during(None, look):
+            look()
 
 
 def test_the_migration_of_an_example_is_executed_by_the_owner(on_postgresql):

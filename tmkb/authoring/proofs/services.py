@@ -281,15 +281,11 @@ class Database:
         """Return the URL of this database for SQLAlchemy."""
         return f"postgresql+psycopg://{role}@/{self.name}?host={self.folder}"
 
-    def wait_until_blocked(self, thread: threading.Thread) -> None:
-        """Wait until ``thread`` has ended or a session in this database waits for a lock."""
-        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+    def has_blocked_session(self) -> bool:
+        """Return whether a session in this database waits for a lock."""
+        query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
         with administer(self.folder) as connection:
-            while thread.is_alive():
-                row = connection.execute(query, [self.name]).fetchone()
-                if row is not None and row[0]:
-                    return
-                thread.join(0.005)
+            return bool(connection.execute(query, [self.name]).fetchone()[0])
 
 
 @contextmanager

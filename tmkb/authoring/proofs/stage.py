@@ -16,8 +16,7 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,10 +29,11 @@ from flask import Blueprint, Flask, abort, jsonify
 from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 from sqlalchemy.orm import Session
 
-from tmkb.authoring.play import Response
+from tmkb.authoring.play import Response, Rival
+from tmkb.authoring.proofs import rivals
 from tmkb.authoring.proofs.services import Addresses, Database, Keys
 
 ANONYMOUS = "anonymous"
@@ -164,38 +164,45 @@ class Stage:
         return results
 
     @contextmanager
-    def during(self, after: str, rival: Callable[[], object]) -> Iterator[None]:
-        """Run ``rival`` once, in a thread, right after the first SQL statement that contains ``after``.
+    def during(self, after: str | None, rival: Rival) -> Iterator[dict[str, Any]]:
+        """Run ``rival`` once, after the first SQL statement that contains ``after``; before the first COMMIT if None.
 
         The statement's own thread continues when ``rival`` has ended. On PostgreSQL it also continues when ``rival``
-        waits for a lock, and ``rival`` ends later.
+        waits for a lock, and ``rival`` ends later. There it runs in another process, whose result is yielded.
 
         Raises RuntimeError if there was no such statement, because then no interleaving was tested.
         """
-        threads: list[threading.Thread] = []
-
-        def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if after in statement and not threads:
-                threads.append(threading.Thread(target=rival))
-                threads[0].start()
-                if isinstance(self._data, _OnPostgresql):
-                    self._data.database.wait_until_blocked(threads[0])
-                else:
-                    threads[0].join()
-
         with self.app.app_context():
             engines = list(db.engines.values())
+        other = self._rival(rival, engines)
+
+        def listen(_connection: Any, *args: Any) -> None:
+            if not other.started and (after is None or after in args[1]):
+                other.start()
+
+        name = "commit" if after is None else "after_cursor_execute"
         for engine in engines:
-            event.listen(engine, "after_cursor_execute", listen)
+            event.listen(engine, name, listen)
+        result: dict[str, Any] = {}
         try:
-            yield
+            yield result
         finally:
-            for thread in threads:
-                thread.join()
+            result |= other.result() or {}
             for engine in engines:
-                event.remove(engine, "after_cursor_execute", listen)
-        if not threads:
-            raise RuntimeError(f"no statement contains {after!r}: the interleaving never took place")
+                event.remove(engine, name, listen)
+        if not other.started:
+            point = "is committed" if after is None else f"contains {after!r}"
+            raise RuntimeError(f"no statement {point}: the interleaving never took place")
+
+    def _rival(self, rival: Rival, engines: Sequence[Engine]) -> rivals.InThread | rivals.InProcess:
+        if not isinstance(self._data, _OnPostgresql):
+            return rivals.InThread(rival)
+
+        def begin() -> None:
+            for engine in engines:
+                engine.dispose(close=False)  # the connections belong to the parent
+
+        return rivals.InProcess(rival, begin, self._data.database.has_blocked_session)
 
 
 def _leave(user: str) -> None:
