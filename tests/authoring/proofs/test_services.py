@@ -219,9 +219,26 @@ def test_a_stage_with_redis(execute):
         assert execute(line, *needed)["status"] == "served"
 
 
+def test_jobs_run_in_a_celery_worker(execute):
+    """It is another process, gets messages through Redis, and sees the data of the case."""
+    line = (
+        "import os; from celery import shared_task; from tmkb.authoring.proofs.stage import Document, db, stage\n"
+        "    def who(): return [os.getpid(), db.session.get(Document, 1).title]\n"
+        "    def fail(): 1 / 0\n"
+        "    for task in (who, fail): shared_task(name=task.__name__)(task)\n"
+        "    with stage() as s:\n"
+        "        s.celery.send_task('who'); s.celery.send_task('fail')\n"
+        "        (pid, title), error = s.results()\n"
+        "        assert s.results() == []\n"
+        "    assert pid != os.getpid() and title == 'Acme payroll' and type(error).__name__ == 'ZeroDivisionError'"
+    )
+    answer = execute(line, "celery")
+    assert (answer["status"], answer["detail"]) == ("served", "")
+
+
 def test_keys_are_restored_with_their_expiry(running):
     keys = services.Keys(running.addresses(["redis"])["redis"], services.REDIS_DATABASES - 1)
-    with keys._client() as client:
+    with keys.client() as client:
         client.set("lasting", "1")
         client.set("short", "2", ex=100)
         keys.save()

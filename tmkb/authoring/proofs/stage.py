@@ -33,7 +33,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.orm import Session
 
 from tmkb.authoring.play import Response, Rival
-from tmkb.authoring.proofs import rivals
+from tmkb.authoring.proofs import jobs, rivals
 from tmkb.authoring.proofs.services import Addresses, Database, Keys
 
 ANONYMOUS = "anonymous"
@@ -71,11 +71,14 @@ class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
 class Stage:
     """An application with an example mounted on it: the target on which `play` plays cases."""
 
-    def __init__(self, app: Flask, celery: Celery, data: _Data | None, keys: Keys | None) -> None:
+    def __init__(
+        self, app: Flask, celery: Celery, data: _Data | None, keys: Keys | None, worker: jobs.Worker | None = None
+    ) -> None:
         self.app = app
         self.celery = celery
         self._data = data
         self._keys = keys  # of Redis, if the pattern needs it
+        self._worker = worker  # of Celery, if the case needs a real one
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
 
@@ -101,6 +104,8 @@ class Stage:
         """Close all connections to the database, and save the keys of Redis for `branch`."""
         with self.app.app_context():
             _close()
+        if self._worker is not None:
+            self._worker.disconnect()
         if self._keys is not None:
             self._keys.save()
 
@@ -151,6 +156,11 @@ class Stage:
         Celery's eager mode would run tasks inside the request, where they still see its user. Here they pass through a
         real queue and the real serializer.
         """
+        if self._worker is not None and self._keys is not None:
+            if isinstance(self._data, _Rehearsal):
+                self._data.announce()
+            with self._keys.client() as client:
+                return self._worker.results(client)
         results: list[Any] = []
         with self.celery.connection_for_read() as connection:
             queue = connection.SimpleQueue("celery")
@@ -284,6 +294,16 @@ class _Rehearsal:
     def discard(self) -> None:
         """Leave the copy to the temporary folder."""
 
+    def announce(self) -> None:
+        """Tell the Celery worker, which is another process, which copy the current case uses."""
+        with open(_ANNOUNCED, "w", encoding="utf-8") as file:
+            file.write(self.database)
+
+    def follow(self) -> None:
+        """Connect to the announced copy, in the Celery worker."""
+        with open(_ANNOUNCED, encoding="utf-8") as file:
+            self.database = file.read()
+
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
         """Return whether a stage with this example and configuration can use this application and its tables."""
         if self.example is not None:
@@ -292,6 +312,7 @@ class _Rehearsal:
         return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
 
 
+_ANNOUNCED = "database"  # a file in the folder of the run
 _rehearsed: list[_Rehearsal] = []  # at most one, used by the first stage of a forked process
 _ENGINE_OPTIONS = {"use_native_hstore": False}  # the lookup costs a query per connection
 _services: dict[str, Any] = {}  # `addresses` of `use`, and the number of the database of Redis
@@ -301,8 +322,8 @@ def use(addresses: Addresses, number: int) -> None:
     """Let all stages of this process use these services. Of Redis they use the database with this number."""
     _services.clear()
     _services.update(addresses)
-    if "redis" in addresses:
-        _services["redis"] = Keys(addresses["redis"], number)
+    for name in {"redis", "celery"} & {*addresses}:
+        _services[name] = Keys(addresses[name], number)
 
 
 @contextmanager
@@ -311,19 +332,42 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
 
     The example can define ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache) and models.
     """
-    celery = Celery("app", broker="memory://", set_as_current=True)
+    keys: Keys | None = _services.get("celery") or _services.get("redis")
+    broker = jobs.broker(keys.address, keys.number) if keys is not None and "celery" in _services else ""
+    celery = Celery("app", broker=broker or "memory://", backend=broker or None, set_as_current=True)
     celery.set_default()
-    keys: Keys | None = _services.get("redis")
     if keys is not None:
         keys.clear()
     config = _with_redis(config)
     make = _staged_on_postgresql if "postgresql" in _services else _staged
     with make(example, config) as (app, data):
+        worker = _worker(celery, app, data) if broker else None
         try:
-            yield Stage(app, celery, data, keys)
+            yield Stage(app, celery, data, keys, worker)
         finally:
+            if worker is not None:
+                worker.close()
             with app.app_context():
                 _close()
+
+
+def _worker(celery: Celery, app: Flask, data: _Data | None) -> jobs.Worker:
+    """Start a Celery worker that runs each job in a context of ``app``, on the data of the current case."""
+    contexts = []
+
+    def begin() -> None:
+        if isinstance(data, _Rehearsal):
+            data.follow()
+        contexts.append(app.app_context())
+        contexts[-1].push()
+
+    def end() -> None:
+        _close()
+        contexts.pop().pop()
+
+    with app.app_context():
+        _close()  # the process must not share connections
+    return jobs.Worker(celery, begin, end)
 
 
 def _with_redis(config: dict[str, Any]) -> dict[str, Any]:
