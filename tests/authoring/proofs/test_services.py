@@ -77,6 +77,16 @@ def test_a_service_that_is_not_installed(missing, prove):
     assert not any(report.legs().values())
 
 
+def test_cases_that_need_no_service_run_without_it(missing, prove):
+    report = prove(f"{paths.PATTERNS}/tmkb_auth_009", mutate=False)
+
+    names = {cell.function for cell in report.cells}
+    assert "own_approval" in names and "raised_before_commit" not in names
+    assert all(cell.ok for cell in report.cells)
+    assert not report.proven and report.unavailable == "needs postgresql, which is not installed"
+    assert not any(report.legs().values())
+
+
 def test_the_command_without_the_service(missing, capsys):
     assert main(["prove", "22"]) == 1
     assert "TMKB-AUTH-022  not proven: needs postgresql, which is not installed\n" in capsys.readouterr().out
