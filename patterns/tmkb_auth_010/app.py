@@ -89,5 +89,10 @@ def event_sell(project):
     db.session.get(Project, project).organization_id = 2
 
 
+def event_path(levels):
+    """Return a path that goes down to the tasks of a project and up again."""
+    return ".".join(["project.tasks"] * levels)
+
+
 def state_tasks():
     return [[task.title, task.assignee_id] for task in db.session.scalars(db.select(Task).order_by(Task.id))]

@@ -41,6 +41,12 @@ def find_task(task_id):
     return task
 
 
+@bp.before_request
+def limit_expansion():
+    if requested_expansion().count(".") > 3:
+        abort(400)
+
+
 @bp.get("/tasks/<int:task_id>")
 @login_required
 def show_task(task_id):

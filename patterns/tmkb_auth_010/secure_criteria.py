@@ -1,7 +1,7 @@
 """The task is loaded with criteria that its relations inherit, so ?expand= finds only what the caller may read."""
 
 from app import EXPANDABLE, FIELDS, Budget, Project, Task, bp, requested_expansion
-from flask import request
+from flask import abort, request
 from flask_login import current_user, login_required
 from sqlalchemy import and_, literal, or_
 from sqlalchemy.orm import with_loader_criteria
@@ -35,6 +35,12 @@ def render(record, expand):
 
 def find_task(task_id):
     return db.first_or_404(db.select(Task).filter_by(id=task_id).options(*readable_by(current_user)))
+
+
+@bp.before_request
+def limit_expansion():
+    if requested_expansion().count(".") > 3:
+        abort(400)
 
 
 @bp.get("/tasks/<int:task_id>")

@@ -11,10 +11,10 @@ from tmkb.authoring.proofs.stage import db
 # region template
 def own_tickets_or_404(ids):
     mine = db.select(Ticket).filter_by(organization_id=current_user.organization_id, author_id=current_user.id)
-    tickets = db.session.scalars(mine.where(Ticket.id.in_(ids)).with_for_update()).all()
-    if {ticket.id for ticket in tickets} != set(ids):
+    found = db.session.scalars(mine.where(Ticket.id.in_(ids)).order_by(Ticket.id).with_for_update(of=Ticket)).all()
+    if {ticket.id for ticket in found} != set(ids):
         abort(404)
-    return tickets
+    return found
 
 
 # endregion

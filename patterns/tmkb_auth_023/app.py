@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import jwt
-from sqlalchemy.exc import NoResultFound
+from sqlalchemy.exc import IntegrityError, NoResultFound
 from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import db
@@ -51,7 +51,7 @@ def event_delivered(message):
     """Let the consumer apply a message. Return the exception that rejects it, as a dead-letter queue would store it."""
     try:
         consumers["seats_bought"](message)
-    except (jwt.InvalidTokenError, KeyError, PermissionError, NoResultFound) as error:
+    except (jwt.InvalidTokenError, KeyError, PermissionError, NoResultFound, IntegrityError) as error:
         db.session.rollback()
         return {"rejected": type(error).__name__}
     return {"rejected": None}

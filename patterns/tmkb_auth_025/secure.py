@@ -3,6 +3,7 @@
 from app import ROLES, Invitation, Membership, bp, now, verified_email
 from flask import abort, request
 from flask_login import current_user, login_required
+from sqlalchemy.exc import IntegrityError
 
 from tmkb.authoring.proofs.stage import db
 
@@ -44,12 +45,22 @@ def invite(organization_id):
     return {"token": invitation.token}, 201
 
 
+def locked_members(organization_id, grantor_id, user_id):
+    """Lock both memberships, in the order of their ids, and return them."""
+    members = db.select(Membership).filter_by(organization_id=organization_id)
+    members = members.where(Membership.user_id.in_([grantor_id, user_id])).order_by(Membership.user_id)
+    locked = {member.user_id: member for member in db.session.scalars(members.with_for_update(of=Membership))}
+    grantor = locked.get(grantor_id)
+    if grantor is None:
+        abort(403)
+    return grantor, locked.get(user_id) or abort(404)
+
+
 @bp.put("/organizations/<int:organization_id>/members/<int:user_id>")
 @login_required
 def change_role(organization_id, user_id):
-    grantor = manager_of(organization_id)
+    grantor, member = locked_members(organization_id, current_user.id, user_id)
     role = request.get_json()["role"]
-    member = db.get_or_404(Membership, (organization_id, user_id))
     if role not in roles_below(grantor) or member.role not in roles_below(grantor):
         abort(403)
     member.role = role
@@ -67,10 +78,11 @@ def accept(token):
     inviter = db.session.get(Membership, (organization_id, invitation.inviter_id))
     if inviter is None or invitation.role not in roles_below(inviter):
         abort(404)
-    if db.session.get(Membership, (organization_id, current_user.id)):
-        abort(409)
     db.session.add(Membership(organization_id=organization_id, user_id=current_user.id, role=invitation.role))
-    db.session.commit()
+    try:
+        db.session.commit()
+    except IntegrityError:  # the primary key permits one membership
+        abort(409)
     return "", 204
 
 

@@ -21,7 +21,7 @@ class Collaborator(db.Model):
 
 
 class ShareLink(db.Model):
-    token = mapped_column(db.String, primary_key=True, default=secrets.token_urlsafe)
+    token = mapped_column(db.String, primary_key=True)
     project_id = mapped_column(db.ForeignKey("project.id"), nullable=False)
 
 
@@ -37,7 +37,9 @@ bp = Blueprint("projects", __name__)
 
 
 def own_project(project_id):
-    return db.first_or_404(db.select(Project).filter_by(id=project_id, organization_id=current_user.organization_id))
+    """Return the project, locked, so that it keeps its organization until the commit."""
+    projects = db.select(Project).filter_by(id=project_id, organization_id=current_user.organization_id)
+    return db.first_or_404(projects.with_for_update(read=True))
 
 
 def recipient():
@@ -74,10 +76,10 @@ def add_collaborator(project_id):
 @bp.post("/projects/<int:project_id>/links")
 @login_required
 def share_project(project_id):
-    link = ShareLink(project_id=own_project(project_id).id)
-    db.session.add(link)
+    token = secrets.token_urlsafe()
+    db.session.add(ShareLink(token=token, project_id=own_project(project_id).id))
     db.session.commit()
-    return {"token": link.token}, 201
+    return {"token": token}, 201
 
 
 @bp.get("/shared/<token>")

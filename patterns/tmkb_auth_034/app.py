@@ -1,7 +1,8 @@
 """Files of organizations in a bucket that all of them share.
 
 The bucket is a stand-in for S3: it honors each valid signature until it expires and knows no users. It sends
-`Content-Disposition: inline` where S3 sends no such header. Nothing depends on the signature of one provider.
+`Content-Disposition: inline` where S3 sends no such header. It honors a signed `If-None-Match: *`, as S3 does. Nothing
+depends on the signature of one provider.
 """
 
 import time
@@ -51,6 +52,10 @@ def bucket(key):
     if OPERATIONS.get(request.method) != operation or params["Key"] != key or time.time() > expires:
         return "", 403
     if operation == "put_object":
+        if "IfNoneMatch" in params and request.headers.get("If-None-Match") != params["IfNoneMatch"]:
+            return "", 403
+        if params.get("IfNoneMatch") == "*" and key in s3.objects:
+            return "", 412
         s3.objects[key] = request.get_data(as_text=True)
         return "", 200
     return s3.objects[key], 200, {"Content-Disposition": params.get("ResponseContentDisposition", "inline")}

@@ -33,7 +33,7 @@ def sign_upload():
     key, name = f"{current_user.organization_id}/{uuid4()}", request.get_json()["name"]
     db.session.add(File(key=key, name=name, organization_id=current_user.organization_id))
     db.session.commit()
-    params = {"Bucket": BUCKET, "Key": key}
+    params = {"Bucket": BUCKET, "Key": key, "IfNoneMatch": "*"}
     return {"key": key, "url": s3.generate_presigned_url("put_object", params, ExpiresIn=120)}, 201
 
 

@@ -2,6 +2,7 @@
 
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import db
@@ -19,6 +20,12 @@ class Contact(db.Model):
 
 
 bp = Blueprint("contacts", __name__)
+
+
+@bp.errorhandler(IntegrityError)
+def created_meanwhile(_error):
+    """Refuse a sheet with a contact that another import has just created."""
+    return "", 409
 
 
 @bp.before_request
@@ -55,10 +62,16 @@ def new_contact(row):
 def event_contacts():
     """Bob and Alice of Acme own one contact each, Mallory of Globex two. Two tenants use the external id C-100."""
     contacts = [(1, 2, "C-100"), (1, 1, "C-200"), (2, 3, "C-100"), (2, 3, "C-300")]
-    for number, (organization_id, owner_id, external_id) in enumerate(contacts, 1):
-        contact = Contact(id=number, organization_id=organization_id, owner_id=owner_id, external_id=external_id)
+    for organization_id, owner_id, external_id in contacts:
+        contact = Contact(organization_id=organization_id, owner_id=owner_id, external_id=external_id)
         contact.email = "old@example.org"
         db.session.add(contact)
+        db.session.flush()  # ids from 1 to 4
+
+
+def event_hand_over(contact, owner):
+    """Make somebody else the owner of a contact."""
+    db.session.execute(db.update(Contact).filter_by(id=contact).values(owner_id=owner))
 
 
 def state_old_contacts():

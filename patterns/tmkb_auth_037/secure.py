@@ -21,8 +21,8 @@ def import_contacts():
 
 # region template
 def import_contact(row):
-    contacts = db.select(Contact).filter_by(organization_id=current_user.organization_id)
-    contact = db.session.scalar(contacts.filter_by(external_id=row["external_id"])) or new_contact(row)
+    own = db.select(Contact).filter_by(organization_id=current_user.organization_id).with_for_update()
+    contact = db.session.scalar(own.filter_by(external_id=row["external_id"])) or new_contact(row)
     if not may_edit(current_user, contact):
         abort(403)
     contact.name, contact.email = row["name"], row["email"]

@@ -5,7 +5,7 @@ import csv
 from app import Contact, bp
 from flask import abort, request
 from flask_login import current_user, login_required
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.postgresql import insert
 
 from tmkb.authoring.proofs.stage import db
 

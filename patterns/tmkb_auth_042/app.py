@@ -1,7 +1,8 @@
-"""Invitations of named users to organizations with a limited number of seats. A version of the code accepts them."""
+"""Invitations of named users to organizations with few seats. A version of the code accepts them and demotes admins."""
 
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import mapped_column, relationship
 
 from tmkb.authoring.proofs.stage import User, db
@@ -9,6 +10,7 @@ from tmkb.authoring.proofs.stage import User, db
 
 class Plan(db.Model):
     organization_id = mapped_column(db.Integer, primary_key=True)
+    seats = mapped_column(db.Integer, nullable=False)  # for invited people
     free_seats = mapped_column(db.Integer, nullable=False)
 
 
@@ -22,7 +24,21 @@ class Invitation(db.Model):
     plan = relationship(Plan, lazy="joined")
 
 
+class Decision(db.Model):
+    """What an administrator has decided about a user, who was told that it is done."""
+
+    id = mapped_column(db.Integer, primary_key=True)
+    user = mapped_column(db.String, nullable=False)
+    text = mapped_column(db.String, nullable=False)
+
+
 bp = Blueprint("invitations", __name__)
+
+
+@bp.errorhandler(OperationalError)
+def ended_by_database(_error):
+    """Ask the client to repeat a request that the database has ended because of a deadlock."""
+    return "", 503
 
 
 def demand_admin():
@@ -53,8 +69,10 @@ def change_invitation(code):
     demand_admin()
     values = {key: value for key, value in request.get_json().items() if key in ("role", "state")}
     still_open = db.update(Invitation).filter_by(code=code, organization_id=current_user.organization_id, state="open")
-    if db.session.execute(still_open.values(**values)).rowcount != 1:
+    invitee = db.session.scalar(still_open.values(**values).returning(Invitation.invitee))
+    if invitee is None:
         abort(409)
+    db.session.add_all([Decision(user=invitee, text=value) for value in values.values()])
     db.session.commit()
     return "", 204
 
@@ -62,11 +80,18 @@ def change_invitation(code):
 def event_begin(free_seats):
     """Register people who belong to no organization, and give every organization its number of free seats."""
     db.session.add_all([User(name="carol"), User(name="dave")])
-    db.session.add_all([Plan(organization_id=number, free_seats=free_seats) for number in (1, 2)])
+    db.session.add_all([Plan(organization_id=number, seats=free_seats, free_seats=free_seats) for number in (1, 2)])
 
 
 def event_add_seat(organization):
-    db.session.get(Plan, organization).free_seats += 1
+    plan = db.session.get(Plan, organization)
+    plan.seats, plan.free_seats = plan.seats + 1, plan.free_seats + 1
+
+
+def event_remove(user):
+    """Take a user out of the organization, as an administrator does."""
+    db.session.add(Decision(user=user, text="removed"))
+    db.session.scalars(db.select(User).filter_by(name=user)).one().organization_id = None
 
 
 def state_members():
@@ -76,3 +101,19 @@ def state_members():
 
 def state_seats():
     return list(db.session.scalars(db.select(Plan.free_seats).order_by(Plan.organization_id)))
+
+
+def state_broken_rules():
+    """Return the rules that no order of the requests, one after another, would break."""
+    decisions = {(decision.user, decision.text) for decision in db.session.scalars(db.select(Decision))}
+    members = db.session.scalars(db.select(User).filter_by(organization_id=1).order_by(User.id)).all()
+    rules = []
+    for member in members:
+        rules += [f"{member.name} was {text}" for text in ("withdrawn", "removed") if (member.name, text) in decisions]
+        if (member.name, "member") in decisions and member.role != "member":
+            rules.append(f"{member.name} has the former role")
+    if sum(member.name not in ("alice", "bob") for member in members) > db.session.get(Plan, 1).seats:
+        rules.append("more members than seats")
+    if not any(member.role == "admin" for member in members):
+        rules.append("no admin is left")
+    return rules

@@ -4,7 +4,7 @@ from app import Invitation, Plan, bp
 from flask import abort
 from flask_login import current_user, login_required
 
-from tmkb.authoring.proofs.stage import db
+from tmkb.authoring.proofs.stage import User, db
 
 
 # region example
@@ -27,6 +27,12 @@ def take_seat(plan):
         abort(409)
 
 
+def locked_admins(organization_id):
+    """Lock the organization's row, and return its admins of now."""
+    db.session.get(Plan, organization_id, with_for_update=True)
+    return db.session.scalars(db.select(User).filter_by(organization_id=organization_id, role="admin")).all()
+
+
 @bp.post("/invitations/<code>/accept")
 @login_required
 def accept_invitation(code):
@@ -36,6 +42,20 @@ def accept_invitation(code):
     current_user.organization_id, current_user.role = invitation.organization_id, role
     db.session.commit()
     return {"role": current_user.role}
+
+
+@bp.post("/admins/<name>/demote")
+@login_required
+def demote_admin(name):
+    admins = locked_admins(current_user.organization_id)
+    if current_user not in admins:
+        abort(403)
+    if len(admins) == 1:
+        abort(409)
+    [user] = [admin for admin in admins if admin.name == name] or abort(404)
+    user.role = "member"
+    db.session.commit()
+    return "", 204
 
 
 # endregion

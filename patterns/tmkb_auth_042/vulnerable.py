@@ -4,10 +4,14 @@ from app import Invitation, bp
 from flask import abort
 from flask_login import current_user, login_required
 
-from tmkb.authoring.proofs.stage import db
+from tmkb.authoring.proofs.stage import User, db
 
 
 # region example
+def admins_of(organization_id):
+    return db.session.scalars(db.select(User).filter_by(organization_id=organization_id, role="admin")).all()
+
+
 @bp.post("/invitations/<code>/accept")
 @login_required
 def accept_invitation(code):
@@ -19,6 +23,20 @@ def accept_invitation(code):
     current_user.organization_id, current_user.role = invitation.organization_id, invitation.role
     db.session.commit()
     return {"role": current_user.role}
+
+
+@bp.post("/admins/<name>/demote")
+@login_required
+def demote_admin(name):
+    admins = admins_of(current_user.organization_id)
+    if current_user not in admins:
+        abort(403)
+    if len(admins) == 1:
+        abort(409)
+    [user] = [admin for admin in admins if admin.name == name] or abort(404)
+    user.role = "member"
+    db.session.commit()
+    return "", 204
 
 
 # endregion

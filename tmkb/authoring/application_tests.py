@@ -73,7 +73,11 @@ _METHODS = {
 ''',
     "during": '''
     def during(self, after, rival):
-        """Return a context manager in which `rival()` runs after the first SQL statement that contains `after`."""
+        """Return a context manager in which `rival()` runs after the first SQL statement that contains `after`.
+
+        If `after` is None, it runs before the first COMMIT. On a real database run it in another thread, and continue
+        as soon as it has ended or waits for a lock.
+        """
         raise NotImplementedError("during")
 ''',
 }

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import unittest
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tmkb.knowledge.attacks import Attacks, Case, Step
 from tmkb.schema import template
+
+Rival = Callable[[], dict[str, Any]]  # performs steps at the same time as another step
 
 SERVED, GAINED, REFUSED, FAILED = "served", "gained", "refused", "failed"
 
@@ -54,8 +56,11 @@ class Target(Protocol):
     def wait(self, seconds: float) -> None:
         """Advance the clock."""
 
-    def during(self, after: str, rival: Callable[[], object]) -> AbstractContextManager[None]:
-        """Run ``rival`` to its end after the first SQL statement that contains ``after``."""
+    def during(self, after: str | None, rival: Rival) -> AbstractContextManager[dict[str, Any] | None]:
+        """Run ``rival`` after the first SQL statement that contains ``after``, or before the first COMMIT if None.
+
+        Yield what ``rival`` returns if it runs in another process; the value is complete when the context ends.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ class _Run:
         """Perform a step that must have its expected response."""
         response = self._response(step)
         expected = self.filled(step.get("body"))
-        ok = response.status == step["status"] if "status" in step else response.status < 400
+        ok = self.holds(step["status"], response, False) if "status" in step else response.status < 400
         if not ok or (expected is not None and not _contains(response.json(), expected)):
             evidence = f"{response.status} {_shown(response)}".rstrip()
             raise StepError(f"{_title(step)} before the attempt: unexpected {evidence}")
@@ -170,20 +175,27 @@ class _Run:
         self.target.wait(step["wait"])
         return Response()
 
-    def _interrupted(self, step: Step, after: str, steps: Sequence[Step]) -> Response:
-        """Perform ``step`` while a rival performs ``steps``, which must succeed."""
-        failures: list[StepError] = []
+    def _interrupted(self, step: Step, steps: Sequence[Step], after: str | None = None, before: str = "") -> Response:
+        """Perform ``step`` while a rival performs ``steps``, which must succeed. ``before`` can only be COMMIT."""
+        outcome: dict[str, Any] = {}
 
-        def rival() -> None:  # in a thread of its own
+        def rival() -> dict[str, Any]:  # in a thread or a process of its own
             try:
                 self.succeed_all(steps)
             except StepError as error:
-                failures.append(error)
+                outcome["failure"] = str(error)
+            except Exception as error:
+                outcome["failure"] = f"{type(error).__name__}: {error}"
+            else:
+                outcome["values"] = self.values
+            return outcome
 
-        with self.target.during(after, rival):
+        with self.target.during(after, rival) as elsewhere:
             response = self._response({key: value for key, value in step.items() if key != "during"})
-        if failures:
-            raise failures[0]
+        outcome |= elsewhere or {}
+        if "values" not in outcome:
+            raise StepError(outcome.get("failure", "the rival did not run"))
+        self.values |= outcome["values"]
         return response
 
     def _save(self, step: Step, response: Response) -> None:
@@ -205,6 +217,7 @@ class _Run:
             "contains": lambda texts: all(str(text) in response.text for text in self.filled(texts)),
             "lacks": lambda texts: not any(str(text) in response.text for text in self.filled(texts)),
             "body": lambda body: _contains(response.json(), self.filled(body)),
+            "headers": lambda headers: _contains(_headers(response, headers), self.filled(headers)),
             "changed": lambda expected: changed == expected,
             "raises": lambda name: name in response.raised if name else not response.raised,
         }
@@ -257,6 +270,12 @@ def _pointed(response: Response, pointer: str, step: Step) -> Any:
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise StepError(f"{_title(step)}: no {pointer} in {response.status} {_shown(response)}") from error
     return value
+
+
+def _headers(response: Response, names: Iterable[str]) -> dict[str, str | None]:
+    """Return the headers of ``response`` with these ``names``, in whatever case; None for an absent one."""
+    values = {name.lower(): value for name, value in response.headers.items()}
+    return {name: values.get(name.lower()) for name in names}
 
 
 def _contains(value: Any, part: Any) -> bool:

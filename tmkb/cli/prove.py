@@ -111,6 +111,7 @@ def _lines(report: Report, verbose: bool) -> Iterator[str]:
         return
     if report.unavailable:
         yield f"{report.id}  not proven: {report.unavailable}"
+        yield from (f"    {cell}" for cell in report.cells if verbose or not cell.ok)
         return
     legs = " ".join(f"{leg}{'✓' if ok else '✗'}" for leg, ok in report.legs().items())
     verdict = "proven" if report.proven else "NOT PROVEN"
@@ -126,7 +127,7 @@ def _value(report: Report) -> dict[str, object]:
         "proven": report.proven,
         "legs": {str(leg): ok for leg, ok in report.legs().items()},
         "cells": [dataclasses.asdict(cell) for cell in report.cells],
-        "faults": [report.unavailable] if report.unavailable else report.faults,
+        "faults": [report.unavailable, *report.faults] if report.unavailable else report.faults,
         "attacks": report.attacks,
         "allowed": report.allowed,
         "wrong_fixes": report.wrong_fixes,

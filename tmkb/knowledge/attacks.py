@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tmkb.errors import DocumentError, Problem
+from tmkb.knowledge import examples
 from tmkb.knowledge.examples import WRONG
 from tmkb.schema import metaschema, paths, reader
 from tmkb.schema.reader import Document
@@ -27,6 +29,7 @@ class Case(NamedTuple):
     name: str
     allowed: bool
     refused_before: bool  # by the vulnerable code, too
+    services: tuple[str, ...]  # real ones that it needs
     values: Mapping[str, Any]
     secrets: list[Any]
     steps: list[Step]  # after those of `Attacks.setup`
@@ -105,8 +108,8 @@ def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
     except OSError:  # which `_read` reports
         version = 0, 0
     doc, problems = _read(file, paths.shown(file), *version)
-    if doc is not None and has_wrong_fixes(folder):
-        problems = [*_wrong_files(doc, folder)]
+    if doc is not None:
+        problems = [*_unknown_attacks(doc, folder), *(_wrong_files(doc, folder) if has_wrong_fixes(folder) else ())]
     return (None, problems) if doc is None or problems else (Attacks(doc.mapping()), [])
 
 
@@ -140,13 +143,14 @@ def _matrix(value: Mapping[str, Any]) -> Iterator[Case]:
                     name=f"{_row_name(row)}_{verb}",
                     allowed=key == "allowed",
                     refused_before="vulnerable" in row,
+                    services=_services(value, row),
                     values=row.get("values", {}),
-                    secrets=value.get("secrets", []),
+                    secrets=row.get("secrets", value.get("secrets", [])),
                     steps=steps,
                     attempt={"by": row["actor"], **attempt},
                     observe=value.get("observe", []),
                     refused=condition,
-                    gained=None,
+                    gained=row.get("gained"),
                 )
 
 
@@ -160,6 +164,7 @@ def _named(value: Mapping[str, Any]) -> Iterator[Case]:
             name=name,
             allowed=False,
             refused_before="vulnerable" in attack,
+            services=_services(value, attack),
             values={},
             secrets=attack.get("secrets", value.get("secrets", [])),
             steps=attack.get("steps", []),
@@ -168,6 +173,10 @@ def _named(value: Mapping[str, Any]) -> Iterator[Case]:
             refused=attack["refused"],
             gained=attack.get("gained"),
         )
+
+
+def _services(value: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(sorted({*value.get("services", []), *([part["service"]] if "service" in part else [])}))
 
 
 def _unknown_names(doc: Document) -> Iterator[Problem]:
@@ -186,24 +195,28 @@ def _unknown_names(doc: Document) -> Iterator[Problem]:
 
 
 def _case_names(doc: Document) -> Iterator[Problem]:
-    """Report names that two cases have, and names of no case."""
+    """Report names that two cases have."""
     value: Any = doc.value
     cases = Attacks(value).cases
     names = [case.name for case in cases]
     for name in sorted({name for name in names if names.count(name) > 1}):
         path = ("attacks", name) if name in value["attacks"] else ("matrix",)
         yield doc.key_problem("repeated_case", path, name=name)
-    refusals = [case.name for case in cases if not case.allowed]
-    for wrong, each in value.get("wrong", {}).items():
-        for index, name in enumerate(each["falls_to"]):
-            if name not in refusals:
-                yield doc.problem(
-                    "unknown_name", ("wrong", wrong, "falls_to", index), **_near("attack", name, refusals)
-                )
 
 
 def _near(kind: str, name: str, known: Iterable[str]) -> dict[str, str]:
     return {"kind": kind, "name": name, **metaschema.near(name, list(known))}
+
+
+def _unknown_attacks(doc: Document, folder: str) -> Iterator[Problem]:
+    """Report each name under `falls_to` that is neither a case to refuse nor a function exploit_NAME of proof.py."""
+    value: Any = doc.value
+    proof = examples.read(folder, "proof.py", "") if os.path.exists(os.path.join(folder, "proof.py")) else None
+    known = [*Attacks(value).refusals, *(re.findall(r"^def exploit_(\w+)", proof.text, re.M) if proof else [])]
+    for wrong, each in value.get("wrong", {}).items():
+        for index, name in enumerate(each["falls_to"]):
+            if name not in known:
+                yield doc.problem("unknown_name", ("wrong", wrong, "falls_to", index), **_near("attack", name, known))
 
 
 def _wrong_files(doc: Document, folder: str) -> Iterator[Problem]:

@@ -39,12 +39,22 @@ def invite(organization_id):
     return {"token": invitation.token}, 201
 
 
+def locked_members(organization_id, grantor_id, user_id):
+    """Lock both memberships, in the order of their ids, and return them."""
+    members = db.select(Membership).filter_by(organization_id=organization_id)
+    members = members.where(Membership.user_id.in_([grantor_id, user_id])).order_by(Membership.user_id)
+    locked = {member.user_id: member for member in db.session.scalars(members.with_for_update(of=Membership))}
+    grantor = locked.get(grantor_id)
+    if grantor is None:
+        abort(403)
+    return grantor, locked.get(user_id) or abort(404)
+
+
 @bp.put("/organizations/<int:organization_id>/members/<int:user_id>")
 @login_required
 def change_role(organization_id, user_id):
-    grantor = manager_of(organization_id)
+    grantor, member = locked_members(organization_id, current_user.id, user_id)
     role = request.get_json()["role"]
-    member = db.get_or_404(Membership, (organization_id, user_id))
     if role not in roles_below(grantor) or member.role not in roles_below(grantor):
         abort(403)
     member.role = role

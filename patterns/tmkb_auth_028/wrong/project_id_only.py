@@ -1,6 +1,6 @@
 """The id of the project is compared; its organization and that of the key are not."""
 
-from app import PERMISSIONS, Project, bp, presented_key
+from app import PERMISSIONS, ApiKey, Project, bp, presented_key
 from flask import abort
 
 from tmkb.authoring.proofs.stage import User, db
@@ -28,6 +28,8 @@ def read_metrics(project_id):
 
 @bp.delete("/projects/<int:project_id>")
 def delete_project(project_id):
-    db.session.delete(project_for("project:delete", project_id))
+    project = project_for("project:delete", project_id)
+    db.session.execute(db.delete(ApiKey).filter_by(project_id=project.id))
+    db.session.delete(project)
     db.session.commit()
     return "", 204

@@ -74,6 +74,22 @@ def test_a_wrong_fix_that_falls_to_more_than_it_lists(folder, prove):
     assert unexpected(prove(folder, False)) == {(4, "bob_left_cancel", "wrong creator_or_tenant", "gained")}
 
 
+def test_a_wrong_fix_that_falls_to_an_attack_of_the_proof(folder, prove):
+    edit(folder / "pattern.yaml", ("attacks: attacks.yaml}", "attacks: attacks.yaml, proof: proof.py}"))
+    edit(folder / "attacks.yaml", ("falls_to: [named_tenant]", "falls_to: [named_tenant, tenant_in_header]"))
+    (folder / "proof.py").write_text(
+        "from tmkb.authoring.proofs import outcome\nfrom tmkb.authoring.proofs.stage import stage\n\n\n"
+        "def exploit_tenant_in_header(example):\n"
+        "    \"\"\"Mallory names Acme in a header.\"\"\"\n"
+        "    visible = getattr(example, 'visible_invoices', None)\n"
+        "    trusting = visible is not None and 'headers' in visible.__code__.co_names\n"
+        "    return outcome(gained=trusting, refused=not trusting, evidence='')\n"
+    )
+
+    assert complaints(folder) == []
+    assert not [cell for cell in unexpected(prove(folder, False)) if cell[2].startswith("wrong")]
+
+
 def test_a_wrong_fix_that_nobody_would_ship(folder, prove):
     edit(
         folder / "wrong" / "read_only.py",

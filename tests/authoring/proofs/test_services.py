@@ -76,6 +76,16 @@ def test_a_service_that_is_not_installed(missing, prove):
     assert not any(report.legs().values())
 
 
+def test_cases_that_need_no_service_run_without_it(missing, prove):
+    report = prove(f"{paths.PATTERNS}/tmkb_auth_009", mutate=False)
+
+    names = {cell.function for cell in report.cells}
+    assert "own_approval" in names and "raised_before_commit" not in names
+    assert all(cell.ok for cell in report.cells)
+    assert not report.proven and report.unavailable == "needs postgresql, which is not installed"
+    assert not any(report.legs().values())
+
+
 def test_the_command_without_the_service(missing, capsys):
     assert main(["prove", "22"]) == 1
     assert "TMKB-AUTH-022  not proven: needs postgresql, which is not installed\n" in capsys.readouterr().out
@@ -156,20 +166,38 @@ def test_new_rows_get_ids_that_are_free(on_postgresql):
 def test_a_rival_that_waits_for_a_lock_lets_the_attempt_continue(on_postgresql, rivals, order):
     """The rival changes the row that the attempt has locked, and waits; or another row, and ends first."""
     db, Document = on_postgresql.db, on_postgresql.Document
-    done = []
 
     def change(id_, who):
         with s.app.app_context():
             db.session.execute(db.update(Document).filter_by(id=id_).values(title=who))
             db.session.commit()
-            done.append(who)
+        return {who: time.monotonic(), "process": os.getpid()}
 
     with on_postgresql.stage() as s:
-        with s.during("UPDATE document", lambda: change(rivals, "rival")):
-            change(1, "attempt")
-        assert done == order
+        with s.during("UPDATE document", lambda: change(rivals, "rival")) as rival:
+            attempt = change(1, "attempt")
+        ends = attempt | rival
+        assert attempt["process"] != ends.pop("process")
+        assert sorted(ends, key=ends.get) == order
         with s.app.app_context():
             assert db.session.get(Document, rivals).title == "rival"
+
+
+def test_a_rival_before_the_commit(on_postgresql):
+    """The rival does not see the change that is not committed yet."""
+    db, Document = on_postgresql.db, on_postgresql.Document
+
+    def look():
+        with s.app.app_context():
+            return {"title": db.session.get(Document, 1).title}
+
+    with on_postgresql.stage() as s:
+        with s.during(None, look) as seen, s.app.app_context():
+            db.session.get(Document, 1).title = "changed"
+            db.session.commit()
+        assert seen == {"title": "Acme payroll"} and look() == {"title": "changed"}
+        with pytest.raises(RuntimeError, match="no statement is committed"), s.during(None, look):
+            look()
 
 
 def test_the_migration_of_an_example_is_executed_by_the_owner(on_postgresql):
@@ -204,9 +232,26 @@ def test_a_stage_with_redis(execute):
         assert execute(line, *needed)["status"] == "served"
 
 
+def test_jobs_run_in_a_celery_worker(execute):
+    """It is another process, gets messages through Redis, and sees the data of the case."""
+    line = (
+        "import os; from celery import shared_task; from tmkb.authoring.proofs.stage import Document, db, stage\n"
+        "    def who(): return [os.getpid(), db.session.get(Document, 1).title]\n"
+        "    def fail(): 1 / 0\n"
+        "    for task in (who, fail): shared_task(name=task.__name__)(task)\n"
+        "    with stage() as s:\n"
+        "        s.celery.send_task('who'); s.celery.send_task('fail')\n"
+        "        (pid, title), error = s.results()\n"
+        "        assert s.results() == []\n"
+        "    assert pid != os.getpid() and title == 'Acme payroll' and type(error).__name__ == 'ZeroDivisionError'"
+    )
+    answer = execute(line, "celery")
+    assert (answer["status"], answer["detail"]) == ("served", "")
+
+
 def test_keys_are_restored_with_their_expiry(running):
     keys = services.Keys(running.addresses(["redis"])["redis"], services.REDIS_DATABASES - 1)
-    with keys._client() as client:
+    with keys.client() as client:
         client.set("lasting", "1")
         client.set("short", "2", ex=100)
         keys.save()

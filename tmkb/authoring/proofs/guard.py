@@ -70,7 +70,7 @@ def install(folder: str, services: Mapping[str, str]) -> None:
     ``folder``: the temporary folder of the proof. ``services``: the address of each service that the pattern names.
     """
     root = os.path.realpath(folder)
-    sockets = {services[name] for name in ("redis",) if name in services}
+    sockets = {services[name] for name in ("redis", "celery") if name in services}
     _replace_psycopg(services.get("postgresql"))
 
     def hook(name: str, args: tuple[Any, ...]) -> None:

@@ -57,7 +57,7 @@ class Cell:
 class Report:
     """The result of one pattern's proof; `faults` are problems that belong to no single cell.
 
-    ``unavailable`` names what is missing, a service or the wrong fixes, without which nothing runs.
+    ``unavailable`` names what is missing: a service, whose cases have no cells, or the wrong fixes.
     """
 
     id: str
@@ -79,7 +79,8 @@ class Report:
 
     def legs(self) -> dict[int, bool]:
         """Return for each leg whether all its cells are as expected."""
-        return {leg: bool(self.cells) and all(cell.ok for cell in self.cells if cell.leg == leg) for leg in LEGS}
+        shown = bool(self.cells) and not self.unavailable
+        return {leg: shown and all(cell.ok for cell in self.cells if cell.leg == leg) for leg in LEGS}
 
 
 _numbers = itertools.count()
@@ -147,8 +148,8 @@ class Proof:
         self.attacks = [name for name in functions if name.startswith("exploit_")]
         self.uses = [name for name in functions if name.startswith("legitimate_")]
         self.refused_before: set[str] = set()
-        self.services: list[str] = []
-        self.addresses: services.Addresses = {}  # of `services`, once they run
+        self.services: dict[str, tuple[str, ...]] = {}  # case → the services that it needs; absent for none
+        self.addresses: dict[tuple[str, ...], services.Addresses] = {}  # of those that run, for each of these values
         self.data = self._read_attacks(folder) if "attacks" in code else None
         self.sources = {variant: self._text(name) for variant, name in self.files.items()}
         self.wrong = [variant for variant in self.files if variant not in ("vulnerable", *self.secure)]
@@ -158,7 +159,7 @@ class Proof:
         assert attacks is not None  # else the pattern could not be served
         self.uses += [case.name for case in attacks.cases if case.allowed]
         self.attacks += attacks.refusals
-        self.services = attacks.value.get("services", [])
+        self.services = {case.name: case.services for case in attacks.cases}
         self.refused_before = {case.name for case in attacks.cases if case.refused_before}
         for name, wrong in attacks.wrong.items():
             self.files[f"wrong {name}"] = wrong.file
@@ -170,10 +171,41 @@ class Proof:
         """All cases, attacks first."""
         return [*self.attacks, *self.uses]
 
+    def start_services(self, running: services.Services) -> str:
+        """Start the services, and return which one is missing; the cases that need it are removed."""
+        missing = ""
+        for names in {self.services.get(case, ()) for case in self.cases}:
+            try:
+                self.addresses[names] = running.addresses(names)
+            except services.UnavailableError as error:
+                missing = str(error)
+        for cases in (self.attacks, self.uses):
+            cases[:] = [case for case in cases if self.services.get(case, ()) in self.addresses]
+        return missing
+
     def run(
         self, worker: Worker, variant: str, source: str, cases: Sequence[str], to_the_end: bool = True
     ) -> Iterator[Cell]:
         """Run ``cases`` on ``source``, a version of ``variant``. ``to_the_end``: also after an unexpected result."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for case in cases:
+            groups.setdefault(self.services.get(case, ()), []).append(case)
+        for names, group in groups.items():
+            for cell in self._run(worker, variant, source, group, self.addresses[names], to_the_end):
+                yield cell
+                if not to_the_end and not cell.ok:
+                    return
+
+    def _run(
+        self,
+        worker: Worker,
+        variant: str,
+        source: str,
+        cases: Sequence[str],
+        addresses: services.Addresses,
+        to_the_end: bool,
+    ) -> Iterator[Cell]:
+        """Run ``cases`` that need the same services."""
         cases = sorted(cases, key=lambda case: case.startswith(FUNCTIONS) != cases[0].startswith(FUNCTIONS))
         expected = {case: self._expected(case, variant) for case in cases}
         request = {
@@ -183,7 +215,7 @@ class Proof:
             "proof": self.proof,
             "proof_file": self.proof_file and os.path.join(self.folder, self.proof_file),
             "attacks": self.data,
-            "services": self.addresses,
+            "services": addresses,
             "cases": cases,
             "expected": None if to_the_end else {case: status for case, (_, status) in expected.items()},
         }
@@ -268,10 +300,8 @@ def prove(
     began = time.perf_counter()
     proof = Proof(folder, pattern)
     report.attacks, report.allowed, report.wrong_fixes = len(proof.attacks), len(proof.uses), len(proof.wrong)
-    try:
-        proof.addresses = running.addresses(proof.services)
-    except services.UnavailableError as error:
-        report.unavailable = str(error)
+    report.unavailable = proof.start_services(running)
+    if not proof.cases:
         return report
     if not proof.uses:
         report.faults.append("the pattern has no legitimate use: no function legitimate_… and no allowed cell")

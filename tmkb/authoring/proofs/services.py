@@ -1,4 +1,4 @@
-"""The servers that patterns name under `services`: one PostgreSQL cluster and one Redis server for a whole run.
+"""The servers that patterns and cases name: one PostgreSQL cluster and one Redis server for a whole run.
 
 `Services` starts them, with their data and their sockets in a temporary folder and without a port. The other classes
 are for the stage, which connects to them: `Database` with PostgreSQL, `Keys` with Redis. A server is the child of a
@@ -103,9 +103,10 @@ class Services:
         found = {}
         with self._lock:
             for name in names:
-                if name not in self._started:
-                    self._started[name] = _started(name)
-                server = self._started[name]
+                program_ = "redis" if name == "celery" else name  # which is the broker; the stage forks the worker
+                if program_ not in self._started:
+                    self._started[program_] = _started(program_)
+                server = self._started[program_]
                 if isinstance(server, UnavailableError):
                     raise server
                 found[name] = server.address
@@ -327,15 +328,11 @@ class Database:
         """Return the URL of this database for SQLAlchemy."""
         return f"postgresql+psycopg://{role}@/{self.name}?host={self.folder}"
 
-    def wait_until_blocked(self, thread: threading.Thread) -> None:
-        """Wait until ``thread`` has ended or a session in this database waits for a lock."""
-        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+    def has_blocked_session(self) -> bool:
+        """Return whether a session in this database waits for a lock."""
+        query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
         with administer(self.folder) as connection:
-            while thread.is_alive():
-                row = connection.execute(query, [self.name]).fetchone()
-                if row is not None and row[0]:
-                    return
-                thread.join(0.005)
+            return bool(connection.execute(query, [self.name]).fetchone()[0])
 
 
 def _rows(connection: Any, table: str) -> bytes:
@@ -372,22 +369,23 @@ class Keys:
 
     def clear(self) -> None:
         """Delete all keys."""
-        with self._client() as client:
+        with self.client() as client:
             client.flushdb()
 
     def save(self) -> None:
         """Remember all keys and their values for `restore`."""
-        with self._client() as client:
+        with self.client() as client:
             self.saved = [(key, max(client.pttl(key), 0), client.dump(key)) for key in client.scan_iter()]
 
     def restore(self) -> None:
         """Replace all keys by those that `save` remembered."""
-        with self._client() as client:
+        with self.client() as client:
             client.flushdb()
             for key, milliseconds, value in self.saved:
                 client.restore(key, milliseconds, value)
 
-    def _client(self) -> Any:
+    def client(self) -> Any:
+        """Return a client of redis-py for this database."""
         import redis
 
         return redis.Redis.from_url(self.url)

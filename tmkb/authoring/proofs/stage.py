@@ -17,7 +17,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,11 +31,12 @@ from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
 from kombu.transport.memory import Channel
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 from sqlalchemy.engine.events import ConnectionEvents
 from sqlalchemy.orm import Session, SessionEvents
 
-from tmkb.authoring.play import Response
+from tmkb.authoring.play import Response, Rival
+from tmkb.authoring.proofs import jobs, rivals
 from tmkb.authoring.proofs.services import Addresses, Content, Database, Keys
 
 ANONYMOUS = "anonymous"
@@ -73,11 +74,14 @@ class Document(db.Model):  # type: ignore[name-defined, misc]  # as above
 class Stage:
     """An application with an example mounted on it: the target on which `play` plays cases."""
 
-    def __init__(self, app: Flask, celery: Celery, data: _Data | None, keys: Keys | None) -> None:
+    def __init__(
+        self, app: Flask, celery: Celery, data: _Data | None, keys: Keys | None, worker: jobs.Worker | None = None
+    ) -> None:
         self.app = app
         self.celery = celery
         self._data = data
         self._keys = keys  # of Redis, if the pattern needs it
+        self._worker = worker  # of Celery, if the case needs a real one
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
         self.waited = 0.0  # seconds by which the clock is advanced
@@ -181,6 +185,9 @@ class Stage:
         Celery's eager mode would run tasks inside the request, where they still see its user. Here they pass through a
         real queue and the real serializer.
         """
+        if self._worker is not None and self._keys is not None:
+            with self._keys.client() as client:
+                return self._worker.results(client)
         results: list[Any] = []
         with self.celery.connection_for_read() as connection:
             queue = connection.SimpleQueue("celery")
@@ -194,38 +201,45 @@ class Stage:
         return results
 
     @contextmanager
-    def during(self, after: str, rival: Callable[[], object]) -> Iterator[None]:
-        """Run ``rival`` once, in a thread, right after the first SQL statement that contains ``after``.
+    def during(self, after: str | None, rival: Rival) -> Iterator[dict[str, Any]]:
+        """Run ``rival`` once, after the first SQL statement that contains ``after``; before the first COMMIT if None.
 
         The statement's own thread continues when ``rival`` has ended. On PostgreSQL it also continues when ``rival``
-        waits for a lock, and ``rival`` ends later.
+        waits for a lock, and ``rival`` ends later. There it runs in another process, whose result is yielded.
 
         Raises RuntimeError if there was no such statement, because then no interleaving was tested.
         """
-        threads: list[threading.Thread] = []
-
-        def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if after in statement and not threads:
-                threads.append(threading.Thread(target=rival))
-                threads[0].start()
-                if isinstance(self._data, _OnPostgresql):
-                    self._data.database.wait_until_blocked(threads[0])
-                else:
-                    threads[0].join()
-
         with self.app.app_context():
             engines = list(db.engines.values())
+        other = self._rival(rival, engines)
+
+        def listen(_connection: Any, *args: Any) -> None:
+            if not other.started and (after is None or after in args[1]):
+                other.start()
+
+        name = "commit" if after is None else "after_cursor_execute"
         for engine in engines:
-            event.listen(engine, "after_cursor_execute", listen)
+            event.listen(engine, name, listen)
+        result: dict[str, Any] = {}
         try:
-            yield
+            yield result
         finally:
-            for thread in threads:
-                thread.join()
+            result |= other.result() or {}
             for engine in engines:
-                event.remove(engine, "after_cursor_execute", listen)
-        if not threads:
-            raise RuntimeError(f"no statement contains {after!r}: the interleaving never took place")
+                event.remove(engine, name, listen)
+        if not other.started:
+            point = "is committed" if after is None else f"contains {after!r}"
+            raise RuntimeError(f"no statement {point}: the interleaving never took place")
+
+    def _rival(self, rival: Rival, engines: Sequence[Engine]) -> rivals.InThread | rivals.InProcess:
+        if not isinstance(self._data, _OnPostgresql):
+            return rivals.InThread(rival)
+
+        def begin() -> None:
+            for engine in engines:
+                engine.dispose(close=False)  # the connections belong to the parent
+
+        return rivals.InProcess(rival, begin, self._data.database.has_blocked_session)
 
 
 def _leave(user: str) -> None:
@@ -351,8 +365,8 @@ def use(addresses: Addresses, number: int) -> None:
     """Let all stages of this process use these services. Of Redis they use the database with this number."""
     _services.clear()
     _services.update(addresses)
-    if "redis" in addresses:
-        _services["redis"] = Keys(addresses["redis"], number)
+    for name in {"redis", "celery"} & {*addresses}:
+        _services[name] = Keys(addresses[name], number)
 
 
 @contextmanager
@@ -361,19 +375,40 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
 
     The example can define ``bp`` (a blueprint), ``cache`` (a Flask-Caching cache) and models.
     """
-    celery = Celery("app", broker="memory://", set_as_current=True)
+    keys: Keys | None = _services.get("celery") or _services.get("redis")
+    broker = jobs.broker(keys.address, keys.number) if keys is not None and "celery" in _services else ""
+    celery = Celery("app", broker=broker or "memory://", backend=broker or None, set_as_current=True)
     celery.set_default()
-    keys: Keys | None = _services.get("redis")
     if keys is not None:
         keys.clear()
     config = _with_redis(config)
     make = _staged_on_postgresql if "postgresql" in _services else _staged
     with make(example, config) as (app, data):
+        worker = _worker(celery, app) if broker else None
         try:
-            yield Stage(app, celery, data, keys)
+            yield Stage(app, celery, data, keys, worker)
         finally:
+            if worker is not None:
+                worker.close()
             with app.app_context():
                 _close()
+
+
+def _worker(celery: Celery, app: Flask) -> jobs.Worker:
+    """Start a Celery worker that runs each job in a context of ``app``."""
+    contexts = []
+
+    def begin() -> None:
+        contexts.append(app.app_context())
+        contexts[-1].push()
+
+    def end() -> None:
+        _close()
+        contexts.pop().pop()
+
+    with app.app_context():
+        _close()  # the process must not share connections
+    return jobs.Worker(celery, begin, end)
 
 
 def _with_redis(config: dict[str, Any]) -> dict[str, Any]:

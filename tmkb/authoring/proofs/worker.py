@@ -49,7 +49,11 @@ Answer = dict[str, Any]  # status, detail, seconds
 
 _MAX_ANSWER = 1 << 20  # bytes
 _PRELOADED = ("tmkb.authoring.proofs.stage", "flask_caching", "jwt", "graphql")
-_CLIENTS = {"postgresql": ("sqlalchemy.dialects.postgresql.psycopg", "psycopg"), "redis": ("redis",)}
+_CLIENTS = {
+    "celery": ("celery.worker", "celery.concurrency.solo", "celery.backends.redis", "kombu.transport.redis"),
+    "postgresql": ("sqlalchemy.dialects.postgresql.psycopg", "psycopg"),
+    "redis": ("redis",),
+}
 FUNCTIONS = ("exploit_", "legitimate_")
 _STATUS = {(True, False): "gained", (False, True): "refused", (True, True): "both", (False, False): "neither"}
 

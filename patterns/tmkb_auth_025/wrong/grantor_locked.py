@@ -1,0 +1,70 @@
+"""Only the grantor's membership is locked, and two grantors have two."""
+
+from app import ROLES, Invitation, Membership, bp, now, verified_email
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def roles_below(grantor):
+    return ROLES[: ROLES.index(grantor.role)]
+
+
+def claimed(token):
+    claim = db.update(Invitation).filter_by(token=token, email=verified_email(current_user), accepted_at=None)
+    claim = claim.where(Invitation.expires_at > now()).values(accepted_at=now())
+    return db.session.scalar(claim.returning(Invitation))
+
+
+def manager_of(organization_id):
+    membership = db.session.get(Membership, (organization_id, current_user.id))
+    if membership is None or membership.role not in ROLES[1:]:
+        abort(403)
+    return membership
+
+
+@bp.post("/organizations/<int:organization_id>/invitations")
+@login_required
+def invite(organization_id):
+    grantor = manager_of(organization_id)
+    data = request.get_json()
+    if data["role"] not in roles_below(grantor):
+        abort(403)
+    invitation = Invitation(
+        email=data["email"], role=data["role"], organization_id=organization_id, inviter_id=current_user.id
+    )
+    db.session.add(invitation)
+    db.session.commit()
+    return {"token": invitation.token}, 201
+
+
+@bp.put("/organizations/<int:organization_id>/members/<int:user_id>")
+@login_required
+def change_role(organization_id, user_id):
+    grantor = manager_of(organization_id)
+    db.session.refresh(grantor, with_for_update=True)
+    role = request.get_json()["role"]
+    member = db.get_or_404(Membership, (organization_id, user_id))
+    if role not in roles_below(grantor) or member.role not in roles_below(grantor):
+        abort(403)
+    member.role = role
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/invitations/<token>/accept")
+@login_required
+def accept(token):
+    invitation = claimed(token)
+    if invitation is None:
+        abort(404)
+    organization_id = invitation.organization_id
+    inviter = db.session.get(Membership, (organization_id, invitation.inviter_id))
+    if inviter is None or invitation.role not in roles_below(inviter):
+        abort(404)
+    if db.session.get(Membership, (organization_id, current_user.id)):
+        abort(409)
+    db.session.add(Membership(organization_id=organization_id, user_id=current_user.id, role=invitation.role))
+    db.session.commit()
+    return "", 204
