@@ -1,4 +1,4 @@
-"""The session adds the current organization to every query."""
+"""The session adds the current organization to ORM queries, and other tables of an update are read in subqueries."""
 
 from app import Digest, Invoice, Payment, Pin, TenantOwned, bp
 from celery import shared_task
