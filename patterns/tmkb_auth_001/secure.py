@@ -1,4 +1,4 @@
-"""The task receives the actor's id, reloads actor and document, and checks permissions again."""
+"""The task receives the actor's id, loads actor and document in its own session, and checks permissions again."""
 
 from app import bp
 from celery import shared_task

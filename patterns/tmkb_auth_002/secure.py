@@ -10,14 +10,14 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def visible_notes():
-    readable = db.or_(~Note.private, Note.author_id == current_user.id)
-    return db.select(Note).filter_by(organization_id=current_user.organization_id, deleted=False).where(readable)
+    allowed = db.or_(~Note.private, Note.author_id == current_user.id)
+    return db.select(Note).filter_by(organization_id=current_user.organization_id, deleted=False).where(allowed)
 
 
 @bp.get("/notes/<int:note_id>")
 @login_required
 def show_note(note_id):
-    note = db.first_or_404(visible_notes().filter_by(id=note_id))
+    note = db.first_or_404(visible_notes().where(Note.id == note_id))
     # endregion
     return {"customer": note.customer, "text": note.text}
 

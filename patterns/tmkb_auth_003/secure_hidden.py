@@ -1,4 +1,4 @@
-"""The session hides deleted bids from each query that does not include them explicitly."""
+"""The session hides deleted bids from ORM selects that do not include them explicitly."""
 
 from app import Bid, bp
 from flask import abort, request

@@ -23,6 +23,7 @@ class Invoice(TenantOwned, db.Model):
 class Payment(TenantOwned, db.Model):
     id = mapped_column(db.Integer, primary_key=True)
     iban = mapped_column(db.String)
+    memo = mapped_column(db.String)
     invoice_id = mapped_column(db.ForeignKey(Invoice.id))
     invoice = relationship(Invoice)
 
@@ -75,7 +76,7 @@ def delete_invoice(invoice_id):
 @bp.get("/payments")
 @login_required
 def list_payments():
-    return jsonify([payment.iban for payment in db.session.scalars(db.select(Payment))])
+    return jsonify([[payment.iban, payment.memo] for payment in db.session.scalars(db.select(Payment))])
 
 
 @bp.post("/payments")

@@ -1,6 +1,6 @@
-"""The session adds the current organization to every query."""
+"""The session adds the current organization to ORM queries, and other tables of an update are read in subqueries."""
 
-from app import Digest, Invoice, Pin, TenantOwned, bp
+from app import Digest, Invoice, Payment, Pin, TenantOwned, bp
 from celery import shared_task
 from flask import g, jsonify
 from flask_login import current_user, login_required
@@ -36,6 +36,15 @@ def list_unpaid():
 @login_required
 def remind():
     db.session.execute(db.update(Invoice).filter_by(paid=False).values(reminded=True))
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/payments/memo")
+@login_required
+def copy_numbers():
+    number = db.select(Invoice.number).where(Invoice.id == Payment.invoice_id).scalar_subquery()
+    db.session.execute(db.update(Payment).values(memo=number))
     db.session.commit()
     return "", 204
 

@@ -1,10 +1,11 @@
 """A row of another organization stops the request that loads it."""
 
-from app import Digest, Invoice, Pin, TenantOwned, bp
+from app import Digest, Invoice, Payment, Pin, TenantOwned, bp
 from celery import shared_task
 from flask import abort, g, jsonify
 from flask_login import current_user, login_required
 from sqlalchemy import event
+from werkzeug.exceptions import Forbidden
 
 from tmkb.authoring.proofs.stage import db
 
@@ -17,7 +18,7 @@ def enter_tenant():
 
 @event.listens_for(TenantOwned, "load", propagate=True)
 def only_own_tenant(row, context):
-    if row.organization_id != g.get("tenant_id"):
+    if row.organization_id is None or row.organization_id != g.get("tenant_id"):
         abort(403)
 
 
@@ -36,13 +37,24 @@ def remind():
     return "", 204
 
 
+@bp.post("/payments/memo")
+@login_required
+def copy_numbers():
+    db.session.execute(db.update(Payment).where(Payment.invoice_id == Invoice.id).values(memo=Invoice.number))
+    db.session.commit()
+    return "", 204
+
+
 @shared_task
 def write_digests():
     digests = []
     for organization_id, invoice_id in db.session.execute(db.select(Pin.organization_id, Pin.invoice_id)).all():
         db.session.remove()  # session.get() would return a row that it loaded for the last tenant
         g.tenant_id = organization_id
-        invoice = db.session.get(Invoice, invoice_id)
+        try:
+            invoice = db.session.get(Invoice, invoice_id)
+        except Forbidden:  # a pin of another organization's invoice must not end the job of all organizations
+            continue
         if invoice is not None:
             digests.append(Digest(organization_id=organization_id, text=invoice.number))
     db.session.add_all(digests)

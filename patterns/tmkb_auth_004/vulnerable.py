@@ -1,6 +1,6 @@
 """Each query needs its own condition on the organization, and some do not have one."""
 
-from app import Digest, Invoice, Pin, bp
+from app import Digest, Invoice, Payment, Pin, bp
 from celery import shared_task
 from flask import jsonify
 from flask_login import login_required
@@ -20,6 +20,14 @@ def list_unpaid():
 @login_required
 def remind():
     db.session.execute(db.update(Invoice).filter_by(paid=False).values(reminded=True))
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/payments/memo")
+@login_required
+def copy_numbers():
+    db.session.execute(db.update(Payment).where(Payment.invoice_id == Invoice.id).values(memo=Invoice.number))
     db.session.commit()
     return "", 204
 

@@ -10,19 +10,22 @@ from tmkb.authoring.proofs.stage import db
 
 # region example
 # region template
-@bp.record_once
-def apply_override(state):
-    app = state.app.wsgi_app
-
+def with_override(app):
     def overridden(environ, start_response):
-        if environ["REQUEST_METHOD"] == "POST":
-            environ["REQUEST_METHOD"] = environ.get("HTTP_X_HTTP_METHOD_OVERRIDE", "POST").upper()
+        method = environ.get("HTTP_X_HTTP_METHOD_OVERRIDE", "").upper()
+        if environ["REQUEST_METHOD"] == "POST" and method in {"PUT", "PATCH", "DELETE"}:
+            environ["REQUEST_METHOD"] = method
         return app(environ, start_response)
 
-    state.app.wsgi_app = overridden
+    return overridden
 
 
 # endregion
+
+
+@bp.record_once
+def apply_override(state):
+    state.app.wsgi_app = with_override(state.app.wsgi_app)
 
 
 @bp.before_request

@@ -1,5 +1,7 @@
 """Invoices of organizations, which only administrators may void. A version of the code shows and voids them."""
 
+from typing import ClassVar
+
 from flask import Blueprint, request
 from sqlalchemy.orm import mapped_column
 
@@ -10,6 +12,12 @@ class Invoice(db.Model):
     id = mapped_column(db.Integer, primary_key=True)
     state = mapped_column(db.String, nullable=False, default="open")
     organization_id = mapped_column(db.Integer, nullable=False)
+    kind = mapped_column(db.String, nullable=False)
+    __mapper_args__: ClassVar = {"polymorphic_on": "kind", "polymorphic_identity": "invoice"}
+
+
+class CreditNote(Invoice):
+    __mapper_args__: ClassVar = {"polymorphic_identity": "credit note"}
 
 
 bp = Blueprint("invoices", __name__)
@@ -19,9 +27,10 @@ def sent_ids():
     return request.get_json()["ids"]
 
 
-def event_issue(organization):
-    """Create an invoice and return its id."""
-    invoice = Invoice(organization_id=organization)
+def event_issue(organization, kind="invoice"):
+    """Create an invoice or a credit note, and return its id."""
+    models = {"invoice": Invoice, "credit note": CreditNote}
+    invoice = models[kind](organization_id=organization)
     db.session.add(invoice)
     db.session.flush()
     return {"id": invoice.id}

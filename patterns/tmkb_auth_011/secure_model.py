@@ -1,4 +1,4 @@
-"""The model refuses the new state unless the current user may set it, whichever code assigns it."""
+"""The model refuses each assignment of a state unless the current user may make it."""
 
 from app import Invoice, bp, sent_ids
 from flask import abort, redirect, render_template_string, url_for
@@ -16,13 +16,12 @@ PAGE = """
 """
 
 
-@event.listens_for(Invoice.state, "set")
-def guard_state(invoice, state, _old, _initiator):
-    if state == "void":
-        if invoice.organization_id != current_user.organization_id:
-            abort(404)
-        if current_user.role != "admin":
-            abort(403)
+@event.listens_for(Invoice.state, "set", propagate=True)  # also for subclasses
+def guard_state(invoice, _state, _old, _initiator):
+    if invoice.organization_id != current_user.organization_id:
+        abort(404)
+    if current_user.role != "admin":
+        abort(403)
 
 
 def void_invoice(invoice_id):

@@ -45,6 +45,7 @@ def read_task():
     ids = [value for key, value in body.items() if key.endswith("_id")]
     if not all(type(each) is int for each in [*ids, *body["watcher_ids"]]):
         abort(422)
+    body["watcher_ids"] = sorted(set(body["watcher_ids"]))
     return body
 
 

@@ -23,7 +23,7 @@ class AuditEntry(db.Model):
 bp = Blueprint("admin", __name__, url_prefix="/admin")
 
 PERMISSIONS = {
-    "admin": {"users.disable", "audit.read"},
+    "admin": {"users.disable", "audit.read", "audit.clear"},
     "auditor": {"audit.read"},
     "member": set(),
 }
@@ -56,6 +56,12 @@ def log(text):
 def audit_log():
     entries = db.select(AuditEntry).filter_by(organization_id=current_user.organization_id)
     return [entry.text for entry in db.session.scalars(entries)]
+
+
+def clear_log():
+    db.session.execute(db.delete(AuditEntry).filter_by(organization_id=current_user.organization_id))
+    db.session.commit()
+    return "", 204
 
 
 @bp.post("/purge")

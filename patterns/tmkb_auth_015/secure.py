@@ -1,22 +1,27 @@
 """Each operation of the management area needs a permission; an operation that is not listed is refused."""
 
-from app import PERMISSIONS, audit_log, bp, disable
+from app import PERMISSIONS, audit_log, bp, clear_log, disable
 from flask import abort, request
 from flask_login import current_user, login_required
 
 # region example
-NEEDS = {"admin.disable_user": "users.disable", "admin.read_audit": "audit.read"}
+NEEDS = {
+    ("admin.disable_user", "POST"): "users.disable",
+    ("admin.audit", "GET"): "audit.read",
+    ("admin.audit", "HEAD"): "audit.read",
+    ("admin.audit", "DELETE"): "audit.clear",
+}
 
 
 # region template
 @bp.before_request
 @login_required
-def require_permission():
-    """NEEDS: permission of each endpoint."""
+def guard():
+    """NEEDS: (endpoint, method) to permission."""
     if request.method == "OPTIONS" and request.url_rule.provide_automatic_options:
         return
     role = getattr(current_user, "role", None)
-    if NEEDS.get(request.endpoint) not in PERMISSIONS.get(role, ()):
+    if NEEDS.get((request.endpoint, request.method)) not in PERMISSIONS.get(role, ()):
         abort(403)
 
 
@@ -28,9 +33,9 @@ def disable_user(user_id):
     return disable(user_id)
 
 
-@bp.get("/audit")
-def read_audit():
-    return audit_log()
+@bp.route("/audit", methods=["GET", "DELETE"])
+def audit():
+    return clear_log() if request.method == "DELETE" else audit_log()
 
 
 # endregion

@@ -2,7 +2,7 @@
 
 from functools import wraps
 
-from app import PERMISSIONS, audit_log, bp, disable
+from app import PERMISSIONS, audit_log, bp, clear_log, disable
 from flask import abort
 from flask_login import current_user, login_required
 
@@ -37,6 +37,12 @@ def disable_user(user_id):
 @requires("audit.read")
 def read_audit():
     return audit_log()
+
+
+@bp.delete("/audit")
+@requires("audit.clear")
+def clear_audit():
+    return clear_log()
 
 
 # endregion

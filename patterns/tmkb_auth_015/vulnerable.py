@@ -1,6 +1,7 @@
 """The management area requires only a login."""
 
-from app import audit_log, bp, disable
+from app import audit_log, bp, clear_log, disable
+from flask import request
 from flask_login import login_required
 
 
@@ -16,9 +17,9 @@ def disable_user(user_id):
     return disable(user_id)
 
 
-@bp.get("/audit")
-def read_audit():
-    return audit_log()
+@bp.route("/audit", methods=["GET", "DELETE"])
+def audit():
+    return clear_log() if request.method == "DELETE" else audit_log()
 
 
 # endregion

@@ -10,6 +10,7 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def fields(user, employee):
+    """Both are of one organization: load the employee with a tenant condition."""
     if user.role == "hr":
         return ["id", "name", "title", "salary", "notes"]
     if employee.user_id == user.id:
@@ -17,11 +18,11 @@ def fields(user, employee):
     return ["id", "name", "title"]
 
 
+# endregion
+
+
 def profile(user, employee):
     return {field: getattr(employee, field) for field in fields(user, employee)}
-
-
-# endregion
 
 
 @bp.get("")

@@ -11,7 +11,8 @@ from tmkb.authoring.proofs.stage import db
 # region template
 def hits(term):
     ids = [hit["id"] for hit in index.search(term)]
-    return db.session.scalars(readable().where(Page.id.in_(ids)))
+    pages = db.session.scalars(readable().where(Page.id.in_(ids)))
+    return sorted(pages, key=lambda page: ids.index(page.id))  # by relevance
 
 
 @bp.get("/suggest")

@@ -1,6 +1,6 @@
 """Other tenants' projects are refused with another error than absent ones, and names are unique across all tenants."""
 
-from app import Project, bp
+from app import Project, bp, new_project
 from flask import abort, request
 from flask_login import current_user, login_required
 from sqlalchemy.exc import IntegrityError
@@ -48,7 +48,7 @@ def create_project():
     values = request.get_json()
     if "copy_of" in values:
         load_project(values["copy_of"])
-    db.session.add(Project(slug=values["slug"], organization_id=current_user.organization_id))
+    db.session.add(new_project(values["slug"]))
     try:
         db.session.commit()
     except IntegrityError:

@@ -15,7 +15,7 @@ def visible_notes():
 @bp.get("/notes/<int:note_id>")
 @login_required
 def show_note(note_id):
-    note = db.first_or_404(visible_notes().filter_by(id=note_id))
+    note = db.first_or_404(visible_notes().where(Note.id == note_id))
     return {"customer": note.customer, "text": note.text}
 
 

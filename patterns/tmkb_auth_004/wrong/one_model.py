@@ -1,6 +1,6 @@
 """The session filters invoices, and no other model with the mixin."""
 
-from app import Digest, Invoice, Pin, bp
+from app import Digest, Invoice, Payment, Pin, bp
 from celery import shared_task
 from flask import g, jsonify
 from flask_login import current_user, login_required
@@ -33,6 +33,15 @@ def list_unpaid():
 @login_required
 def remind():
     db.session.execute(db.update(Invoice).filter_by(paid=False).values(reminded=True))
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/payments/memo")
+@login_required
+def copy_numbers():
+    number = db.select(Invoice.number).where(Invoice.id == Payment.invoice_id).scalar_subquery()
+    db.session.execute(db.update(Payment).values(memo=number))
     db.session.commit()
     return "", 204
 

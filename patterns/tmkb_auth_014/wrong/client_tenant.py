@@ -12,7 +12,7 @@ def sent_organization():
 
 def project_to_plan(project_id):
     own = db.select(Project).filter_by(organization_id=sent_organization())
-    return db.first_or_404(own.filter_by(id=project_id))
+    return db.first_or_404(own.where(Project.id == project_id))
 
 
 def colleague(user_id):

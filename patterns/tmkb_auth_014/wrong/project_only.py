@@ -8,7 +8,7 @@ from tmkb.authoring.proofs.stage import User, db
 
 def project_to_plan(project_id):
     own = db.select(Project).filter_by(organization_id=current_user.organization_id, manager_id=current_user.id)
-    return db.first_or_404(own.filter_by(id=project_id))
+    return db.first_or_404(own.where(Project.id == project_id))
 
 
 def colleague(user_id):

@@ -1,10 +1,15 @@
 """The permission is checked after the view has run."""
 
-from app import PERMISSIONS, audit_log, bp, disable
+from app import PERMISSIONS, audit_log, bp, clear_log, disable
 from flask import make_response, request
 from flask_login import current_user, login_required
 
-NEEDS = {"admin.disable_user": "users.disable", "admin.read_audit": "audit.read"}
+NEEDS = {
+    ("admin.disable_user", "POST"): "users.disable",
+    ("admin.audit", "GET"): "audit.read",
+    ("admin.audit", "HEAD"): "audit.read",
+    ("admin.audit", "DELETE"): "audit.clear",
+}
 
 
 @bp.before_request
@@ -20,7 +25,7 @@ def require_permission(response):
     if response.status_code == 401:
         return response
     role = getattr(current_user, "role", None)
-    if NEEDS.get(request.endpoint) not in PERMISSIONS.get(role, ()):
+    if NEEDS.get((request.endpoint, request.method)) not in PERMISSIONS.get(role, ()):
         return make_response("forbidden", 403)
     return response
 
@@ -30,6 +35,6 @@ def disable_user(user_id):
     return disable(user_id)
 
 
-@bp.get("/audit")
-def read_audit():
-    return audit_log()
+@bp.route("/audit", methods=["GET", "DELETE"])
+def audit():
+    return clear_log() if request.method == "DELETE" else audit_log()

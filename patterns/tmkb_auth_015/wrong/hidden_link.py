@@ -1,6 +1,6 @@
 """Only administrators get the link to the area, and its page sends a header that proves it."""
 
-from app import audit_log, bp, disable
+from app import audit_log, bp, clear_log, disable
 from flask import abort, request
 from flask_login import login_required
 
@@ -19,6 +19,6 @@ def disable_user(user_id):
     return disable(user_id)
 
 
-@bp.get("/audit")
-def read_audit():
-    return audit_log()
+@bp.route("/audit", methods=["GET", "DELETE"])
+def audit():
+    return clear_log() if request.method == "DELETE" else audit_log()

@@ -1,6 +1,6 @@
 """Every role with a permission in the area may call all of its operations."""
 
-from app import audit_log, bp, disable
+from app import audit_log, bp, clear_log, disable
 from flask import abort, request
 from flask_login import current_user, login_required
 
@@ -20,6 +20,6 @@ def disable_user(user_id):
     return disable(user_id)
 
 
-@bp.get("/audit")
-def read_audit():
-    return audit_log()
+@bp.route("/audit", methods=["GET", "DELETE"])
+def audit():
+    return clear_log() if request.method == "DELETE" else audit_log()

@@ -1,10 +1,15 @@
 """Every OPTIONS request passes, although a view can answer OPTIONS itself."""
 
-from app import PERMISSIONS, audit_log, bp, disable
+from app import PERMISSIONS, audit_log, bp, clear_log, disable
 from flask import abort, request
 from flask_login import current_user, login_required
 
-NEEDS = {"admin.disable_user": "users.disable", "admin.read_audit": "audit.read"}
+NEEDS = {
+    ("admin.disable_user", "POST"): "users.disable",
+    ("admin.audit", "GET"): "audit.read",
+    ("admin.audit", "HEAD"): "audit.read",
+    ("admin.audit", "DELETE"): "audit.clear",
+}
 
 
 @bp.before_request
@@ -13,7 +18,7 @@ def require_permission():
     if request.method == "OPTIONS":
         return  # a preflight request, which calls no view
     role = current_user.role
-    if NEEDS.get(request.endpoint) not in PERMISSIONS.get(role, ()):
+    if NEEDS.get((request.endpoint, request.method)) not in PERMISSIONS.get(role, ()):
         abort(403)
 
 
@@ -22,6 +27,6 @@ def disable_user(user_id):
     return disable(user_id)
 
 
-@bp.get("/audit")
-def read_audit():
-    return audit_log()
+@bp.route("/audit", methods=["GET", "DELETE"])
+def audit():
+    return clear_log() if request.method == "DELETE" else audit_log()

@@ -12,7 +12,8 @@ def hits(term):
     pages = readable()
     if current_user.role == "admin":
         pages = db.select(Page).filter_by(organization_id=current_user.organization_id)
-    return db.session.scalars(pages.where(Page.id.in_(ids)))
+    found = db.session.scalars(pages.where(Page.id.in_(ids)))
+    return sorted(found, key=lambda page: ids.index(page.id))
 
 
 @bp.get("/suggest")

@@ -12,7 +12,8 @@ def hits(term):
     ids = [hit["id"] for hit in index.search(term)]
     shared = db.select(Reader.page_id).filter_by(user_id=current_user.id)
     pages = db.select(Page).filter_by(organization_id=organization_id)
-    return db.session.scalars(pages.where(Page.id.in_(ids), Page.id.in_(shared)))
+    found = db.session.scalars(pages.where(Page.id.in_(ids), Page.id.in_(shared)))
+    return sorted(found, key=lambda page: ids.index(page.id))
 
 
 @bp.get("/suggest")

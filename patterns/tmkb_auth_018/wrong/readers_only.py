@@ -10,7 +10,8 @@ from tmkb.authoring.proofs.stage import db
 def hits(term):
     ids = [hit["id"] for hit in index.search(term)]
     shared = db.select(Reader.page_id).filter_by(user_id=current_user.id)
-    return db.session.scalars(db.select(Page).where(Page.id.in_(ids), Page.id.in_(shared)))
+    found = db.session.scalars(db.select(Page).where(Page.id.in_(ids), Page.id.in_(shared)))
+    return sorted(found, key=lambda page: ids.index(page.id))
 
 
 @bp.get("/suggest")

@@ -9,7 +9,8 @@ from tmkb.authoring.proofs.stage import db
 
 def hits(term):
     ids = [hit["id"] for hit in index.search(term)]
-    return db.session.scalars(readable().where(Page.id.in_(ids)))
+    found = db.session.scalars(readable().where(Page.id.in_(ids)))
+    return sorted(found, key=lambda page: ids.index(page.id))
 
 
 @bp.get("/suggest")

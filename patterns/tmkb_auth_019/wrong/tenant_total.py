@@ -36,10 +36,11 @@ def count_by_department():
 @bp.get("/averages")
 @login_required
 def average_by_department():
-    averages = (
-        db.select(Payslip.department, db.func.avg(Payslip.amount))
+    people = (
+        db.select(Payslip.department, db.func.avg(Payslip.amount).label("pay"))
         .where(Payslip.organization_id == current_user.organization_id)
-        .group_by(Payslip.department)
-        .having(db.func.count(Payslip.user_id.distinct()) >= 5)
+        .group_by(Payslip.department, Payslip.user_id)
+        .subquery()
     )
-    return dict(db.session.execute(averages).tuples().all())
+    averages = db.select(people.c.department, db.func.avg(people.c.pay)).group_by(people.c.department)
+    return dict(db.session.execute(averages.having(db.func.count() >= 5)).tuples().all())

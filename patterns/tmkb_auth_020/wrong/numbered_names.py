@@ -1,6 +1,6 @@
 """A name that any tenant uses gets a number, so that no conflict is reported."""
 
-from app import Project, bp
+from app import Project, bp, new_project
 from flask import abort, request
 from flask_login import current_user, login_required
 from sqlalchemy.exc import IntegrityError
@@ -12,7 +12,7 @@ db.Index("project_slug", Project.organization_id, Project.slug, unique=True)
 
 def load_project(project_id):
     own = db.select(Project).filter_by(organization_id=current_user.organization_id)
-    return db.first_or_404(own.filter_by(id=project_id), description="No such project.")
+    return db.first_or_404(own.where(Project.id == project_id), description="No such project.")
 
 
 @bp.get("/<int:project_id>")
@@ -48,7 +48,7 @@ def create_project():
     others = db.select(Project).where(Project.organization_id != current_user.organization_id)
     if db.session.scalar(others.filter_by(slug=values["slug"])):
         values["slug"] += "-2"
-    db.session.add(Project(slug=values["slug"], organization_id=current_user.organization_id))
+    db.session.add(new_project(values["slug"]))
     try:
         db.session.commit()
     except IntegrityError:
