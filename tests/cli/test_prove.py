@@ -44,12 +44,12 @@ def test_every_function_is_shown_on_request(command):
 
 
 def test_json_output(command):
-    status, out, _ = command("TMKB-AUTH-026", "--no-mutants", "--json")
+    status, out, _ = command("TMKB-AUTH-007", "--no-mutants", "--json")
     (report,) = json.loads(out)
 
     assert (status, report["id"], report["proven"], report["legs"]) == (
         0,
-        "TMKB-AUTH-026",
+        "TMKB-AUTH-007",
         True,
         {"1": True, "2": True, "3": True, "4": True},
     )

@@ -103,7 +103,7 @@ def test_an_encoding_comment_has_no_effect(folder):
     path = folder / "vulnerable.py"
     path.write_text("# coding: nonsense\n" + path.read_text())
     (pattern,) = library.load([str(folder)]).patterns
-    provenance.record({pattern["id"]: (str(folder), "0" * 64)}, "2026-01-02", "1.0")
+    provenance.record({pattern["id"]: (str(folder), {"sha256": "0" * 64})}, "2026-01-02", "1.0")
 
     assert provenance.status(str(folder), pattern) == "changed"
 

@@ -92,7 +92,7 @@ def test_it_may_break_down(complete):
 
 def test_it_may_fail(complete):
     def failing(**_):
-        raise ToolError("said", sentence="Nobody is at home.")
+        raise ToolError("as_written", sentence="Nobody is at home.")
 
     assert complete(failing)["error"] == {"code": -32603, "message": "Nobody is at home."}
 

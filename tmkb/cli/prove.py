@@ -84,9 +84,11 @@ def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) ->
     return reports
 
 
-def _record(chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, str], reports: Sequence[Report]) -> bool:
+def _record(
+    chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, provenance.Digest], reports: Sequence[Report]
+) -> bool:
     """Record the proven patterns that did not change since ``before``; return whether the record was written."""
-    runs: dict[str, tuple[str, str | None]] = {}
+    runs: dict[str, tuple[str, provenance.Digest | None]] = {}
     for report in reports:
         same = before[report.id] == provenance.digest(*chosen[report.id])
         runs[report.id] = (chosen[report.id][0], before[report.id] if report.proven and same else None)

@@ -109,8 +109,13 @@ def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
         version = 0, 0
     doc, problems = _read(file, paths.shown(file), *version)
     if doc is not None:
-        problems = [*_unknown_attacks(doc, folder), *_wrong_files(doc, folder)]
+        problems = [*_unknown_attacks(doc, folder), *(_wrong_files(doc, folder) if has_wrong_fixes(folder) else [])]
     return (None, problems) if doc is None or problems else (Attacks(doc.mapping()), [])
+
+
+def has_wrong_fixes(folder: str) -> bool:
+    """Return whether the files of the wrong fixes are expected: everywhere but in a wheel, which leaves them out."""
+    return os.path.isdir(os.path.join(folder, WRONG)) or not paths.is_installed(folder)
 
 
 @functools.lru_cache(maxsize=128)

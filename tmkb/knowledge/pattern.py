@@ -207,7 +207,7 @@ def _add_code(folder: PatternFolder, doc: Document, pattern: Pattern) -> None:
         files.read(("code", "app"), app)
     attacks, problems = attacks_file.read(folder.path) if "attacks" in code else (None, [])
     folder.problems += problems
-    for wrong in attacks.wrong.values() if attacks else ():
+    for wrong in attacks.wrong.values() if attacks and attacks_file.has_wrong_fixes(folder.path) else ():
         files.read(("code", "attacks"), wrong.file)
     name = examples.proof_file(code)
     proof = files.read(("code", "proof"), name) if name else None

@@ -1,9 +1,8 @@
 """Record proofs of patterns, and tell whether a pattern is still the one that was proven.
 
 ``tmkb prove --record`` writes ``_proven.yaml`` beside the folders of the patterns. For each proven pattern it contains
-a SHA-256 digest, the date and the release. To show a pattern's status, the digest is compared; nothing is run.
-
-The digest covers
+two SHA-256 digests, the date and the release. To show a pattern's status, the digests are compared; nothing is run.
+The digest ``wrong`` covers the wrong fixes. A wheel has none, and there it is not compared. ``sha256`` covers
 
 - ``pattern.yaml``, including its prose: it names the code, what a mitigation leaves open and what is unproven, and
   nobody has to judge which changes are harmless;
@@ -33,10 +32,12 @@ from tmkb.knowledge.pattern import Pattern, folder_name
 from tmkb.schema import metaschema, paths, reader
 
 Status = Literal["proven", "changed", "unproven"]
-Proven = dict[str, str]  # sha256, date, tmkb
+Digest = dict[str, str]  # the two digests
+Proven = dict[str, str]  # sha256, wrong if there are wrong fixes, date, tmkb
 
 NAME = "_proven.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "proven.yaml")
+_DIGESTS = ("sha256", "wrong")
 _PACKAGE = "tmkb.authoring.proofs"
 _HEAD = """\
 # Written by `tmkb prove --record`, never by hand.
@@ -49,7 +50,11 @@ def status(folder: str, pattern: Pattern) -> Status:
     proven = lookup(folder, pattern)
     if proven is None or "code" not in pattern:
         return "unproven"
-    return "proven" if proven["sha256"] == digest(folder, pattern) else "changed"
+    now = digest(folder, pattern)
+    known = {key: proven[key] for key in _DIGESTS if key in proven}
+    if not attacks_file.has_wrong_fixes(folder):
+        known.pop("wrong", None)
+    return "proven" if now == known else "changed"
 
 
 def lookup(folder: str, pattern: Pattern) -> Proven | None:
@@ -72,15 +77,15 @@ def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
     }
 
 
-def digest(folder: str, pattern: Pattern) -> str:
-    """Return the SHA-256 of the names, sizes and contents of the files that the proof of ``pattern`` depends on."""
-    names = ["pattern.yaml", *_code(folder, pattern)]
+def digest(folder: str, pattern: Pattern) -> Digest:
+    """Return the SHA-256 of the files that the proof of ``pattern`` depends on, and that of its wrong fixes, if any."""
+    names = ["pattern.yaml", *_code(pattern)]
     files = {name: _bytes(os.path.join(folder, name)) for name in names}
     files |= _stage(content for name, content in files.items() if name.endswith(".py"))
-    sha256 = hashlib.sha256()
-    for name, content in sorted(files.items()):
-        sha256.update(f"{name}\0{len(content)}\0".encode() + content)
-    return sha256.hexdigest()
+    wrong = {name: _bytes(os.path.join(folder, name)) for name in _wrong_fixes(folder, pattern)}
+    stage_of_wrong = {name: content for name, content in _stage(wrong.values()).items() if name not in files}
+    digests = {"sha256": _sha256(files)}
+    return digests | {"wrong": _sha256(wrong | stage_of_wrong)} if wrong else digests
 
 
 def read(path: str) -> tuple[Mapping[str, Proven], list[Problem]]:
@@ -97,11 +102,11 @@ def problems(folders: Iterable[str]) -> list[Problem]:
     return [problem for path in dict.fromkeys(map(_record_path, folders)) for problem in read(path)[1]]
 
 
-def record(runs: Mapping[str, tuple[str, str | None]], date: str, release: str) -> list[str]:
+def record(runs: Mapping[str, tuple[str, Digest | None]], date: str, release: str) -> list[str]:
     """Write the records, and return their paths.
 
-    ``runs``: id → (folder, the digest that was proven, or None). Entries whose digest is unchanged stay as they are,
-    and so do those of other patterns that still exist. Raises OSError.
+    ``runs``: id → (folder, the digests that were proven, or None). Entries whose digests are unchanged stay as they
+    are, and so do those of other patterns that still exist. Raises OSError.
     """
     written = []
     for path in dict.fromkeys(_record_path(folder) for folder, _ in runs.values()):
@@ -109,8 +114,8 @@ def record(runs: Mapping[str, tuple[str, str | None]], date: str, release: str) 
         entries = {id_: each for id_, each in before.items() if id_ not in runs and _exists(path, id_)}
         for id_, (folder, proven) in runs.items():
             if proven and _record_path(folder) == path:
-                is_same = id_ in before and before[id_]["sha256"] == proven
-                entries[id_] = before[id_] if is_same else {"sha256": proven, "date": date, "tmkb": release}
+                is_same = id_ in before and proven == {k: v for k, v in before[id_].items() if k in _DIGESTS}
+                entries[id_] = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
         _replace(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
         written.append(path)
     _read.cache_clear()
@@ -159,13 +164,27 @@ def _yaml(entries: Mapping[str, Proven]) -> str:
     return "\n".join([_HEAD, *lines]) + "\n" if lines else f"{_HEAD} {{}}\n"
 
 
-def _code(folder: str, pattern: Pattern) -> Iterator[str]:
-    """Yield the names of the files that ``pattern.yaml`` and attacks.yaml name."""
+def _sha256(files: Mapping[str, bytes]) -> str:
+    """Return the digest of the names, sizes and contents of ``files``."""
+    sha256 = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        sha256.update(f"{name}\0{len(content)}\0".encode() + content)
+    return sha256.hexdigest()
+
+
+def _code(pattern: Pattern) -> Iterator[str]:
+    """Yield the names of the files that ``pattern.yaml`` names."""
     if code := pattern.get("code", {}):
         yield from filter(None, (code["vulnerable"], code.get("app"), code.get("attacks"), examples.proof_file(code)))
-        attacks = attacks_file.read(folder)[0] if "attacks" in code else None
-        yield from (wrong.file for wrong in attacks.wrong.values()) if attacks else ()
     yield from (mitigation["example"] for mitigation in pattern["mitigations"] if "example" in mitigation)
+
+
+def _wrong_fixes(folder: str, pattern: Pattern) -> list[str]:
+    """Return the names of the wrong fixes that attacks.yaml lists, unless their folder is not installed."""
+    if "attacks" not in pattern.get("code", {}) or not attacks_file.has_wrong_fixes(folder):
+        return []
+    attacks, _ = attacks_file.read(folder)
+    return [wrong.file for wrong in attacks.wrong.values()] if attacks else []
 
 
 def _stage(sources: Iterable[bytes]) -> dict[str, bytes]:

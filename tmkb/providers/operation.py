@@ -93,7 +93,7 @@ class ReleaseStream:
 
 
 class Detach:
-    """Continue as a task, if the tool has ``begins: when_told`` and the client supports tasks."""
+    """Continue as a task, if the tool has ``begins: on_detach`` and the client supports tasks."""
 
 
 @record

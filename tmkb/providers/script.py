@@ -62,9 +62,9 @@ class Script(Provider):
 _STEPS: dict[str, Callable[[Any], Step]] = {
     "ask": lambda value: operation.Ask(_questions(value)),
     "ask_declared": lambda value: operation.Ask(_questions(value), declared_only=True),
-    "need": operation.RequireCapability,
+    "require": operation.RequireCapability,
     "detach": lambda _: operation.Detach(),
-    "hang": lambda _: operation.ReleaseStream(),
+    "release_stream": lambda _: operation.ReleaseStream(),
     "log": lambda value: operation.Log(**value),
     "notify": lambda value: operation.Notify(**value),
     "pause": operation.Pause,
@@ -130,5 +130,5 @@ def _result(value: Any) -> operation.Result | JsonValue:
 def _error(value: Any) -> ToolError:
     """Return the exception for the step ``fail``: a text, or an error id with fields."""
     if isinstance(value, str):
-        return ToolError("said", sentence=value)
+        return ToolError("as_written", sentence=value)
     return ToolError(value["error"], **value.get("fields", {}))

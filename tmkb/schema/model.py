@@ -234,7 +234,7 @@ class TaskSupport(TypedDict):
     """Whether and when a call becomes a task."""
 
     support: Literal["optional", "required"]
-    begins: NotRequired[Literal["at_start", "when_told"]]
+    begins: NotRequired[Literal["at_start", "on_detach"]]
 
 
 class Tool(Definition):

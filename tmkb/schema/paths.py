@@ -18,6 +18,11 @@ CONFORMANCE = os.path.join(ROOT, "conformance")
 PROOF = os.path.join(_HERE, "authoring", "proofs")  # imported by proofs; only `tmkb prove` runs it
 
 
+def is_installed(path: str) -> bool:
+    """Return whether ``path`` is in the data of an installed package, which has fewer files than a checkout."""
+    return os.path.abspath(path).startswith(DATA + os.sep)
+
+
 def meta_schemas() -> dict[str, str]:
     """Return the meta-schema file of each kind of file; of the settings of a provider under `providers/NAME`."""
     import glob

@@ -80,7 +80,7 @@ def test_a_wrong_fix_that_falls_to_an_attack_of_the_proof(folder, prove):
     (folder / "proof.py").write_text(
         "from tmkb.authoring.proofs import outcome\nfrom tmkb.authoring.proofs.stage import stage\n\n\n"
         "def exploit_tenant_in_header(example):\n"
-        "    \"\"\"Mallory names Acme in a header.\"\"\"\n"
+        '    """Mallory names Acme in a header."""\n'
         "    visible = getattr(example, 'visible_invoices', None)\n"
         "    trusting = visible is not None and 'headers' in visible.__code__.co_names\n"
         "    return outcome(gained=trusting, refused=not trusting, evidence='')\n"
@@ -118,14 +118,57 @@ def test_a_case_that_hangs_does_not_take_the_others_along(folder, prove):
     assert cells["own_show"].status == "served"
 
 
-def test_no_case_sees_what_another_did(folder, prove):
+# What one case leaves behind, as definitions and statements that fail if the state is not the initial one.
+RESTORED = [
+    ("seen = []", "assert not seen; seen.append(1)"),
+    ("count = 0", "global count; assert count == 0; count += 1"),
+    ("nested = ({'a': set()},)", "assert not nested[0]['a']; nested[0]['a'].add(1)"),
+    ("def default(seen=[]): seen.append(1); return len(seen)", "assert default() == 1"),
+    ("variable = contextvars.ContextVar('seen', default=0)", "assert variable.get() == 0; variable.set(1)"),
+    ("local = threading.local()", "assert not hasattr(local, 'seen'); local.seen = 1"),
+    ("", "assert 'SEEN' not in current_app.config; current_app.config['SEEN'] = 1"),
+    ("", "assert 'SEEN' not in os.environ; os.environ['SEEN'] = '1'"),
+    ("", "assert not os.listdir('.') or 'a' not in os.listdir('.'); os.makedirs('a/b'); os.symlink('a', 'c')"),
+    ("", "open('a/d', 'w').close(); os.chdir('a')"),
+    ("random.seed(1)", "assert random.random() == random.Random(1).random()"),
+    ("began = time.time()", "assert time.time() < began + 4 * 3600"),
+    ("", "assert 'seen' not in session; session['seen'] = 1"),
+]
+ENDING = [
+    ("class Seen: count = 0", "assert Seen.count == 0; Seen.count += 1"),
+    (
+        "def closure():\n    count = 0\n    def add(): nonlocal count; count += 1; return count\n    return add\nadd = closure()",
+        "assert add() == 1",
+    ),
+    ("counter = itertools.count()", "assert next(counter) == 0"),
+    ("@functools.cache\ndef seen(): return []", "assert not seen(); seen().append(1)"),
+    ("", "assert threading.active_count() == 1; threading.Thread(target=time.sleep, args=[9], daemon=True).start()"),
+    ("", "assert not event.contains(db.session, 'after_begin', print); event.listen(db.session, 'after_begin', print)"),
+    ("kept = Session()", "assert not kept.info; kept.info['seen'] = 1"),
+]
+IMPORTS = """import contextvars, functools, itertools, os, random, threading, time
+from flask import current_app, session
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+"""
+
+
+@pytest.mark.parametrize(
+    "leaks", [RESTORED, *([leak] for leak in ENDING)], ids=lambda leaks: leaks[0][0] or leaks[0][1]
+)
+def test_no_case_sees_what_another_did(folder, prove, leaks):
+    """`visible_invoices` is called once in each case."""
+    definitions = "".join(f"{definition}\n" for definition, _ in leaks)
+    statements = "".join(f"    {statement}\n" for _, statement in leaks)
     edit(
         folder / "secure.py",
-        ("# region example", "seen = []\n\n\n# region example"),
-        ("def visible_invoices():\n", "def visible_invoices():\n    seen.append(1)\n    assert len(seen) == 1\n"),
+        ("# region example", f"{IMPORTS}{definitions}\n\n# region example"),
+        ("def visible_invoices():\n", f"def visible_invoices():\n{statements}"),
     )
+    edit(folder / "attacks.yaml", ("  left:\n", "  left:\n    - {wait: 10800}\n"))
+    cells = [cell for cell in prove(folder, False).cells if cell.variant == "secure"]
 
-    assert not [cell for cell in unexpected(prove(folder, False)) if cell[2] == "secure"]
+    assert cells and [str(cell) for cell in cells if not cell.ok] == []
 
 
 @pytest.mark.parametrize(

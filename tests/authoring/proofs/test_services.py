@@ -9,9 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tmkb.authoring.proofs import runner, services
+from tmkb.authoring.proofs import services
 from tmkb.cli.main import main
-from tmkb.knowledge import pattern
 from tmkb.schema import paths
 
 pytestmark = [pytest.mark.full, pytest.mark.needs("flask", "celery", "psycopg", "redis")]
@@ -108,12 +107,6 @@ def test_no_service_is_started_for_other_patterns(missing, prove):
     assert prove(f"{paths.PATTERNS}/tmkb_auth_007", mutate=False).proven
 
 
-def test_a_pattern_on_postgresql(worker, running):
-    read = pattern.read(ROW_SECURITY)
-
-    assert runner.prove(ROW_SECURITY, read.pattern, worker, mutate=False, running=running).proven
-
-
 def test_the_roles_are_ordinary(on_postgresql):
     with on_postgresql.stage() as s, s.app.app_context():
         db = on_postgresql.db
@@ -133,24 +126,34 @@ def test_each_stage_has_a_database_of_its_own(on_postgresql):
             db.session.commit()
 
 
-def test_a_branch_does_not_change_what_it_is_copied_from(on_postgresql):
-    db = on_postgresql.db
+@pytest.mark.parametrize(
+    ("statement", "restored"),
+    [
+        ("DELETE FROM document", True),
+        ("INSERT INTO document (title, state, owner_id, organization_id) VALUES ('Draft', 'new', 1, 1)", True),
+        ("ALTER TABLE document ENABLE ROW LEVEL SECURITY", False),
+        ("CREATE TABLE other (id integer)", False),
+        ("REVOKE SELECT ON document FROM app", False),
+    ],
+)
+def test_rows_are_restored_and_other_changes_are_noticed(on_postgresql, statement, restored):
+    db, Document = on_postgresql.db, on_postgresql.Document
 
-    def titles():
-        with s.app.app_context():
-            return db.session.scalars(db.select(on_postgresql.Document.title)).all()
+    def next_id():
+        document = Document(title="Next", owner_id=1, organization_id=1)
+        db.session.add(document)
+        db.session.commit()
+        return document.id
 
     with on_postgresql.stage() as s:
-        original = s._data.database
-        s.pause()
-        s.branch()
-        with s.app.app_context():
-            db.session.execute(db.delete(on_postgresql.Document))
-            db.session.commit()
-        assert titles() == []
-        s.discard()
-        s._data.database = original
-        assert len(titles()) == 2
+        s.save()
+        with s.app.app_context(), db.engines["superuser"].begin() as connection:
+            connection.execute(db.text(statement))
+        assert s.restore() is restored
+        if restored:
+            with s.app.app_context():
+                assert db.session.scalars(db.select(Document.title)).all() == ["Acme payroll", "Globex plan"]
+                assert next_id() == 11
 
 
 def test_new_rows_get_ids_that_are_free(on_postgresql):

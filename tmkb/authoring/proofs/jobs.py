@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import kombu.pools
 from celery import Celery
 from celery.signals import task_postrun, task_prerun
 from celery.states import READY_STATES
@@ -45,11 +44,6 @@ class Worker:
             finally:
                 os._exit(1)
         os.close(ended)
-
-    def disconnect(self) -> None:
-        """Close this process's connections to the broker, before a fork that must not share them."""
-        kombu.pools.reset()  # type: ignore[no-untyped-call]
-        self._celery._after_fork()  # which multiprocessing calls in its processes
 
     def close(self) -> None:
         """End the process."""

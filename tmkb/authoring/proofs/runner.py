@@ -57,7 +57,8 @@ class Cell:
 class Report:
     """The result of one pattern's proof; `faults` are problems that belong to no single cell.
 
-    ``unavailable`` names a missing service; the cases that need it have no cells.
+    ``unavailable`` names what is missing: a service, whose cases have no cells, or the wrong fixes, without which
+    nothing runs.
     """
 
     id: str
@@ -293,6 +294,9 @@ def prove(
             return prove(folder, pattern, worker, mutate, own)
     report = Report(pattern["id"], has_code="code" in pattern)
     if not report.has_code:
+        return report
+    if not attacks_file.has_wrong_fixes(folder):
+        report.unavailable = "its wrong fixes are not in this installation. Run `tmkb prove` in a checkout."
         return report
     began = time.perf_counter()
     proof = Proof(folder, pattern)

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 Addresses = Mapping[str, str]  # service → where its socket is: a folder for postgresql, a file for redis
 
@@ -255,6 +255,31 @@ def _last_line(log: str) -> str:
 
 
 _numbers = itertools.count(1)
+_TABLES = "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+_SEQUENCES = """
+    SELECT format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value), last_value IS NOT NULL
+    FROM pg_sequences
+"""
+_END_OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+# The number of definitions of each kind, and the transaction that changed one last.
+_CATALOGUE = " UNION ALL ".join(
+    f"SELECT count(*), max(xmin::text::bigint) FROM pg_{name}"
+    for name in (
+        *("attrdef", "attribute", "auth_members", "authid", "class", "constraint", "db_role_setting", "default_acl"),
+        *("namespace", "policy", "proc", "rewrite", "sequence", "trigger", "type"),
+    )
+)
+
+
+class Content(NamedTuple):
+    """What `Database.restore` needs."""
+
+    rows: Mapping[str, bytes]  # of each table
+    sequences: list[tuple[str, int, bool]]
+    catalogue: list[tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -273,6 +298,27 @@ class Database:
             connection.execute(f"CREATE DATABASE {copy.name} TEMPLATE {self.name} {strategy}")
         return copy
 
+    def content(self) -> Content:
+        """Return the rows of all tables, for `restore`."""
+        with administer(self.folder, self.name) as connection:
+            tables = [name for (name,) in connection.execute(_TABLES)]
+            rows = {name: _rows(connection, name) for name in tables}
+            return Content(rows, connection.execute(_SEQUENCES).fetchall(), connection.execute(_CATALOGUE).fetchall())
+
+    def restore(self, content: Content) -> bool:
+        """End all other sessions and restore the rows of all tables; return False if there were other changes."""
+        with administer(self.folder, self.name) as connection, connection.transaction():
+            connection.execute(_END_OTHERS)
+            connection.execute("SET LOCAL session_replication_role = replica")  # no triggers, no order of tables
+            for name, rows in content.rows.items():
+                if _rows(connection, name) != rows:
+                    connection.execute(f"DELETE FROM {name}")
+                    with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+                        copy.write(rows)
+            for name, value, is_called in content.sequences:
+                connection.execute("SELECT setval(%s, %s, %s)", [name, value, is_called])
+            return bool(connection.execute(_CATALOGUE).fetchall() == content.catalogue)
+
     def drop(self) -> None:
         """Delete this database and end all sessions in it."""
         with administer(self.folder) as connection:
@@ -289,20 +335,23 @@ class Database:
             return bool(connection.execute(query, [self.name]).fetchone()[0])
 
 
+def _rows(connection: Any, table: str) -> bytes:
+    with connection.cursor().copy(f"COPY {table} TO STDOUT") as copy:
+        return b"".join(copy)
+
+
 @contextmanager
-def administer(folder: str) -> Iterator[Any]:
+def administer(folder: str, database: str = "postgres") -> Iterator[Any]:
     """Yield a superuser's connection to the server whose socket is in ``folder``. It is reused within this process."""
     import psycopg
 
-    key = folder, os.getpid()  # a fork must not use the connection of its parent
-    connection = _idle.pop(key, None) or psycopg.connect(
-        host=folder, user="postgres", dbname="postgres", autocommit=True
-    )
+    key = folder, database, os.getpid()  # a fork must not use the connection of its parent
+    connection = _idle.pop(key, None) or psycopg.connect(host=folder, user="postgres", dbname=database, autocommit=True)
     yield connection
     _idle[key] = connection
 
 
-_idle: dict[tuple[str, int], Any] = {}
+_idle: dict[tuple[str, str, int], Any] = {}
 
 
 @dataclass(slots=True)

@@ -11,17 +11,18 @@ events and states that row-level security must not limit. With Redis, the config
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import time_machine
 from celery import Celery
@@ -29,12 +30,14 @@ from flask import Blueprint, Flask, abort, jsonify
 from flask.testing import FlaskClient
 from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
+from kombu.transport.memory import Channel
 from sqlalchemy import Engine, event
-from sqlalchemy.orm import Session
+from sqlalchemy.engine.events import ConnectionEvents
+from sqlalchemy.orm import Session, SessionEvents
 
 from tmkb.authoring.play import Response, Rival
 from tmkb.authoring.proofs import jobs, rivals
-from tmkb.authoring.proofs.services import Addresses, Database, Keys
+from tmkb.authoring.proofs.services import Addresses, Content, Database, Keys
 
 ANONYMOUS = "anonymous"
 
@@ -81,33 +84,51 @@ class Stage:
         self._worker = worker  # of Celery, if the case needs a real one
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
+        self.waited = 0.0  # seconds by which the clock is advanced
+        self._saved: _Saved | None = None
 
     @property
-    def branches(self) -> bool:
-        """Whether `branch` works: the data can be copied, and the engine connects to the copy."""
+    def restorable(self) -> bool:
+        """Whether `save` and `restore` work: the data can be copied."""
         return self._data is not None
 
-    def branch(self) -> None:
-        """Continue on a copy of the data. A forked process calls this first; `pause` was called before the fork."""
+    def save(self) -> None:
+        """Remember the data, the clients, the clock and the queued jobs for `restore`."""
         assert self._data is not None
-        self._data.branch()
-        if self._keys is not None:
-            self._keys.restore()
-
-    def discard(self) -> None:
-        """Delete the copy of `branch`."""
-        assert self._data is not None
-        self.pause()
-        self._data.discard()
-
-    def pause(self) -> None:
-        """Close all connections to the database, and save the keys of Redis for `branch`."""
-        with self.app.app_context():
-            _close()
-        if self._worker is not None:
-            self._worker.disconnect()
+        self._disconnect()
+        self._data.save()
         if self._keys is not None:
             self._keys.save()
+        self._saved = _Saved(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
+
+    def restore(self) -> bool:
+        """Return to the state of `save`; return False if the data has changed in a way that cannot be undone."""
+        assert self._data is not None and self._saved is not None
+        self._disconnect()
+        if self._keys is not None:
+            self._keys.restore()
+        self.clients = dict(self._saved.clients)
+        for actor, cookies in self._saved.cookies.items():
+            self.clients[actor]._cookies = dict(cookies)
+        self._stop_clock()
+        if self._saved.waited:
+            self.wait(self._saved.waited)
+        for name, queue in Channel.queues.items():
+            queue.queue.clear()
+            queue.queue.extend(self._saved.jobs.get(name, ()))
+        return self._data.restore()
+
+    def _disconnect(self) -> None:
+        with self.app.app_context():
+            _close()
+
+    def roots(self) -> list[Any]:
+        """Return the objects through which a case can leave something behind, besides the modules of the pattern."""
+        return [vars(self.app), self.app.config, os.environ, db.session.registry.registry]
+
+    def signature(self) -> tuple[int, ...]:
+        """Return numbers that differ if a case has left a thread, or a listener for events of sessions or engines."""
+        return threading.active_count(), sum(key[1] in _EVENTS_OF_SQL for key in event.registry._key_to_collection)
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -135,8 +156,16 @@ class Stage:
     def wait(self, seconds: float) -> None:
         """Advance the clock of this process."""
         if self.clock is None:
-            self.clock = time_machine.travel(datetime.now(UTC), tick=True).start()
+            self._traveller = time_machine.travel(datetime.now(UTC), tick=True)
+            self.clock = self._traveller.start()
         self.clock.shift(seconds)
+        self.waited += seconds
+
+    def _stop_clock(self) -> None:
+        if self.clock is not None:
+            self._traveller.stop()
+            self.clock = None
+            self.waited = 0.0
 
     def client(self, user: str) -> FlaskClient:
         """Return a test client that is signed in as ``user``."""
@@ -157,8 +186,6 @@ class Stage:
         real queue and the real serializer.
         """
         if self._worker is not None and self._keys is not None:
-            if isinstance(self._data, _Rehearsal):
-                self._data.announce()
             with self._keys.client() as client:
                 return self._worker.results(client)
         results: list[Any] = []
@@ -248,18 +275,39 @@ _EVENTS: dict[str, Callable[..., Any]] = {
 }
 
 
+# SQLAlchemy itself adds listeners for other events at any time.
+_EVENTS_OF_SQL = {*vars(ConnectionEvents), *vars(SessionEvents)}
+
+
+class _Saved(NamedTuple):
+    """The state of a stage apart from its data."""
+
+    clients: dict[str, FlaskClient]
+    cookies: dict[str, dict[Any, Any]]  # of each client
+    waited: float
+    jobs: dict[str, list[Any]]  # of each queue
+
+
+def _cookies(clients: Mapping[str, FlaskClient]) -> dict[str, dict[Any, Any]]:
+    return {actor: dict(client._cookies) for actor, client in clients.items() if client._cookies is not None}
+
+
+def _jobs() -> dict[str, list[Any]]:
+    return {name: list(queue.queue) for name, queue in Channel.queues.items()}
+
+
 def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  # a key of attacks.yaml
     return io.BytesIO(content.encode()), name, type
 
 
 class _Data(Protocol):
-    """Data that can be copied. The engines of the application connect to the newest copy."""
+    """Data that can be restored while nobody is connected."""
 
-    def branch(self) -> None:
-        """Copy the data and continue on the copy."""
+    def save(self) -> None:
+        """Remember the data."""
 
-    def discard(self) -> None:
-        """Delete the copy."""
+    def restore(self) -> bool:
+        """Restore the data; return False if that is not possible."""
 
 
 @dataclass(slots=True)
@@ -267,12 +315,14 @@ class _OnPostgresql:
     """A PostgreSQL database."""
 
     database: Database
+    content: Content | None = None
 
-    def branch(self) -> None:
-        self.database = self.database.copy()
+    def save(self) -> None:
+        self.content = self.database.content()
 
-    def discard(self) -> None:
-        self.database.drop()
+    def restore(self) -> bool:
+        assert self.content is not None
+        return self.database.restore(self.content)
 
 
 @dataclass(slots=True)
@@ -284,25 +334,19 @@ class _Rehearsal:
     contents: bytes
     database: str = ""  # the file that the engine connects to
     example: ModuleType | SimpleNamespace | None = None  # the mounted one
+    saved: bytes = b""
 
-    def branch(self) -> None:
-        """Connect to a copy of the database."""
-        database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
-        shutil.copyfile(self.database, database)
-        self.database = database
+    def save(self) -> None:
+        with open(self.database, "rb") as file:
+            self.saved = file.read()
 
-    def discard(self) -> None:
-        """Leave the copy to the temporary folder."""
-
-    def announce(self) -> None:
-        """Tell the Celery worker, which is another process, which copy the current case uses."""
-        with open(_ANNOUNCED, "w", encoding="utf-8") as file:
-            file.write(self.database)
-
-    def follow(self) -> None:
-        """Connect to the announced copy, in the Celery worker."""
-        with open(_ANNOUNCED, encoding="utf-8") as file:
-            self.database = file.read()
+    def restore(self) -> bool:
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.database + suffix)
+        with open(self.database, "wb") as file:  # a new one: somebody may still have the old one open
+            file.write(self.saved)
+        return True
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
         """Return whether a stage with this example and configuration can use this application and its tables."""
@@ -312,7 +356,6 @@ class _Rehearsal:
         return not altered and not any(key.startswith("SQLALCHEMY_") for key in config)
 
 
-_ANNOUNCED = "database"  # a file in the folder of the run
 _rehearsed: list[_Rehearsal] = []  # at most one, used by the first stage of a forked process
 _ENGINE_OPTIONS = {"use_native_hstore": False}  # the lookup costs a query per connection
 _services: dict[str, Any] = {}  # `addresses` of `use`, and the number of the database of Redis
@@ -341,7 +384,7 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
     config = _with_redis(config)
     make = _staged_on_postgresql if "postgresql" in _services else _staged
     with make(example, config) as (app, data):
-        worker = _worker(celery, app, data) if broker else None
+        worker = _worker(celery, app) if broker else None
         try:
             yield Stage(app, celery, data, keys, worker)
         finally:
@@ -351,13 +394,11 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
                 _close()
 
 
-def _worker(celery: Celery, app: Flask, data: _Data | None) -> jobs.Worker:
-    """Start a Celery worker that runs each job in a context of ``app``, on the data of the current case."""
+def _worker(celery: Celery, app: Flask) -> jobs.Worker:
+    """Start a Celery worker that runs each job in a context of ``app``, with new connections to its database."""
     contexts = []
 
     def begin() -> None:
-        if isinstance(data, _Rehearsal):
-            data.follow()
         contexts.append(app.app_context())
         contexts[-1].push()
 

@@ -1,18 +1,23 @@
 """``python -m tmkb.authoring.proofs.worker``: execute proofs. One JSON request per line in, one JSON answer per case.
 
-A request has one version of the code and the cases to run on it. The parent imports the libraries once and compiles
-the files, which runs nothing. A fork executes the application and the version and mounts them. It forks again for each
-case, so no case sees the effects of another. Without fork (Windows), or with ``--spawn``, each case runs in a new
-interpreter. A request does not contain the name of the version, so a proof cannot depend on it. `guard` limits what a
-proof can do.
+A request has one version of the code and the cases to run on it. This process imports the libraries. From it one is
+forked for each pattern, which executes the application that all versions share (`_Application`). From that one is
+forked for each version, which executes the version, mounts it, and plays the cases. After each case it restores the
+data, the clock, the files and the objects of the modules (`traces`). If it cannot do that, it ends, and the next case
+runs in a new process. So no case sees the effects of another, and no version those of another version. Each function of
+a proof.py has a process of its own.
+
+Without fork (Windows), or with ``--spawn``, each case runs in a new interpreter. A request does not contain the name of
+the version, so a proof cannot depend on it. `guard` limits what a proof can do.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
+import contextvars
 import gc
 import importlib
+import itertools
 import json
 import os
 import select
@@ -23,15 +28,16 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
-from types import CodeType, ModuleType
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from tmkb.authoring import play
-from tmkb.authoring.proofs import guard
+from tmkb.authoring.proofs import guard, traces
 from tmkb.knowledge.attacks import Attacks
+
+if TYPE_CHECKING:
+    from tmkb.authoring.proofs.stage import Stage  # needs the extra `proofs`
 
 EXAMPLE = "example.py"  # the file name of every version; the runner restores the real one in reports
 
@@ -58,7 +64,10 @@ def main() -> None:
         request, write = json.loads(sys.stdin.read()), os.dup(1)
         _preload(request["services"])
         _enter(request)
-        os.write(write, _line(_Batch(request).run(request["cases"][0])))
+        version = _Version(request)
+        version.execute_application()
+        version.execute()
+        os.write(write, _line(version.run(request["cases"][0])))
         return
     forking = hasattr(os, "fork") and "--spawn" not in sys.argv
     if forking:
@@ -67,48 +76,70 @@ def main() -> None:
             stage.warm()
         gc.collect()
         gc.freeze()  # children that collect would copy every page
+    applications = _Applications()
     for line in sys.stdin:
         request = json.loads(line)
         if forking:
             _preload(request["services"])
-        for answer in _forked(request) if forking else _spawned(request):
+        for answer in _forked(request, applications) if forking else _spawned(request):
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
         sys.stdout.write("\n")
         sys.stdout.flush()
+    applications.close()
 
 
-class _Batch:
-    """One version of the code, executed, and the cases to run on it."""
+class _Version:
+    """One version of the code, and the cases to run on it."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.texts = {request["proof_file"]: request["proof"], request["app_file"]: request["app"]}
-        self.texts[EXAMPLE] = request["source"]
+        self.texts = {request["app_file"]: request["app"]}
         self.failure: Answer | None = None
+        self.modules: list[ModuleType] = []
         self.example = self.proof = ModuleType("none")
-        try:
-            if request["app_file"]:
-                _module("app", request["app"], request["app_file"])
-            self.example = _module("example", request["source"], EXAMPLE)
-            if request["proof_file"]:
-                self.proof = _module("proof", request["proof"], request["proof_file"])
-        except BaseException as error:
-            self.failure = self._error(error)
+        self.crashes: list[str] = []  # the exceptions behind responses of the current case with status 500
+        if flask := sys.modules.get("flask"):
+            flask.got_request_exception.connect(self._note_crash)
+
+    def execute_application(self) -> None:
+        """Execute the application, which is the same for all versions."""
+        if self.request["app_file"]:
+            self._execute("app", self.request["app"], self.request["app_file"])
+
+    def execute(self) -> None:
+        """Execute the version, and then the proof."""
+        self.texts |= {EXAMPLE: self.request["source"], self.request["proof_file"]: self.request["proof"]}
+        self.example = self._execute("example", self.request["source"], EXAMPLE)
+        if self.request["proof_file"]:
+            self.proof = self._execute("proof", self.request["proof"], self.request["proof_file"])
+
+    def _execute(self, name: str, source: str, filename: str) -> ModuleType:
+        """Execute a module unless one before it has failed."""
+        module = ModuleType(name)
+        if self.failure is None:
+            sys.modules[name] = module
+            self.modules.append(module)
+            try:
+                exec(compile(source, filename, "exec"), module.__dict__)
+            except BaseException as error:
+                self.failure = self._error(error)
+        return module
 
     def run(self, name: str) -> Answer:
         """Run one case from its beginning, and turn whatever it does into an answer."""
         return self._answer(self._function if name.startswith(FUNCTIONS) else self._case, name)
 
-    def run_prepared(self, names: Sequence[str], run: Callable[[Callable[[], Answer]], None]) -> None:
-        """Prepare once what all cases of attacks.yaml share, and pass a function for each case to ``run``.
-
-        ``run`` calls the function in a process of its own, which then has all that was prepared.
-        """
+    def run_all(self) -> Iterator[Answer]:
+        """Yield the answers to the first cases: as many as this process can run without an effect on the next one."""
+        names = list(itertools.takewhile(lambda name: not name.startswith(FUNCTIONS), self.request["cases"]))
+        if not names:
+            yield self.run(self.request["cases"][0])
+            return
         from tmkb.authoring.proofs import stage
 
         attacks = Attacks(self.request["attacks"])
-        targets = []
+        targets: list[stage.Stage] = []
 
         def enter(_: str) -> None:
             stage.rehearse(self.example, **attacks.config)
@@ -116,44 +147,46 @@ class _Batch:
 
         with contextlib.ExitStack() as stack:
             if failure := self._answer(enter, ""):
-                for _ in names:
-                    run(lambda: failure)
-                return
-            (target,) = targets
-            if not target.branches:
-                for name in names:
-                    run(lambda name=name: self.run(name))  # type: ignore[misc]  # the default is the value of now
-                return
-            values: dict[str, Any] = {}
-            failure = self._answer(lambda _: values.update(play.prepare(attacks.setup, target)), "")
-            target.pause()
+                yield from (failure for _ in names)
+            elif targets[0].restorable:
+                yield from self._play(attacks, names, targets[0])
+            else:
+                yield self.run(names[0])
 
-            def answer(name: str) -> Answer:
-                target.branch()
-                try:
-                    verdict = play.play(attacks.case(name), target, values)
-                finally:
-                    target.discard()
-                return {"status": verdict.status, "detail": verdict.detail}
+    def _play(self, attacks: Attacks, names: Sequence[str], target: Stage) -> Iterator[Answer]:
+        """Prepare ``target`` once, and yield the answers to cases until one leaves what cannot be restored."""
+        values: dict[str, Any] = {}
 
-            for name in names:
-                run(lambda name=name: failure or self._answer(answer, name))  # type: ignore[misc]  # as above
+        def play_case(name: str) -> Answer:
+            verdict = play.play(attacks.case(name), target, values)
+            return {"status": verdict.status, "detail": verdict.detail}
+
+        failure = self._answer(lambda _: values.update(play.prepare(attacks.setup, target)), "")
+        target.save()
+        folder, signature = os.getcwd(), target.signature()
+        files, memory = traces.Files(folder), traces.Memory([values, *target.roots()], self.modules)
+        for name in names:
+            yield failure or contextvars.copy_context().run(self._answer, play_case, name)
+            os.chdir(folder)
+            files.restore()
+            if not (target.restore() and memory.restore() and target.signature() == signature):
+                return
 
     def _answer(self, run: Callable[[str], Answer | None], name: str) -> Answer:
         """Return the answer of ``run``; an empty one for None."""
         if self.failure is not None:
             return self.failure
-        crashes = self._crashes()
+        self.crashes.clear()
         try:
             answer = run(name) or {}
         except play.StepError as error:
-            return {"status": "failed", "detail": "; ".join([str(error), *crashes])}
+            return {"status": "failed", "detail": "; ".join([str(error), *self.crashes])}
         except AssertionError as error:
-            return {"status": "failed", "detail": "; ".join([self._where(error), *crashes])}
+            return {"status": "failed", "detail": "; ".join([self._where(error), *self.crashes])}
         except BaseException as error:
             return self._error(error)
-        if crashes and answer.get("status") in ("neither", "failed"):
-            answer["detail"] = "; ".join([answer["detail"], *crashes])
+        if self.crashes and answer.get("status") in ("neither", "failed"):
+            answer["detail"] = "; ".join([answer["detail"], *self.crashes])
         return answer
 
     def _function(self, name: str) -> Answer:
@@ -175,16 +208,8 @@ class _Batch:
             verdict = play.play(attacks.case(name), target, values)
         return {"status": verdict.status, "detail": verdict.detail}
 
-    def _crashes(self) -> list[str]:
-        """Return a list that collects the exceptions behind responses with status 500."""
-        crashes: list[str] = []
-
-        def note(_app: object, exception: BaseException, **_: object) -> None:
-            crashes.append(f"{type(exception).__name__}: {exception} at {self._where(exception)}")
-
-        if flask := sys.modules.get("flask"):
-            flask.got_request_exception.connect(note, weak=False)
-        return crashes
+    def _note_crash(self, _app: object, exception: BaseException, **_: object) -> None:
+        self.crashes.append(f"{type(exception).__name__}: {exception} at {self._where(exception)}")
 
     def _error(self, error: BaseException) -> Answer:
         return {"status": "error", "detail": f"{type(error).__name__}: {error} at {self._where(error)}"}
@@ -196,17 +221,6 @@ class _Batch:
             return "?"
         line = self.texts[frames[-1].filename].splitlines()[(frames[-1].lineno or 1) - 1].strip()
         return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}: {line}"
-
-
-def _module(name: str, source: str, filename: str) -> ModuleType:
-    module = sys.modules[name] = ModuleType(name)
-    exec(_compiled(source, filename), module.__dict__)
-    return module
-
-
-@functools.lru_cache(maxsize=16)
-def _compiled(source: str, filename: str) -> CodeType:
-    return compile(source, filename, "exec")
 
 
 def _enter(request: Request) -> None:
@@ -224,91 +238,133 @@ def _line(answer: Answer) -> bytes:
     return json.dumps(answer).encode() + b"\n"
 
 
-def _forked(request: Request) -> Iterator[Answer]:
-    """Yield the answer for each case. A case that does not end is killed, and the others run in a new process."""
-    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # the child reports errors
-        for text, file in (("app", "app_file"), ("proof", "proof_file")):
-            _compiled(request[text], request[file])
-        _compiled(request["source"], EXAMPLE)
-    done = 0
-    while done < len(request["cases"]):
-        for answer in _process(request, done):
+def _forked(request: Request, applications: _Applications) -> Iterator[Answer]:
+    """Yield the answer for each case. The cases that a process leaves run in a new one."""
+    cases: list[str] = request["cases"]
+    while cases:
+        answered = 0
+        for answer in applications.of(request).answers({**request, "cases": cases}):
             yield answer
-            if _ends(request, request["cases"][done], answer):
-                return
-            done += 1
+            answered += 1
+            if _ends(request, cases[answered - 1], answer):
+                cases = cases[:answered]
+        if not answered:
+            yield {**_answer(b"", request), "seconds": 0.0}
+        cases = cases[answered or 1 :]
 
 
-def _process(request: Request, start: int) -> Iterator[Answer]:
-    """Yield the answers of one process to the cases from ``start`` on, until one kills or stops it."""
-    read, write = os.pipe()
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=memory)
-    pid = os.fork()
-    if not pid:
-        try:
-            os.setpgid(0, 0)
-            os.close(read)
-            os.chdir(folder)
-            _cases(request, start, write)
-        finally:
-            os._exit(0)
-    os.close(write)
-    data = b""
-    try:
-        for _ in request["cases"][start:]:
-            began = time.perf_counter()
-            line, data = _read_case(read, data, request["timeout"])
-            answer = _answer(line, request)
-            yield {**answer, "seconds": round(time.perf_counter() - began, 4)}
-            if line in (None, b"", b"?"):
-                return
-    finally:
-        os.close(read)
-        _kill(pid)
-        shutil.rmtree(folder, ignore_errors=True)
+class _Applications:
+    """The processes that have executed the application of the current pattern: one for each set of services."""
+
+    def __init__(self) -> None:
+        self._application: tuple[str, str] | None = None
+        self._running: dict[str, _Application] = {}
+
+    def of(self, request: Request) -> _Application:
+        """Return the process for ``request``, which is started if necessary."""
+        if (application := (request["app"], request["app_file"])) != self._application:
+            self.close()
+            self._application = application
+        key = json.dumps(request["services"])
+        if key not in self._running or self._running[key].ended:
+            self._running[key] = _Application(request)
+        return self._running[key]
+
+    def close(self) -> None:
+        """End all processes."""
+        for each in self._running.values():
+            each.close()
+        self._running.clear()
 
 
-def _kill(pid: int) -> None:
-    """Kill the process ``pid`` and its children; its process group may not exist yet."""
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError):
-            kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+class _Application:
+    """A process that executes the application of a pattern, and forks a process for each version of the code."""
 
-
-def _cases(request: Request, start: int, write: int) -> None:
-    """Run the cases from ``start`` on, each in a fork, and write one line and NUL for each."""
-    _enter(request)
-    batch = _Batch(request)
-
-    def run(function: Callable[[], object]) -> None:
-        pid = guard.fork()
-        if not pid:
+    def __init__(self, request: Request) -> None:
+        control, self._control = os.pipe()
+        self._read, write = os.pipe()
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=memory)
+        self._data = b""  # that was read and not used
+        self.ended = False
+        self._pid = os.fork()
+        if not self._pid:
             try:
-                function()
+                os.setpgid(0, 0)
+                os.close(self._control)
+                os.close(self._read)
+                os.chdir(self._folder)
+                _serve(request, control, write)
             finally:
                 os._exit(0)
-        os.waitpid(pid, 0)
+        os.close(control)
+        os.close(write)
 
-    def run_case(function: Callable[[], Answer]) -> None:
-        run(lambda: os.write(write, _line(function())))
-        os.write(write, b"\0")
+    def answers(self, request: Request) -> Iterator[Answer]:
+        """Yield the answers of one process to the first cases of ``request``, until it ends or is killed."""
+        os.write(self._control, _line({key: value for key, value in request.items() if key != "app"}))
+        while True:
+            began = time.perf_counter()
+            line, self._data = _read_case(self._read, self._data, request["timeout"])
+            if line == b"":
+                return
+            answer = _answer(line, request)
+            yield {**answer, "seconds": round(time.perf_counter() - began, 4)}
+            if line in (None, b"?"):
+                self.close()
+                return
 
-    for is_function, group in groupby(request["cases"][start:], lambda name: name.startswith(FUNCTIONS)):
-        names = list(group)
-        if is_function:
-            for name in names:
-                run_case(lambda name=name: batch.run(name))  # type: ignore[misc]  # the default is the value of now
-        else:
-            run(lambda names=names: batch.run_prepared(names, run_case))  # type: ignore[misc]  # as above
+    def close(self) -> None:
+        """Kill the process and its children."""
+        if self.ended:
+            return
+        self.ended = True
+        os.close(self._control)
+        os.close(self._read)
+        for kill in (os.killpg, os.kill):  # its process group may not exist yet
+            with contextlib.suppress(ProcessLookupError):
+                kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _serve(request: Request, control: int, write: int) -> None:
+    """Execute the application. For each request, fork a process that writes answers; write NUL when it has ended."""
+    _enter(request)
+    version = _Version(request)
+    version.execute_application()
+    files = traces.Files(os.getcwd())
+    gc.collect()
+    gc.freeze()
+    with open(control, encoding="utf-8") as lines:
+        for line in lines:
+            pid = guard.fork()
+            if not pid:
+                try:
+                    os.close(control)
+                    version.request = {**request, **json.loads(line)}
+                    _run(version, write)
+                finally:
+                    os._exit(0)
+            os.waitpid(pid, 0)
+            files.restore()
+            os.write(write, b"\0")
+
+
+def _run(version: _Version, write: int) -> None:
+    """Execute the version, run its first cases, and write a line and NUL for each."""
+    version.execute()
+    for name, answer in zip(version.request["cases"], version.run_all(), strict=False):
+        os.write(write, _line(answer) + b"\0")
+        if _ends(version.request, name, answer):
+            return
 
 
 def _read_case(fd: int, data: bytes, timeout: float) -> tuple[bytes | None, bytes]:
     """Return the line of the next case, and the data after it. ``data`` was read before.
 
-    A NUL ends a case; if no line precedes it, the process of the case has died. The line is None if the case does not
-    end in time, and ``?`` if it is too long.
+    A NUL ends a case; if no line precedes it, the process of the version has ended. The line is None if the case does
+    not end in time, and ``?`` if it is too long.
     """
     deadline = time.monotonic() + timeout
     while b"\0" not in data:
