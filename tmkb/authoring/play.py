@@ -194,7 +194,7 @@ class _Run:
             response = self._response({key: value for key, value in step.items() if key != "during"})
         outcome |= elsewhere or {}
         if "values" not in outcome:
-            raise StepError(outcome.get("failure", "the rival did not run"))
+            raise StepError(outcome.get("failure", "the rival did not run to its end"))
         self.values |= outcome["values"]
         return response
 

@@ -109,7 +109,7 @@ def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
         version = 0, 0
     doc, problems = _read(file, paths.shown(file), *version)
     if doc is not None:
-        problems = [*_unknown_attacks(doc, folder), *(_wrong_files(doc, folder) if has_wrong_fixes(folder) else ())]
+        problems = [*_unknown_attacks(doc, folder), *(_wrong_files(doc, folder) if has_wrong_fixes(folder) else [])]
     return (None, problems) if doc is None or problems else (Attacks(doc.mapping()), [])
 
 

@@ -80,7 +80,7 @@ def test_a_wrong_fix_that_falls_to_an_attack_of_the_proof(folder, prove):
     (folder / "proof.py").write_text(
         "from tmkb.authoring.proofs import outcome\nfrom tmkb.authoring.proofs.stage import stage\n\n\n"
         "def exploit_tenant_in_header(example):\n"
-        "    \"\"\"Mallory names Acme in a header.\"\"\"\n"
+        '    """Mallory names Acme in a header."""\n'
         "    visible = getattr(example, 'visible_invoices', None)\n"
         "    trusting = visible is not None and 'headers' in visible.__code__.co_names\n"
         "    return outcome(gained=trusting, refused=not trusting, evidence='')\n"

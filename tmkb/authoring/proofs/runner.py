@@ -57,7 +57,8 @@ class Cell:
 class Report:
     """The result of one pattern's proof; `faults` are problems that belong to no single cell.
 
-    ``unavailable`` names what is missing: a service, whose cases have no cells, or the wrong fixes.
+    ``unavailable`` names what is missing: a service, whose cases have no cells, or the wrong fixes, without which
+    nothing runs.
     """
 
     id: str

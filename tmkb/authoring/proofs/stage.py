@@ -395,7 +395,7 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
 
 
 def _worker(celery: Celery, app: Flask) -> jobs.Worker:
-    """Start a Celery worker that runs each job in a context of ``app``."""
+    """Start a Celery worker that runs each job in a context of ``app``, with new connections to its database."""
     contexts = []
 
     def begin() -> None:
