@@ -33,6 +33,8 @@ def signed(claims):
 @login_required
 def issue_token():
     account = db.get_or_404(Account, current_user.id)
+    if account.disabled:
+        abort(403)
     claims = {"sub": str(account.id), "role": account.role, "org": account.organization_id, "epoch": account.epoch}
     return {"token": signed(claims)}, 201
 

@@ -10,7 +10,7 @@ from tmkb.authoring.proofs.stage import db
 def members_of_admin():
     claims = read_token()
     epoch = db.session.scalar(db.select(Account.epoch).filter_by(id=int(claims["sub"])))
-    if epoch is None or claims.get("epoch") != epoch or claims["role"] != "admin":
+    if epoch is None or claims.get("epoch") != epoch or claims["role"] != "admin" or claims["org"] is None:
         abort(403)
     return db.select(Account).filter_by(organization_id=claims["org"])
 
@@ -24,6 +24,7 @@ def list_members():
 def remove_member(account_id):
     member = db.first_or_404(members_of_admin().filter_by(id=account_id))
     member.organization_id = None
+    member.epoch = Account.epoch + 1
     db.session.commit()
     return "", 204
 
