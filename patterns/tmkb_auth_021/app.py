@@ -7,7 +7,7 @@ from celery import current_app as celery
 from flask import Blueprint, g, jsonify, request
 from flask_login import current_user, login_required
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import mapped_column, relationship
+from sqlalchemy.orm import aliased, mapped_column, relationship
 
 from tmkb.authoring.proofs.stage import User, db
 
@@ -102,6 +102,15 @@ def assign(shipment_id):
     return "", 204
 
 
+@bp.post("/parcels/<int:parcel_id>/organization")
+@login_required
+def assign_parcel(parcel_id):
+    statement = db.update(Parcel).filter_by(id=parcel_id)
+    db.session.execute(statement.values(organization_id=request.get_json()["organization_id"]))
+    db.session.commit()
+    return "", 204
+
+
 @bp.put("/shipments/<int:shipment_id>")
 @login_required
 def replace(shipment_id):
@@ -149,6 +158,36 @@ def report_with_subquery_on_own_table():
     return listed(db.select(Shipment.id, db.select(db.func.max(shipments.c.reference)).scalar_subquery()))
 
 
+@bp.get("/reports/keys")
+@login_required
+def report_with_keys_of_subquery():
+    return listed(db.select(Shipment.id, db.select(db.func.max(shipments.c.id)).scalar_subquery()))
+
+
+@bp.get("/reports/aliased")
+@login_required
+def report_of_aliased_model():
+    return listed(db.select(aliased(Shipment).id, shipments.c.id))
+
+
+@bp.get("/reports/total")
+@login_required
+def report_of_total():
+    return listed(db.select(db.func.count()).select_from(Shipment).where(Shipment.parcels.any()))
+
+
+@bp.get("/reports/untyped")
+@login_required
+def report_of_untyped_table():
+    return listed(db.select(User.name, db.table("shipment", db.column("reference")).c.reference))
+
+
+@bp.get("/reports/literal")
+@login_required
+def report_of_literal_column():
+    return listed(db.select(User.name, db.literal_column("reference")).join(shipments, db.true()))
+
+
 @bp.get("/reports/alias")
 @login_required
 def report_with_alias():
@@ -190,6 +229,11 @@ def state_shipments():
     with db.engine.connect() as connection:
         rows = connection.execute(db.select(shipments.c["reference", "state", "organization_id"]).order_by("id"))
         return [list(row) for row in rows]
+
+
+def state_parcels():
+    with db.engine.connect() as connection:
+        return [list(row) for row in connection.execute(db.select(Parcel.__table__).order_by("id"))]
 
 
 def state_roles():

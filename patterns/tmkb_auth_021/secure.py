@@ -6,9 +6,10 @@ from app import Shipment, TenantOwned, bp
 from celery import shared_task
 from flask import current_app, g, jsonify
 from flask_login import login_required
-from sqlalchemy import Column, TextClause, event
+from sqlalchemy import ColumnClause, Select, TextClause, event
 from sqlalchemy.orm import with_loader_criteria
 from sqlalchemy.sql.annotation import Annotated
+from sqlalchemy.sql.selectable import AliasedReturnsRows
 from sqlalchemy.sql.visitors import iterate
 
 from tmkb.authoring.proofs.stage import db
@@ -28,15 +29,20 @@ def scope(state):
 # endregion
 
 
+CONSTANTS = {"*", "1"}  # of count() and exists()
+
+
 @event.listens_for(db.session, "do_orm_execute")
 def refuse_core(state):
-    """Refuse SQL text and Core columns inside ORM statements, because the filter covers only models."""
+    """Refuse inserts, and SQL text and Core columns inside ORM statements, because the filter covers only models."""
     if state.is_insert:
         raise PermissionError("not filtered")
+    parts = [] if state.is_relationship_load else list(iterate(state.statement))
+    plain = not any(isinstance(part, Select | AliasedReturnsRows) for part in parts[1:])
     models = {mapper.local_table for mapper in state.all_mappers}
-    for part in () if state.is_relationship_load else iterate(state.statement):
-        core = isinstance(part, Column) and not isinstance(part, Annotated)
-        if core and part.primary_key and part.table in models:  # session.get() uses it
+    for part in parts:
+        core = isinstance(part, ColumnClause) and not (isinstance(part, Annotated) or part.name in CONSTANTS)
+        if core and plain and part.table in models:  # session.get() uses it
             continue
         if core or isinstance(part, TextClause):
             raise PermissionError("not filtered")
@@ -71,13 +77,14 @@ def send_labels(orders):
     return labels
 
 
-@event.listens_for(Shipment.__table__, "after_create")
-def fix_organization(table, connection, **_):
-    connection.execute(
+for model in TenantOwned.__subclasses__():
+    event.listen(
+        model.__table__,
+        "after_create",
         db.DDL(
-            "CREATE TRIGGER fixed_organization BEFORE UPDATE OF organization_id ON shipment "
-            "BEGIN SELECT RAISE(ABORT, 'a shipment stays in its organization'); END"
-        )
+            "CREATE TRIGGER %(table)s_organization BEFORE UPDATE OF organization_id ON %(table)s "
+            "BEGIN SELECT RAISE(ABORT, 'a row stays in its organization'); END"
+        ),
     )
 
 
