@@ -3,14 +3,14 @@
 DNS and HTTP are stubs: names are looked up in a dict, and what would be sent is appended to a list.
 """
 
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 from sqlalchemy.orm import mapped_column, relationship
 
-from tmkb.authoring.proofs.stage import db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Ticket(db.Model):
@@ -35,24 +35,36 @@ class Watch(db.Model):
 
 
 bp = Blueprint("comments", __name__)
-addresses = {"hooks.example": "93.184.215.14", "intranet.example": "10.0.0.7"}
+addresses = {"hooks.example": "93.184.215.14", "broken.example": "93.184.215.14", "intranet.example": "10.0.0.7"}
 sent = []
+during_delivery = []  # statements that another process executes during the next delivery
+
+GLOBAL_UNICAST = ip_network("2000::/3")
 
 
 def transport(url, body):
+    if "broken.example" in url:
+        raise ConnectionError(url)
     sent.append([url, body])
+    with db.engine.begin() as connection:
+        while during_delivery:
+            connection.execute(during_delivery.pop())
 
 
-def is_public(host):
+def is_public(url):
     try:
-        return ip_address(addresses.get(host, host)).is_global
+        host = urlsplit(url).hostname
+        address = ip_address(addresses.get(host, host))
     except ValueError:
-        return False  # an unknown host
+        return False  # a malformed URL or an unknown host
+    if address.version == 6 and (address not in GLOBAL_UNICAST or address.sixtofour):
+        return False  # such as 64:ff9b::/96 and 2002::/16, which contain IPv4 addresses
+    return address.is_global and not address.is_multicast
 
 
 def post_json(url, body):
     """Send ``body`` to ``url`` unless it leads to a private address (server-side request forgery)."""
-    if urlsplit(url).scheme == "https" and is_public(urlsplit(url).hostname):
+    if url.startswith("https://") and is_public(url):
         transport(url, body)
 
 
@@ -91,8 +103,8 @@ def store_comment(ticket_id):
 
 
 def event_tickets():
-    """Acme has ticket 1 and Globex ticket 2."""
-    db.session.add_all([Ticket(id=number, organization_id=number) for number in (1, 2)])
+    """Acme has tickets 1 and 3, and Globex has ticket 2."""
+    db.session.add_all([Ticket(id=number, organization_id=1 + (number == 2)) for number in (1, 2, 3)])
 
 
 def event_watch(ticket_id, user_id, url):
@@ -101,6 +113,15 @@ def event_watch(ticket_id, user_id, url):
 
 def event_make_internal(comment_id):
     db.session.get(Comment, comment_id).internal = True
+
+
+def event_leave_during_delivery(user_id):
+    """Let a user leave the organization while the first watcher is being notified."""
+    during_delivery.append(db.update(User).filter_by(id=user_id).values(organization_id=None))
+
+
+def event_make_internal_during_delivery(comment_id):
+    during_delivery.append(db.update(Comment).filter_by(id=comment_id).values(internal=True))
 
 
 def event_move_ticket(ticket_id, organization_id):

@@ -11,14 +11,14 @@ from tmkb.authoring.proofs.stage import User, db
 @login_required
 def add_comment(ticket_id):
     comment = store_comment(ticket_id)
-    notify_watchers.delay(comment.id)
+    for watch_id in db.session.scalars(db.select(Watch.id).filter_by(ticket_id=ticket_id)).all():
+        notify_watcher.delay(watch_id, comment.id)
     return {"id": comment.id}, 201
 
 
 @shared_task
-def notify_watchers(comment_id):
-    comment = db.session.get(Comment, comment_id)
-    watches = db.select(Watch.url, User).join(User, User.id == Watch.user_id)
-    for url, user in db.session.execute(watches.where(Watch.ticket_id == comment.ticket_id)).all():
+def notify_watcher(watch_id, comment_id):
+    found = db.select(Watch.url, User, Comment).where(Watch.id == watch_id, Comment.id == comment_id)
+    for url, user, comment in db.session.execute(found.join(User, User.id == Watch.user_id)):
         if body := view(user, comment):
             transport(url, body)
