@@ -8,7 +8,12 @@ from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import db
 
-FEATURES = {"free": {"sales"}, "starter": {"sales", "export"}, "business": {"sales", "export", "forecast"}}
+FEATURES = {
+    "free": {"sales"},
+    "starter": {"sales", "export"},
+    "business": {"sales", "export", "forecast"},
+    "closed": set(),
+}
 
 
 def now():
@@ -40,10 +45,6 @@ class Mail(db.Model):
 bp = Blueprint("forecast", __name__)
 
 
-def subscription_of(organization_id):
-    return db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
-
-
 def send_mail(user, text):
     db.session.add(Mail(user_id=user.id, text=text))
     db.session.commit()
@@ -55,14 +56,6 @@ def create_sale():
     db.session.add(Sale(organization_id=current_user.organization_id, amount=request.get_json()["amount"]))
     db.session.commit()
     return "", 204
-
-
-@bp.get("/features")
-@login_required
-def list_features():
-    """Tell the page what to show."""
-    subscription = subscription_of(current_user.organization_id)
-    return sorted(subscription.features if subscription else FEATURES["free"])
 
 
 def event_subscribe(organization_id, plan):

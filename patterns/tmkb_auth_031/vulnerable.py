@@ -1,6 +1,6 @@
 """The page hides the forecast, and every path to it serves all signed-in users."""
 
-from app import Sale, bp, send_mail
+from app import FEATURES, Sale, Subscription, bp, send_mail
 from celery import shared_task
 from flask_login import current_user, login_required
 
@@ -8,9 +8,27 @@ from tmkb.authoring.proofs.stage import User, db
 
 
 # region example
+def features_of(organization_id):
+    subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
+    return subscription.features if subscription else FEATURES["free"]
+
+
 def forecast(organization_id):
     sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
     return 2 * sum(sales)
+
+
+@bp.get("/features")
+@login_required
+def list_features():
+    """Tell the page what to show."""
+    return sorted(features_of(current_user.organization_id))
+
+
+@bp.get("/sales")
+@login_required
+def list_sales():
+    return list(db.session.scalars(db.select(Sale.amount).filter_by(organization_id=current_user.organization_id)))
 
 
 @bp.get("/forecast")

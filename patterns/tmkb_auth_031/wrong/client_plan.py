@@ -8,12 +8,16 @@ from flask_login import current_user, login_required
 from tmkb.authoring.proofs.stage import User, db
 
 
-def require_feature(organization_id, feature):
+def features_of(organization_id):
     subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
+    return subscription.features if subscription else FEATURES["free"]
+
+
+def require_feature(organization_id, feature):
     plan = request.headers.get("X-Plan") if has_request_context() else None
     if plan in FEATURES and feature in FEATURES[plan]:
         return
-    if subscription is None or feature not in subscription.features:
+    if feature not in features_of(organization_id):
         abort(403)
 
 
@@ -21,6 +25,20 @@ def forecast(organization_id):
     require_feature(organization_id, "forecast")
     sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
     return 2 * sum(sales)
+
+
+@bp.get("/features")
+@login_required
+def list_features():
+    """Tell the page what to show."""
+    return sorted(features_of(current_user.organization_id))
+
+
+@bp.get("/sales")
+@login_required
+def list_sales():
+    require_feature(current_user.organization_id, "sales")
+    return list(db.session.scalars(db.select(Sale.amount).filter_by(organization_id=current_user.organization_id)))
 
 
 @bp.get("/forecast")

@@ -1,6 +1,6 @@
 """Only the endpoint that the page calls checks the subscription."""
 
-from app import Sale, Subscription, bp, send_mail
+from app import FEATURES, Sale, Subscription, bp, send_mail
 from celery import shared_task
 from flask import abort
 from flask_login import current_user, login_required
@@ -8,15 +8,33 @@ from flask_login import current_user, login_required
 from tmkb.authoring.proofs.stage import User, db
 
 
-def require_feature(organization_id, feature):
+def features_of(organization_id):
     subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
-    if subscription is None or feature not in subscription.features:
+    return subscription.features if subscription else FEATURES["free"]
+
+
+def require_feature(organization_id, feature):
+    if feature not in features_of(organization_id):
         abort(403)
 
 
 def forecast(organization_id):
     sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
     return 2 * sum(sales)
+
+
+@bp.get("/features")
+@login_required
+def list_features():
+    """Tell the page what to show."""
+    return sorted(features_of(current_user.organization_id))
+
+
+@bp.get("/sales")
+@login_required
+def list_sales():
+    require_feature(current_user.organization_id, "sales")
+    return list(db.session.scalars(db.select(Sale.amount).filter_by(organization_id=current_user.organization_id)))
 
 
 @bp.get("/forecast")

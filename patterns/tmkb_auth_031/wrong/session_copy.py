@@ -1,6 +1,6 @@
 """The features are copied to the session when the user first needs one."""
 
-from app import Sale, Subscription, bp, send_mail
+from app import FEATURES, Sale, Subscription, bp, send_mail
 from celery import shared_task
 from flask import abort, has_request_context, session
 from flask_login import current_user, login_required
@@ -8,20 +8,38 @@ from flask_login import current_user, login_required
 from tmkb.authoring.proofs.stage import User, db
 
 
+def features_of(organization_id):
+    subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
+    return subscription.features if subscription else FEATURES["free"]
+
+
 def require_feature(organization_id, feature):
     if has_request_context() and feature in session.get("features", ()):
         return
-    subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
-    if subscription is None or feature not in subscription.features:
+    if feature not in features_of(organization_id):
         abort(403)
     if has_request_context():
-        session["features"] = sorted(subscription.features)
+        session["features"] = sorted(features_of(organization_id))
 
 
 def forecast(organization_id):
     require_feature(organization_id, "forecast")
     sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
     return 2 * sum(sales)
+
+
+@bp.get("/features")
+@login_required
+def list_features():
+    """Tell the page what to show."""
+    return sorted(features_of(current_user.organization_id))
+
+
+@bp.get("/sales")
+@login_required
+def list_sales():
+    require_feature(current_user.organization_id, "sales")
+    return list(db.session.scalars(db.select(Sale.amount).filter_by(organization_id=current_user.organization_id)))
 
 
 @bp.get("/forecast")

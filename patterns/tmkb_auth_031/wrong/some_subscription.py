@@ -1,6 +1,6 @@
 """A subscription with the feature must exist, of whatever organization."""
 
-from app import Sale, Subscription, bp, send_mail
+from app import FEATURES, Sale, Subscription, bp, send_mail
 from celery import shared_task
 from flask import abort
 from flask_login import current_user, login_required
@@ -8,9 +8,15 @@ from flask_login import current_user, login_required
 from tmkb.authoring.proofs.stage import User, db
 
 
+def features_of(organization_id):
+    subscription = db.session.scalar(db.select(Subscription).filter_by(organization_id=organization_id))
+    return subscription.features if subscription else FEATURES["free"]
+
+
 def require_feature(organization_id, feature):
     subscriptions = db.session.scalars(db.select(Subscription))
-    if not any(feature in subscription.features for subscription in subscriptions):
+    features = FEATURES["free"].union(*(subscription.features for subscription in subscriptions))
+    if feature not in features:
         abort(403)
 
 
@@ -18,6 +24,20 @@ def forecast(organization_id):
     require_feature(organization_id, "forecast")
     sales = db.session.scalars(db.select(Sale.amount).filter_by(organization_id=organization_id))
     return 2 * sum(sales)
+
+
+@bp.get("/features")
+@login_required
+def list_features():
+    """Tell the page what to show."""
+    return sorted(features_of(current_user.organization_id))
+
+
+@bp.get("/sales")
+@login_required
+def list_sales():
+    require_feature(current_user.organization_id, "sales")
+    return list(db.session.scalars(db.select(Sale.amount).filter_by(organization_id=current_user.organization_id)))
 
 
 @bp.get("/forecast")
