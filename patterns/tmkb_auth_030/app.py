@@ -7,7 +7,7 @@ import secrets
 
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
-from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm import mapped_column, relationship
 
 from tmkb.authoring.proofs.stage import User, db
 
@@ -22,10 +22,11 @@ class Project(db.Model):
     id = mapped_column(db.Integer, primary_key=True)
     name = mapped_column(db.String, nullable=False)
     organization_id = mapped_column(db.Integer, nullable=False)
+    members = relationship("ProjectMember", cascade="all, delete-orphan")  # because the id can be used again
 
 
 class ProjectMember(db.Model):
-    project_id = mapped_column(db.Integer, primary_key=True)
+    project_id = mapped_column(db.ForeignKey("project.id"), primary_key=True)
     user_id = mapped_column(db.Integer, primary_key=True)
     role = mapped_column(db.String, nullable=False)
 
