@@ -12,8 +12,20 @@ from sqlalchemy.orm import mapped_column
 from tmkb.authoring.proofs.stage import Organization, db
 
 
+class Number(db.TypeDecorator):
+    """An integer of PostgreSQL: other text and larger numbers are errors, also on SQLite."""
+
+    impl = db.Integer
+    cache_ok = True
+
+    def process_bind_param(self, value, dialect):
+        if value is not None and int(value) >= 2**31:
+            raise OverflowError("integer out of range")
+        return value
+
+
 class Invoice(db.Model):
-    id = mapped_column(db.Integer, primary_key=True)
+    id = mapped_column(Number, primary_key=True)
     organization_id = mapped_column(db.Integer, nullable=False)
     total = mapped_column(db.Integer)
     flagged = mapped_column(db.Boolean, default=False)
@@ -54,6 +66,9 @@ def graphql():
     result = graphql_sync(
         schema, body["query"], context_value=current_user._get_current_object(), variable_values=body.get("variables")
     )
+    for error in result.errors or ():
+        if error.original_error and not isinstance(error.original_error, PermissionError):
+            error.message = "internal error"  # messages of the database contain SQL
     return result.formatted
 
 

@@ -6,8 +6,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def load_invoice(user, id):
-    invoice = db.session.get(Invoice, id)
-    if invoice is None or not may_read(user, invoice.organization_id):
+    invoice = id.isdecimal() and len(id) < 10 and db.session.get(Invoice, int(id))
+    if not invoice or not may_read(user, invoice.organization_id):
         raise PermissionError("no such invoice")
     return invoice
 

@@ -6,8 +6,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def load_invoice(user, id):
-    invoice = db.session.get(Invoice, id)
-    if invoice is None or user.role != "admin":
+    invoice = id.isdecimal() and len(id) < 10 and db.session.get(Invoice, int(id))
+    if not invoice or user.role != "admin":
         raise PermissionError("no such invoice")
     return invoice
 

@@ -9,8 +9,8 @@ loaded = {}
 
 def load_invoice(user, id):
     if id not in loaded:
-        invoice = db.session.get(Invoice, id)
-        if invoice is None or not may_read(user, invoice.organization_id):
+        invoice = id.isdecimal() and len(id) < 10 and db.session.get(Invoice, int(id))
+        if not invoice or not may_read(user, invoice.organization_id):
             raise PermissionError("no such invoice")
         loaded[id] = invoice
     return db.session.merge(loaded[id])

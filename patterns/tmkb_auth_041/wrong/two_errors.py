@@ -6,9 +6,9 @@ from tmkb.authoring.proofs.stage import db
 
 
 def load_invoice(user, id):
-    invoice = db.session.get(Invoice, id)
-    if invoice is None:
-        raise LookupError("no such invoice")
+    invoice = id.isdecimal() and len(id) < 10 and db.session.get(Invoice, int(id))
+    if not invoice:
+        raise PermissionError("no such invoice")
     if not may_read(user, invoice.organization_id):
         raise PermissionError("not your invoice")
     return invoice

@@ -1,0 +1,32 @@
+"""The id of the request goes to the database as it is."""
+
+from app import Invoice, may_read, mutation, organization_type, query
+
+from tmkb.authoring.proofs.stage import db
+
+
+def load_invoice(user, id):
+    invoice = db.session.get(Invoice, id)
+    if invoice is None or not may_read(user, invoice.organization_id):
+        raise PermissionError("no such invoice")
+    return invoice
+
+
+@query.field("node")
+def resolve_node(_, info, id):
+    return load_invoice(info.context, id)
+
+
+@organization_type.field("invoices")
+def resolve_edge(organization, info):
+    if not may_read(info.context, organization.id):
+        raise PermissionError("no such invoice")
+    return db.session.scalars(db.select(Invoice).filter_by(organization_id=organization.id)).all()
+
+
+@mutation.field("flag")
+def resolve_flag(_, info, id):
+    invoice = load_invoice(info.context, id)
+    invoice.flagged = True
+    db.session.commit()
+    return {"ok": True, "invoice": invoice}
