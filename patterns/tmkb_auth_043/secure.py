@@ -14,10 +14,11 @@ from tmkb.authoring.proofs.stage import db
 def own_organization(view):
     @wraps(view)
     @login_required
-    def guarded():
-        if request.values.getlist("org", type=int) != [current_user.organization_id]:
+    def guarded(*args, **kwargs):
+        own = current_user.organization_id
+        if own is None or request.values.getlist("org") != [str(own)]:
             abort(403)
-        return view(current_user.organization_id)
+        return view(own, *args, **kwargs)
 
     return guarded
 
@@ -26,9 +27,10 @@ def own_organization(view):
 
 
 @bp.get("/budget")
+@bp.get("/budget/<currency>")
 @own_organization
-def show_budget(organization_id):
-    return {"amount": find_budget(organization_id).amount}
+def show_budget(organization_id, currency="EUR"):
+    return {"amount": find_budget(organization_id).amount, "currency": currency}
 
 
 @bp.post("/budget")

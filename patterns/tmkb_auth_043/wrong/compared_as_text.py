@@ -12,18 +12,19 @@ from tmkb.authoring.proofs.stage import db
 def own_organization(view):
     @wraps(view)
     @login_required
-    def guarded():
+    def guarded(*args, **kwargs):
         if request.values.getlist("org") != [str(current_user.organization_id)]:
             abort(403)
-        return view(current_user.organization_id)
+        return view(current_user.organization_id, *args, **kwargs)
 
     return guarded
 
 
 @bp.get("/budget")
+@bp.get("/budget/<currency>")
 @own_organization
-def show_budget(organization_id):
-    return {"amount": find_budget(organization_id).amount}
+def show_budget(organization_id, currency="EUR"):
+    return {"amount": find_budget(organization_id).amount, "currency": currency}
 
 
 @bp.post("/budget")

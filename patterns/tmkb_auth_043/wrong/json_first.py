@@ -12,22 +12,23 @@ from tmkb.authoring.proofs.stage import db
 def own_organization(view):
     @wraps(view)
     @login_required
-    def guarded():
+    def guarded(*args, **kwargs):
         place = request.get_json(silent=True) or request.values
         if place.get("org", request.values.get("org")) not in (
             current_user.organization_id,
             str(current_user.organization_id),
         ):
             abort(403)
-        return view()
+        return view(*args, **kwargs)
 
     return guarded
 
 
 @bp.get("/budget")
+@bp.get("/budget/<currency>")
 @own_organization
-def show_budget():
-    return {"amount": find_budget(parameters()["org"]).amount}
+def show_budget(currency="EUR"):
+    return {"amount": find_budget(parameters()["org"]).amount, "currency": currency}
 
 
 @bp.post("/budget")

@@ -12,20 +12,21 @@ from tmkb.authoring.proofs.stage import db
 def own_organization(view):
     @wraps(view)
     @login_required
-    def guarded():
+    def guarded(*args, **kwargs):
         if len(request.args.getlist("org")) > 1:
             abort(400)
         if request.values.get("org", type=int) != current_user.organization_id:
             abort(403)
-        return view()
+        return view(*args, **kwargs)
 
     return guarded
 
 
 @bp.get("/budget")
+@bp.get("/budget/<currency>")
 @own_organization
-def show_budget():
-    return {"amount": find_budget(parameters()["org"]).amount}
+def show_budget(currency="EUR"):
+    return {"amount": find_budget(parameters()["org"]).amount, "currency": currency}
 
 
 @bp.post("/budget")

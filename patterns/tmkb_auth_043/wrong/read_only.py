@@ -12,18 +12,19 @@ from tmkb.authoring.proofs.stage import db
 def own_organization(view):
     @wraps(view)
     @login_required
-    def guarded():
+    def guarded(*args, **kwargs):
         if current_user.organization_id is None or request.values.get("org", type=int) != current_user.organization_id:
             abort(403)
-        return view()
+        return view(*args, **kwargs)
 
     return guarded
 
 
 @bp.get("/budget")
+@bp.get("/budget/<currency>")
 @own_organization
-def show_budget():
-    return {"amount": find_budget(current_user.organization_id).amount}
+def show_budget(currency="EUR"):
+    return {"amount": find_budget(current_user.organization_id).amount, "currency": currency}
 
 
 @bp.post("/budget")
