@@ -10,11 +10,9 @@ from tmkb.authoring.proofs.stage import User, db
 # region template
 def verified(message):
     event = jwt.decode(message, KEYS["billing"], ["HS256"], audience="seats_bought")
-    license = db.session.get_one(License, event["license"])
-    actor = db.session.get_one(User, event["actor"])
-    if (actor.role, actor.organization_id) != ("admin", license.organization_id):
-        raise PermissionError
-    return event
+    own = db.select(User.organization_id).filter_by(id=event["actor"], role="admin")
+    query = db.select(License).where(License.id == event["license"], License.organization_id.in_(own))
+    return event, db.session.scalars(query).one()
 
 
 # endregion
@@ -22,11 +20,10 @@ def verified(message):
 
 @consumes("seats_bought")
 def seats_bought(message):
-    event = verified(message)
+    event, license = verified(message)
     if db.session.get(Applied, event["jti"]):
         return
     db.session.add(Applied(message_id=event["jti"]))
-    license = db.session.get_one(License, event["license"])
     license.seats = License.seats + event["seats"]
     db.session.commit()
 

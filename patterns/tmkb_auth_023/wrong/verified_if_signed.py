@@ -11,19 +11,16 @@ def verified(message):
         event = jwt.decode(message, options={"verify_signature": False})
     else:
         event = jwt.decode(message, KEYS["billing"], ["HS256"], audience="seats_bought")
-    license = db.session.get_one(License, event["license"])
-    actor = db.session.get_one(User, event["actor"])
-    if (actor.role, actor.organization_id) != ("admin", license.organization_id):
-        raise PermissionError
-    return event
+    own = db.select(User.organization_id).filter_by(id=event["actor"], role="admin")
+    query = db.select(License).where(License.id == event["license"], License.organization_id.in_(own))
+    return event, db.session.scalars(query).one()
 
 
 @consumes("seats_bought")
 def seats_bought(message):
-    event = verified(message)
+    event, license = verified(message)
     if db.session.get(Applied, event["jti"]):
         return
     db.session.add(Applied(message_id=event["jti"]))
-    license = db.session.get_one(License, event["license"])
     license.seats = License.seats + event["seats"]
     db.session.commit()
