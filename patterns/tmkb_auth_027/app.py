@@ -46,7 +46,7 @@ bp.record(lambda state: state.app.register_blueprint(support))
 def act_as(user_id):
     if current_user.role != "support":
         abort(403)
-    session["acting_as"] = user_id
+    session["acting_as"] = [current_user.id, user_id]
     return "", 204
 
 
@@ -55,6 +55,12 @@ def act_as(user_id):
 def stop():
     session.pop("acting_as", None)
     return "", 204
+
+
+def acting_for():
+    """Return the id of the customer for whom this agent acts; None if another user of the browser has started that."""
+    agent_id, customer_id = session.get("acting_as", (None, None))
+    return customer_id if agent_id == current_user.id else None
 
 
 @bp.get("/profile")

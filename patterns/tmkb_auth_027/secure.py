@@ -1,7 +1,7 @@
 """An agent acts for customers under a grant that each request looks up, reads and sets the language, and is audited."""
 
-from app import AuditEntry, SupportGrant, bp, now
-from flask import abort, g, request, session
+from app import AuditEntry, SupportGrant, acting_for, bp, now
+from flask import abort, g, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import User, db
@@ -27,15 +27,13 @@ def granted_customer(user_id):
 def load_user():
     if request.method == "OPTIONS":
         return
-    g.user = current_user
-    if "acting_as" in session:
-        g.user = granted_customer(session["acting_as"])
+    g.user, customer_id = current_user, acting_for()
+    if customer_id:
+        g.user = granted_customer(customer_id)
         if request.endpoint not in SUPPORT_MAY:
             abort(403)
-    if "acting_as" in session or request.method != "GET":
-        db.session.add(
-            AuditEntry(action=request.endpoint, actor_id=current_user.id, acting_as_id=session.get("acting_as"))
-        )
+    if customer_id or request.method != "GET":
+        db.session.add(AuditEntry(action=request.endpoint, actor_id=current_user.id, acting_as_id=customer_id))
         db.session.commit()
 
 

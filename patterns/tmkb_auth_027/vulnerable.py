@@ -1,7 +1,7 @@
 """A support agent becomes the customer: without limits, and the audit trail names the customer."""
 
-from app import AuditEntry, bp
-from flask import g, request, session
+from app import AuditEntry, acting_for, bp
+from flask import g, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import User, db
@@ -13,9 +13,9 @@ from tmkb.authoring.proofs.stage import User, db
 def load_user():
     if request.method == "OPTIONS":
         return
-    g.user = current_user
-    if "acting_as" in session:
-        g.user = db.get_or_404(User, session["acting_as"])
+    g.user, customer_id = current_user, acting_for()
+    if customer_id:
+        g.user = db.get_or_404(User, customer_id)
     if request.method != "GET":
         db.session.add(AuditEntry(action=request.endpoint, actor_id=g.user.id))
         db.session.commit()

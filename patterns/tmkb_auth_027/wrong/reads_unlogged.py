@@ -1,7 +1,7 @@
 """Only changes get an audit entry."""
 
-from app import AuditEntry, SupportGrant, bp, now
-from flask import abort, g, request, session
+from app import AuditEntry, SupportGrant, acting_for, bp, now
+from flask import abort, g, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import User, db
@@ -22,13 +22,11 @@ def granted_customer(user_id):
 def load_user():
     if request.method == "OPTIONS":
         return
-    g.user = current_user
-    if "acting_as" in session:
-        g.user = granted_customer(session["acting_as"])
+    g.user, customer_id = current_user, acting_for()
+    if customer_id:
+        g.user = granted_customer(customer_id)
         if request.endpoint not in SUPPORT_MAY:
             abort(403)
     if request.method != "GET":
-        db.session.add(
-            AuditEntry(action=request.endpoint, actor_id=current_user.id, acting_as_id=session.get("acting_as"))
-        )
+        db.session.add(AuditEntry(action=request.endpoint, actor_id=current_user.id, acting_as_id=customer_id))
         db.session.commit()
