@@ -7,7 +7,7 @@ from flask import Blueprint, request
 from flask_login import current_user, login_required
 from sqlalchemy.orm import mapped_column
 
-from tmkb.authoring.proofs.stage import db
+from tmkb.authoring.proofs.stage import User, db
 
 
 class Note(db.Model):
@@ -61,6 +61,11 @@ def stop_sharing(note_id):
     db.session.execute(links.values(revoked_at=datetime.now(UTC)))
     db.session.commit()
     return "", 204
+
+
+def event_hire(user):
+    """Add a user to Acme."""
+    db.session.add(User(name=user, organization_id=1))
 
 
 def event_give(note, organization_id):

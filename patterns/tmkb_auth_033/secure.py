@@ -1,9 +1,10 @@
-"""A link opens one note, for one action, until it expires, is revoked, or its issuer leaves the organization."""
+"""A link opens one note, for one action, until it expires, is revoked, or its issuer leaves or is deleted."""
 
 from datetime import UTC, datetime
 
 from app import Note, ShareLink, bp
 from flask import abort, request
+from sqlalchemy import event
 
 from tmkb.authoring.proofs.stage import User, db
 
@@ -17,6 +18,12 @@ def link_to(note, token):
 
 
 # endregion
+
+
+@event.listens_for(User, "after_delete")
+def revoke_links(_mapper, connection, user):
+    """Revoke the links of a deleted user, because the id can be used again."""
+    connection.execute(db.update(ShareLink).filter_by(issuer_id=user.id).values(revoked_at=datetime.now(UTC)))
 
 
 @bp.get("/shared/<token>/notes/<int:note_id>")
