@@ -64,6 +64,8 @@ def verified_connection(connection_id):
 def new_event(connection):
     """Return the event of the request. An event that was processed before is answered without a change."""
     event = request.get_json()
+    if not isinstance(event.get("id"), str) or not event["id"]:
+        abort(400)  # or the IntegrityError for NULL would pass for a replay
     db.session.add(Delivery(connection_id=connection.id, event_id=event["id"]))
     try:
         db.session.flush()
