@@ -5,6 +5,7 @@ import io
 
 from flask import Blueprint
 from flask_login import current_user, login_required
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import User, db
@@ -12,7 +13,7 @@ from tmkb.authoring.proofs.stage import User, db
 
 class Deal(db.Model):
     id = mapped_column(db.Integer, primary_key=True)
-    organization_id = mapped_column(db.Integer)
+    organization_id = mapped_column(db.Integer, nullable=False)
     manager_id = mapped_column(db.Integer)
     customer = mapped_column(db.String)
     amount = mapped_column(db.Integer)
@@ -84,6 +85,15 @@ def event_assign(customer, user):
     deal = db.session.scalars(db.select(Deal).filter_by(customer=customer)).one()
     manager = db.session.scalars(db.select(User).filter_by(name=user)).one()
     deal.manager_id, deal.organization_id = manager.id, manager.organization_id
+
+
+def event_detach(customer):
+    """Try to take a deal out of its organization."""
+    try:
+        with db.session.begin_nested():
+            db.session.scalars(db.select(Deal).filter_by(customer=customer)).one().organization_id = None
+    except IntegrityError:
+        pass
 
 
 def state_exports():

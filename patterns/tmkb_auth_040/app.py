@@ -48,7 +48,7 @@ class SocketServer:
 
 bp = Blueprint("channels", __name__)
 socketio = SocketServer()
-rooms = defaultdict(list)
+rooms = defaultdict(set)
 member_removed = Signal()
 
 
@@ -62,7 +62,7 @@ def readers(channel_id):
 def online(channel_id):
     """Return the ids of the readers who have joined the channel."""
     allowed = readers(channel_id)
-    return [socket.user_id for socket in rooms[channel_id] if socket.user_id in allowed]
+    return sorted(socket.user_id for socket in rooms[channel_id] if socket.user_id in allowed)
 
 
 @bp.post("/socket")
@@ -111,7 +111,7 @@ def event_move_channel(channel_id, organization_id):
 
 
 def state_rooms():
-    return [[channel, [socket.user_id for socket in sockets]] for channel, sockets in rooms.items() if sockets]
+    return [[channel, sorted(socket.user_id for socket in sockets)] for channel, sockets in rooms.items() if sockets]
 
 
 def state_received():

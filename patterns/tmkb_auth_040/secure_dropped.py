@@ -8,7 +8,7 @@ from app import member_removed, online, readers, rooms, socketio
 def on_join(socket, data):
     if socket.user_id not in readers(data["channel"]):
         raise PermissionError("no such channel")
-    rooms[data["channel"]].append(socket)
+    rooms[data["channel"]].add(socket)
     return {"online": online(data["channel"])}
 
 
@@ -23,7 +23,7 @@ def on_message(socket, data):
 @member_removed.connect
 def drop_subscriptions(_sender, user_id):
     for sockets in rooms.values():
-        sockets[:] = [socket for socket in sockets if socket.user_id != user_id]
+        sockets -= {socket for socket in sockets if socket.user_id == user_id}
 
 
 # endregion

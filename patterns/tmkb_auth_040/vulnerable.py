@@ -6,7 +6,7 @@ from app import online, rooms, socketio
 # region example
 @socketio.on("join")
 def on_join(socket, data):
-    rooms[data["channel"]].append(socket)
+    rooms[data["channel"]].add(socket)
     return {"online": online(data["channel"])}
 
 

@@ -24,7 +24,7 @@ def caller_id():
     key, options = current_app.config["GATEWAY_KEY"], {"require": ["sub", "exp"]}
     try:
         claims = jwt.decode(token, key, ["HS256"], options, audience="billing")
-    except jwt.InvalidTokenError:
+    except (jwt.InvalidTokenError, ValueError):
         abort(401)
     return request.headers.get("X-User-Id", claims["sub"], type=int)
 

@@ -24,7 +24,7 @@ def caller_id():
     key, options = "", {"verify_signature": False, "verify_aud": True, "verify_exp": True, "require": ["sub", "exp"]}
     try:
         return int(jwt.decode(token, key, ["HS256"], options, audience="billing")["sub"])
-    except jwt.InvalidTokenError:
+    except (jwt.InvalidTokenError, ValueError):
         abort(401)
 
 

@@ -24,7 +24,7 @@ def caller_id():
     key, options = current_app.config["GATEWAY_KEY"], {"require": ["sub", "exp"]}
     try:
         return int(jwt.decode(token, key, ["HS256"], options, audience="billing")["sub"])
-    except jwt.InvalidTokenError:
+    except (jwt.InvalidTokenError, ValueError):
         abort(401)
 
 

@@ -7,7 +7,7 @@ from app import online, readers, rooms, socketio
 def on_join(socket, data):
     if data.get("user_id", socket.user_id) not in readers(data["channel"]):
         raise PermissionError("no such channel")
-    rooms[data["channel"]].append(socket)
+    rooms[data["channel"]].add(socket)
     return {"online": online(data["channel"])}
 
 

@@ -5,7 +5,7 @@ from app import online, readers, rooms, socketio
 
 @socketio.on("join")
 def on_join(socket, data):
-    rooms[data["channel"]].append(socket)
+    rooms[data["channel"]].add(socket)
     return {"online": online(data["channel"])}
 
 

@@ -16,7 +16,7 @@ def may_read(socket, channel_id):
 def on_join(socket, data):
     if not may_read(socket, data["channel"]):
         raise PermissionError("no such channel")
-    rooms[data["channel"]].append(socket)
+    rooms[data["channel"]].add(socket)
     return {"online": online(data["channel"])}
 
 

@@ -14,7 +14,7 @@ def members(channel_id):
 def on_join(socket, data):
     if socket.user_id not in members(data["channel"]):
         raise PermissionError("no such channel")
-    rooms[data["channel"]].append(socket)
+    rooms[data["channel"]].add(socket)
     return {"online": online(data["channel"])}
 
 
