@@ -60,7 +60,7 @@ def test_suggestions_from_a_list_of_usual_length():
 def test_many_similar_questions_are_compared_in_time(tmp_path, quick):
     draw = random.Random(1)
     words = [f"word{number}" for number in range(300)]
-    lines = [f'  - {{context: "{" ".join(draw.choices(words, k=30))}", kind: task, author: me}}\n' for _ in range(1500)]
+    lines = [f'  - {{context: "{" ".join(draw.choices(words, k=30))}", kind: task, author: me}}\n' for _ in range(500)]
     (tmp_path / "_questions").mkdir()
     (tmp_path / "_questions" / "negatives.yaml").write_text(f"kind: questions\nquestions:\n{''.join(lines)}{lines[0]}")
 

@@ -198,9 +198,10 @@ def test_a_model_is_packed_and_read():
     read = model.Model(packed)
 
     assert read.scores("nothing of it") == facts["biases"]
-    assert read.sums([0]) == [1.75, -1.75, 0.0]  # 7 and -7 units; the rarity of one feature has no effect
-    assert read.sums([1]) == [-0.25, 0.0, 0.75]
+    assert read.sums([read.number("task")]) == [1.75, -1.75, 0.0]  # 7 and -7 units; one rarity has no effect
+    assert read.sums([read.number("~task")]) == [-0.25, 0.0, 0.75]
     assert read.rarity("task") == 1.0 and read.rarity("other") is None
+    assert read.name(read.number("~task")) == "~task" and read.number("other") is None
     with pytest.raises(ValueError, match="size"):
         model.Model(packed[:-1])
 

@@ -26,13 +26,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the model beside the patterns of the last folder. Return 2 if scikit-learn is missing."""
+    """Write the model beside the patterns of the last folder. Return 2 if scikit-learn or questions are missing."""
     try:
         from tmkb.authoring import training
     except ImportError as error:
         output.fail(f"{error}. Install the libraries for training: pip install 'tmkb[train]'")
         return 2
     folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
+    if bare := [paths.shown(folder) for folder in folders if not any(questions.files(folder))]:
+        output.fail(
+            f"no example questions in {bare[0]}; those of packaged patterns are in the source distribution only"
+        )
+        return 2
     asked = questions.read(folders)
     if asked.problems:
         raise SpecError(asked.problems)

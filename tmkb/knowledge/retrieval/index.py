@@ -157,7 +157,7 @@ class Index:
         weights: dict[str, float] = {}
         for numbers in model.read(context):
             length = model.length(numbers)
-            weights |= {model.names[n]: round(model.sums([n])[output] * model.length([n]) / length, 3) for n in numbers}
+            weights |= {model.name(n): round(model.sums([n])[output] * model.length([n]) / length, 3) for n in numbers}
         ordered = sorted(weights, key=lambda name: (-abs(weights[name]), name))
         strong = {sign: [name for name in ordered if weights[name] * sign > 0][:SHOWN] for sign in (1, -1)}
         return {

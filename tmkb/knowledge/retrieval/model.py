@@ -1,8 +1,9 @@
 """A trained linear model, and its file.
 
-The file has three parts: a line of JSON with the facts, the features (one a line), and a row of bytes for each one: a
-factor, its rarity (inverse document frequency), and the weight of each output in four bits. An output is a pattern, or
-the gate, whose score says whether the question is about authorization at all.
+The file has four parts: a line of JSON with the facts; for each bucket, where its features begin; the features, one a
+line, in buckets by their checksum, so that a question decodes only a few; and a row of bytes for each feature. A row
+has a factor, the rarity (inverse document frequency), and the weight of each output in four bits. An output is a
+pattern, or the gate, whose score says whether the question is about authorization at all.
 
 To add up the weights of many features without numpy, a row becomes one integer in which each output has a lane of 32
 bits. Adding rows adds all lanes at once. Weights are stored with an offset of 8, and so is a lane that is always zero;
@@ -15,7 +16,9 @@ import json
 import math
 import sys
 from array import array
+from bisect import bisect_right
 from functools import lru_cache
+from zlib import crc32
 
 from tmkb.knowledge.retrieval import words
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 LANE = 4  # bytes; the largest weight, 15 * 255, fits a million times, and a question has fewer features
 OFFSET = 8  # of a stored weight; weights are from -7 to 7
 MAX_FACTOR = 255
+BUCKETS = 4096  # of features
 PIECES = 20_000  # of questions, whose n-grams are kept
 RARITY = 24  # steps of the stored rarity in one unit
 _LOW, _HIGH = bytes(byte & 15 for byte in range(256)), bytes(byte >> 4 for byte in range(256))
@@ -43,13 +47,13 @@ class Model:
     def __init__(self, packed: bytes) -> None:
         line, _, rest = packed.partition(b"\n")
         self.facts: Any = json.loads(line)
-        size = self.facts["names"]
         self.outputs = len(self.facts["biases"])
-        self.names = rest[:size].decode().split("\n")
-        self.numbers = {name: number for number, name in enumerate(self.names)}
-        self._rows = _Rows(rest[size + 1 :], self.outputs)
+        self._starts = _numbers(rest[: 8 * (BUCKETS + 1)])  # of each bucket: its first byte, then its first number
+        self._names = rest[len(self._starts) * 4 :][: self._starts[-2]]
+        self._buckets: list[dict[str, int] | None] = [None] * BUCKETS
+        self._rows = _Rows(rest[len(self._starts) * 4 + len(self._names) :], self.outputs)
         self._grams = lru_cache(maxsize=PIECES)(lambda piece: self._known(words.grams(piece)))
-        if len(rest) != size + 1 + len(self.names) * self._rows.size:
+        if len(self._rows.packed) != self._starts[-1] * self._rows.size:
             raise ValueError("the model has another size than it says")
 
     def scores(self, text: str) -> list[float]:
@@ -63,16 +67,30 @@ class Model:
         return self._known(features), set().union(*map(self._grams, pieces))
 
     def _known(self, features: Iterable[str]) -> tuple[int, ...]:
-        find = self.numbers.get
-        return tuple([number for feature in features if (number := find(feature)) is not None])
+        return tuple([number for feature in features if (number := self.number(feature)) is not None])
+
+    def number(self, feature: str) -> int | None:
+        """Return the number of ``feature``, if it is known."""
+        bucket = crc32(feature.encode("utf-8", "replace")) % BUCKETS
+        numbers = self._buckets[bucket]
+        if numbers is None:
+            numbers = self._buckets[bucket] = {name: number for number, name in self._bucket(bucket)}
+        return numbers.get(feature)
+
+    def name(self, number: int) -> str:
+        """Return the feature with ``number``."""
+        return dict(self._bucket(bisect_right(self._starts[1::2], number) - 1))[number]
+
+    def _bucket(self, bucket: int) -> Iterable[tuple[int, str]]:
+        start, first, end, _ = self._starts[2 * bucket : 2 * bucket + 4]
+        return enumerate(self._names[start:end].decode().split("\n")[:-1], first)
 
     def sums(self, numbers: Collection[int]) -> list[float]:
         """Return the weight of the features ``numbers`` together for each output, as a unit vector."""
         if not numbers:
             return [0.0] * self.outputs
         total = sum(map(self._rows.__getitem__, numbers))
-        lanes = array("I", total.to_bytes((self.outputs + 2) * LANE, sys.byteorder))
-        lanes = lanes if sys.byteorder == "little" else lanes[::-1]
+        lanes = _numbers(total.to_bytes((self.outputs + 2) * LANE, "little"))
         zero, factor = lanes[-2], self.facts["unit"] * RARITY / math.sqrt(lanes[-1])
         return [(lane - zero) * factor for lane in lanes[:-2]]
 
@@ -82,7 +100,7 @@ class Model:
 
     def rarity(self, feature: str) -> float | None:
         """Return the inverse document frequency of ``feature``, if it is known."""
-        number = self.numbers.get(feature)
+        number = self.number(feature)
         return None if number is None else self._rows.rarity(number) / RARITY
 
 
@@ -109,9 +127,26 @@ class _Rows(dict[int, int]):
 
 def pack(facts: dict[str, Any], names: list[str], rows: Iterable[Sequence[int]]) -> bytes:
     """Return the file of a model. ``rows``: factor, rarity, and weights of each feature of ``names``."""
-    joined = "\n".join(names).encode()
-    line = json.dumps({**facts, "names": len(joined)}, separators=(",", ":")).encode()
-    return b"\n".join([line, joined, b"".join(map(_row, rows))])
+    buckets: list[list[tuple[bytes, bytes]]] = [[] for _ in range(BUCKETS)]
+    for name, row in zip(names, rows, strict=True):
+        encoded = name.encode()
+        buckets[crc32(encoded) % BUCKETS].append((encoded + b"\n", _row(row)))
+    features = [feature for bucket in buckets for feature in sorted(bucket)]
+    sizes = [(sum(len(name) for name, _ in bucket), len(bucket)) for bucket in buckets]
+    starts = [0, 0]
+    for size, count in sizes:
+        starts += [starts[-2] + size, starts[-1] + count]
+    line = json.dumps(facts, separators=(",", ":")).encode()
+    packed = b"".join(start.to_bytes(4, "little") for start in starts)
+    return b"".join([line, b"\n", packed, *(name for name, _ in features), *(row for _, row in features)])
+
+
+def _numbers(packed: bytes) -> array[int]:
+    """Return unsigned numbers of 32 bits, little-endian."""
+    numbers = array("I", packed)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
 
 
 def _row(cells: Sequence[int]) -> bytes:
