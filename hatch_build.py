@@ -1,4 +1,7 @@
-"""Build hook: write the JSON Schemas for editors, and add the patterns to the wheel without their wrong fixes."""
+"""Build hook: write the JSON Schemas for editors to `schemas/editor`, and add to the wheel what is served of patterns.
+
+The source distribution has everything.
+"""
 
 import subprocess
 import sys
@@ -8,8 +11,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 EXPORT = "from tmkb.schema import export; from tmkb.server import sources; export.write(export.EDITOR, sources.names())"
-# Only `tmkb prove` reads wrong fixes, and only tests read scenarios, both in a checkout.
-LEFT_OUT = ("patterns/tmkb_*/wrong/*", "patterns/tmkb_*/scenario.*", "*.pyc")
+LEFT_OUT = (
+    "patterns/tmkb_*/wrong/*",  # read by `tmkb prove`
+    *("patterns/tmkb_*/questions.yaml", "patterns/_questions/*.yaml"),  # read by `tmkb train`
+    "patterns/tmkb_*/scenario.*",  # read by tests
+    "*.pyc",
+)
 
 
 class Data(BuildHookInterface):

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -566,20 +567,39 @@ def test_schema_show_in_a_terminal_names_each_file_once():
 
 
 def test_query_explains_an_answer(tmkb):
-    status, out, _ = tmkb("query", "nightly digest for somebody who left the team", "--explain")
+    status, out, _ = tmkb("query", "a nightly digest mail for every customer", "--explain")
 
     assert status == 0
-    assert out.startswith("Answered: ")
-    assert re.search(r"^TMKB-AUTH-024 .*\n(  .*\n)*  \+2  SCHEDULE \+ GONE$", out, re.M)
+    assert out.startswith("Answered: probability ")
+    assert re.search(r"^TMKB-AUTH-024  .*\n(  .*\n)*?  \+0\.\d{3}  nightly$", out, re.M)
 
 
 def test_query_explains_an_empty_result(tmkb):
     status, out, _ = tmkb("query", "hash the pasword with bcrypt", "--explain")
 
     assert status == 0
-    assert out.startswith("Not answered: ")
-    assert "Against: cryptography (" in out
+    assert out.startswith("Not answered: probability ")
+    assert re.search(r"^  -\d\.\d{3}  ", out, re.M)
     assert json.loads(tmkb("query", "bcrypt", "--explain", "--json")[1])["answered"] is False
+
+
+def test_questions_are_added_and_validated(tmkb, tmp_path):
+    shutil.copytree(os.path.join(paths.PATTERNS, "tmkb_auth_001"), tmp_path / "mine" / "tmkb_auth_001")
+    (tmp_path / "mine" / "tmkb_auth_001" / "questions.yaml").unlink()
+    (tmp_path / "q.jsonl").write_text(
+        '{"context": "brew kettle job", "kind": "task", "relevant": {"TMKB-AUTH-001": 3}}\n{"context": "x"}\n'
+    )
+    status, out, _ = tmkb(
+        "questions", "add", str(tmp_path / "q.jsonl"), "--author", "me", "--dir", str(tmp_path / "mine")
+    )
+
+    assert (status, out) == (1, "Left out: line 2: 'kind'\n1 questions added.\n")
+    assert tmkb("validate", str(tmp_path / "mine"))[0] == 0
+    assert tmkb("questions", "add", str(tmp_path / "none"), "--author", "me")[0] == 2
+
+
+def test_eval_needs_queries(tmkb):
+    assert tmkb("eval")[0] == 2
 
 
 QUESTIONS = (

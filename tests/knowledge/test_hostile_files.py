@@ -1,14 +1,12 @@
 """Files that try to delay a start, to exhaust memory, or to pass for another file."""
 
 import random
-import shutil
 import time
 
 import pytest
 
 from tmkb.errors import Problem
-from tmkb.knowledge import examples, library, provenance
-from tmkb.knowledge.retrieval import lexicon
+from tmkb.knowledge import examples, library, provenance, questions
 from tmkb.schema import metaschema, problems
 
 PATTERN = "acme_auth_001"
@@ -59,24 +57,14 @@ def test_suggestions_from_a_list_of_usual_length():
     assert metaschema.near("naem_0500", [f"name_{number:04d}" for number in range(900)])["nearest"] == "name_0500"
 
 
-def test_many_unknown_concepts_are_reported_in_time(tmp_path, quick):
-    folder = shutil.copytree(lexicon.packaged(), tmp_path / "_lexicon")
-    names = "".join(f"  ABCDEFGHIJKLMNOPQRSTU{n:05d}: [w]\n" for n in range(8000))
-    (folder / "concepts.yaml").write_text(f"kind: concepts\nconcepts:\n{names}")
-    cues = "".join(f"  A{n}-001: {{XBCDEFGHIJKLMNOPQRSTU{n:05d}: 1}}\n" for n in range(8000))
-    (folder / "cues.yaml").write_text(f"kind: cues\npatterns:\n{cues}")
+def test_many_similar_questions_are_compared_in_time(tmp_path, quick):
+    draw = random.Random(1)
+    words = [f"word{number}" for number in range(300)]
+    lines = [f'  - {{context: "{" ".join(draw.choices(words, k=30))}", kind: task, author: me}}\n' for _ in range(500)]
+    (tmp_path / "_questions").mkdir()
+    (tmp_path / "_questions" / "negatives.yaml").write_text(f"kind: questions\nquestions:\n{''.join(lines)}{lines[0]}")
 
-    assert len(lexicon.review(str(folder))) >= 8000
-
-
-def test_a_deeply_nested_expression_is_reported(tmp_path):
-    folder = shutil.copytree(lexicon.packaged(), tmp_path / "_lexicon")
-    nested = "(" * 20_000 + ")" * 20_000
-    (folder / "code.yaml").write_text(
-        f'kind: code\nboilerplate: []\nshapes: {{a: {{needs: a, regex: "{nested}"}}}}\n', encoding="utf-8"
-    )
-
-    assert "bad_expression" in [problem.rule for problem in lexicon.review(str(folder))]
+    assert [problem.rule for problem in questions.review([str(tmp_path)], ())] == ["duplicate_question"]
 
 
 def test_a_file_of_many_mitigations_is_reported_once(folder):

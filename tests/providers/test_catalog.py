@@ -9,7 +9,6 @@ import pytest
 from tmkb.errors import ToolError
 from tmkb.knowledge import library, pattern
 from tmkb.knowledge import provider as knowledge
-from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import paths
 from tmkb.server.server import Server
 
@@ -197,7 +196,7 @@ def test_the_format_of_each_kind_of_file(found, operation):
     kinds = found.spec["tools"]["tmkb_schema"]["input"]["properties"]["kind"]["enum"]
     files = {os.path.splitext(name)[0] for name in os.listdir(os.path.join(paths.SCHEMAS, "meta")) if "." in name}
 
-    assert set(kinds) == files - set(lexicon.KINDS) | {"transcript"}  # a lexicon is ours, not a user's to write
+    assert set(kinds) == files | {"transcript"}
     for kind in kinds:
         assert operation("tools", "tmkb_schema")(kind)["schema"]["$schema"].startswith("https://json-schema.org/")
 

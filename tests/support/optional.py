@@ -17,6 +17,7 @@ FROM = {
     "evtx": "the extra sysmcp",
     "Registry": "the extra sysmcp",
     "re2": "the extra regex",
+    "sklearn": "the extra train",
     "celery": "the extra proofs",
     "flask": "the extra proofs",
     "flask_login": "the extra proofs",

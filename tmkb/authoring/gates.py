@@ -12,11 +12,11 @@ import os
 import re
 from collections.abc import Hashable, Iterator, Sequence
 
+from tmkb.authoring.bm25 import stems
 from tmkb.errors import Problem
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples, provenance
 from tmkb.knowledge.pattern import Pattern, PatternFolder
-from tmkb.knowledge.retrieval.bm25 import stems
 from tmkb.knowledge.vocabulary import Vocabulary
 from tmkb.schema import metaschema, paths
 from tmkb.schema.reader import Document

@@ -8,17 +8,19 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tmkb.authoring import metrics
+from tmkb.authoring import bm25, metrics
 from tmkb.cli import layout, output
 from tmkb.cli.layout import Line
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
-from tmkb.knowledge.retrieval import bm25
+from tmkb.knowledge import library, questions
+from tmkb.schema import paths
 from tmkb.server import sources
 from tmkb.server.server import Server
 
 TOOL, CALL = "tmkb_query", "call_tool"
 COLUMNS = ("kind", "n", "nDCG@3", "95 %", "recall@3", "MRR", "P@1")
+MARK = "<!-- tmkb eval --cross -->"
 MISSES = 10
 MOST = 10
 
@@ -27,7 +29,13 @@ _Answer = Callable[[Mapping[str, Any]], list[str]]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("queries", metavar="QUERIES", help="a JSON Lines file of labelled queries")
+    parser.add_argument("queries", nargs="?", metavar="QUERIES", help="a JSON Lines file of labelled queries")
+    parser.add_argument(
+        "--cross",
+        action="store_true",
+        help="instead measure the example questions of patterns, each author held out in turn; takes minutes",
+    )
+    parser.add_argument("--write", metavar="FILE", help=f"with --cross: replace what follows '{MARK}' in FILE")
     parser.add_argument(
         "--server", metavar="COMMAND", help="query this MCP server over stdio instead of the built-in search"
     )
@@ -39,18 +47,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the scores. Return 2 if the queries cannot be read."""
+    if args.cross:
+        return _cross(args)
+    if args.queries is None:
+        output.fail("QUERIES is missing. Pass a file, or --cross.")
+        return 2
     try:
         with open(args.queries, encoding="utf-8") as file:
-            questions = metrics.read(file)
+            labelled = metrics.read(file)
     except (OSError, ValueError) as error:
         output.fail(f"cannot read {args.queries}: {error}")
         return 2
     if args.server:
-        scores = _served(args.server, questions)
+        scores = _served(args.server, labelled)
     else:
         answer = _plain(args) if args.bm25 else _search(args)
-        scores = metrics.evaluate(questions, answer)
+        scores = metrics.evaluate(labelled, answer)
     output.write(args, scores, _report(scores, args.misses))
+    return 0
+
+
+def _cross(args: argparse.Namespace) -> int:
+    try:
+        from tmkb.authoring import crossvalidation
+    except ImportError as error:
+        output.fail(f"{error}. Install the libraries for training: pip install 'tmkb[train]'")
+        return 2
+    asked = questions.read(library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
+    if asked.problems:
+        raise SpecError(asked.problems)
+    report = crossvalidation.report(asked.questions, sources.library(args.patterns).patterns)
+    if args.write:
+        with open(args.write, encoding="utf-8") as file:
+            before, mark, _ = file.read().partition(MARK)
+        with open(args.write, "w", encoding="utf-8", newline="\n") as file:
+            file.write(f"{before}{mark}\n\n{report}")
+    output.write(args, {"report": report}, report)
     return 0
 
 
@@ -68,7 +100,7 @@ def _plain(args: argparse.Namespace) -> _Answer:
     return lambda question: ranked(question["context"])
 
 
-def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
+def _served(command: str, labelled: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the scores of a server that is started with ``command``."""
     spec = Server.load().spec
     revision = spec["server"]["revisions"][0]
@@ -86,7 +118,7 @@ def _served(command: str, questions: list[dict[str, Any]]) -> dict[str, Any]:
     try:
         for exchange in transcript.packaged_opening("handshake", revision):
             target.exchange(exchange.line, len(exchange.expect))
-        return metrics.evaluate(questions, answer)
+        return metrics.evaluate(labelled, answer)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SpecError([Problem.of_argument("no_answer", command, reason=str(error))]) from error
     finally:

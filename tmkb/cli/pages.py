@@ -29,22 +29,21 @@ def answer(response: dict[str, Any]) -> list[Line]:
 
 def explanation(facts: dict[str, Any]) -> list[Line]:
     """Render the explanation of an answer from `tmkb.knowledge.retrieval.index`."""
-    evidence, needed = facts["for"], facts["needed"]
     verdict = "Answered" if facts["answered"] else "Not answered"
-    lines = text(f"{verdict}: {evidence['cues']} from cues and {evidence['people']} from people, {needed} needed.")
-    for topic, terms in facts["against"].items():
-        lines += text(f"Against: {topic} ({', '.join(terms)})")
-    for word, correction in facts["corrections"].items():
-        lines += text(f"Read {word} as {correction}")
+    lines = text(f"{verdict}: probability {facts['probability']}, at least {facts['needed']} needed.")
+    lines += _features(facts)
     if nearest := facts.get("nearest"):
-        lines += text(("Nearest, below the threshold:", "dim"))
+        lines += text(("Nearest, not shown:", "dim"))
     for pattern in facts.get("patterns", nearest or []):
-        lines += text((pattern["id"], "bold"), f"  {pattern['score']}")
-        lines += text("  related to one above") if pattern["related"] else []
-        for cue in pattern["cues"]:
-            lines += text(f"  {cue['weight']:+g}  {cue['cue']}")
-        lines += text(f"  {pattern['text']:+g}  its text")
+        lines += text((pattern["id"], "bold"), f"  {pattern['score']}, probability {pattern['probability']}")
+        lines += _features(pattern)
     return lines
+
+
+def _features(facts: Mapping[str, Any]) -> list[Line]:
+    return [
+        line for each in facts["for"] + facts["against"] for line in text(f"  {each['weight']:+.3f}  {each['feature']}")
+    ]
 
 
 def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> list[Line]:

@@ -8,9 +8,8 @@ import os
 from tmkb.authoring import gates, lint
 from tmkb.cli import output
 from tmkb.errors import Problem
-from tmkb.knowledge import library, pattern, vocabulary
+from tmkb.knowledge import library, pattern, questions, vocabulary
 from tmkb.knowledge.library import Library
-from tmkb.knowledge.retrieval import lexicon
 from tmkb.schema import paths
 from tmkb.schema import problems as words
 from tmkb.server import sources
@@ -34,11 +33,8 @@ def run(args: argparse.Namespace) -> int:
     for each in library_.folders:
         problems += [*each.problems, *pattern.review(each, known)]
     problems += _strict(library_) if args.strict else []
-    for folder in library.resolve(
-        [_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS")
-    ):
-        if os.path.isdir(folder_ := os.path.join(folder, lexicon.FOLDER)):
-            problems += lexicon.review(folder_)
+    folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
+    problems += questions.review(folders, known)
     count = len(library_.patterns)
     counted = f"{count} patterns" if count != 1 else "1 pattern"
     text = output.problem_lines(problems) or f"{counted}, no problems."

@@ -41,16 +41,17 @@ class Knowledge(Provider):
 
     @classmethod
     def sources(cls, settings: Mapping[str, Any]) -> list[str]:
-        """Return the folders of patterns and the packaged lexicon."""
+        """Return the folders of patterns and the model."""
         from tmkb.knowledge import library
-        from tmkb.knowledge.retrieval import lexicon
+        from tmkb.knowledge.retrieval import index
 
-        return list(dict.fromkeys([*library.resolve(settings.get("folders")), lexicon.packaged()]))
+        folders = library.resolve(settings.get("folders"))
+        return list(dict.fromkeys([*folders, index.path(folders)]))
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
         """Load, index and render the patterns of the folders in ``settings``, by default the packaged ones."""
-        from tmkb.knowledge import answer, library, tokens
+        from tmkb.knowledge import answer, library, questions, tokens
         from tmkb.knowledge.retrieval import index
         from tmkb.schema import problems
 
@@ -60,7 +61,15 @@ class Knowledge(Provider):
         warnings += [["no_folder", {"folder": folder}] for folder in loaded.missing]
         warnings += [["empty_folder", {"folder": folder}] for folder in loaded.empty]
         warnings += [] if patterns else [["no_patterns", {}]]
-        parts = {**index.build(patterns), **answer.fragments(patterns, tokens.count)}
+        asked = questions.Questions()
+
+        def contexts(ids: list[str]) -> dict[str, list[str]]:
+            asked.extend(folder.path for folder in loaded.folders if folder.pattern and folder.pattern["id"] in ids)
+            return asked.contexts()
+
+        built = index.build(patterns, index.path(library.resolve(settings.get("folders"))), contexts)
+        warnings += [["problem", {"problem": problems.line(problem)}] for problem in asked.problems]
+        parts = {**built, **answer.fragments(patterns, tokens.count)}
         if settings.get("catalog"):
             from tmkb.knowledge import catalog
 

@@ -1,56 +1,62 @@
-"""Split text into stems of words, and code into marks such as ``.delay(`` or ``@task``."""
+"""Split text into features: words, pairs of words, pairs of symbols, and n-grams of characters.
+
+Training and search share this module, so that they see the same features. A feature is a string:
+
+- ``stem``: a word without its ending; identifiers in camelCase and snake_case are split into words
+- ``one two``, ``one _ two``: two stems in a row, and with one between them
+- ``one|two``: two identifiers or symbols in a row, as written, in lower case
+- ``~gra``: three to five characters of a piece, which is an identifier with the punctuation around it
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
-MAX_CHARACTERS = 100_000  # of a question; the rest is ignored
-_SAMPLE = 2_000  # characters that `is_code` looks at
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_WORD = re.compile(r"[a-z0-9]+")
-_SHORT = re.compile(r"['\u2019](?:s|t|re|ve|ll|d|m)\b")  # colleague's, isn't
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SYMBOL = re.compile(r"[(){}\[\]=;<>@_]")
-_MARK = re.compile(r"(@(?:\w{1,60}\.){0,4}|\.)?([a-z_]\w*)(\(|\s?=(?!=))?")
+MAX_CHARACTERS = 20_000  # of a question; the rest is ignored
+MAX_PIECE = 60  # characters of a piece
+SIZES = (3, 4, 5)  # characters of an n-gram
+
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+_SHORT = re.compile(r"['\u2019](?:s|t|re|ve|ll|d|m)\b", re.ASCII)  # colleague's, isn't
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_TOKEN = re.compile(r"[a-z_0-9]+|[^\sa-z_0-9~]", re.ASCII)  # ~ marks n-grams
+_PIECE = re.compile(r"[^\w\s]*\w+[(=:]?|[^\w\s]+", re.ASCII)
 _DETERMINERS = "a an the this that these those my our your their his her its some it them him"
 _IGNORED = frozenset(_DETERMINERS.split())
 _UNSTEMMED = frozenset(("deleted", "archived", "removed"))  # states, in contrast to actions
 _ENDINGS = (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4))
 
 
+def features(text: str) -> tuple[set[str], set[str]]:
+    """Return the features of words and symbols in ``text``, and its pieces, which `grams` splits further."""
+    text = text[:MAX_CHARACTERS]
+    stems, lower = words(text), text.lower()
+    tokens = _TOKEN.findall(lower)
+    found = set(stems)
+    found.update(map("%s %s".__mod__, pairwise(stems)))
+    found.update(map("%s _ %s".__mod__, zip(stems, stems[2:], strict=False)))
+    found.update(map("%s|%s".__mod__, pairwise(tokens)))
+    return found, set(_PIECE.findall(lower))
+
+
 def words(text: str) -> list[str]:
     """Return the stems of the words of ``text`` in order, without articles, possessives and pronouns."""
-    return [stem(word) for word in _WORD.findall(_SHORT.sub("", text.lower())) if word not in _IGNORED]
+    spaced = _SHORT.sub("", _HUMP.sub(" ", text).lower())
+    return [stem(word) for word in _WORD.findall(spaced) if word not in _IGNORED]
 
 
-def is_code(text: str) -> bool:
-    """Return whether ``text`` looks like a program: one character in 25 is a symbol that is rare in sentences."""
-    sample = text[:_SAMPLE]
-    return len(_SYMBOL.findall(sample)) > max(2, len(sample) // 25)
-
-
-def parts(code: str) -> list[str]:
-    """Return the stems of the words in the identifiers of ``code``."""
-    return words(_HUMP.sub(" ", code))
-
-
-def marks(code: str) -> set[str]:
-    """Return how ``code`` uses names: ``name(`` a call, ``.name`` an attribute, ``@name`` a decorator, ``name=``."""
-    found: set[str] = set()
-    for before, name, after in set(_MARK.findall(code.lower())):
-        if "_" in name:
-            found.add(name)
-        if after:
-            found.add(f"{name}{after.strip()}")
-        if before:
-            found.update((f"{before[0]}{name}", f"{before[0]}{name}{after.strip()}"))
-    return found
-
-
-def is_mark(term: str) -> bool:
-    """Return whether ``term`` is compared with marks instead of words."""
-    return (" " not in term and any(sign in term for sign in "_(=@")) or term.startswith(".")
+def grams(piece: str) -> Iterator[str]:
+    """Yield the n-grams of ``piece``, whose ends count as spaces."""
+    padded = f" {piece[:MAX_PIECE]} "
+    for size in SIZES:
+        for at in range(len(padded) - size + 1):
+            yield f"~{padded[at : at + size]}"
 
 
 @lru_cache(maxsize=20_000)

@@ -1,0 +1,255 @@
+"""Train the retrieval model on the example questions of patterns.
+
+Scores of patterns come from a ridge regression on the grades. The gate, whether to answer at all, is a support vector
+machine plus the best score. Both are linear in the same features. The text of each pattern is one more example of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+
+from tmkb.knowledge.pattern import Pattern
+from tmkb.knowledge.questions import Question, Questions
+from tmkb.knowledge.retrieval import centroids, index, model, texts, words
+
+ALPHA = 1.0  # of the ridge regression
+COST = 0.25  # of an error of the support vector machine
+TOLERANCE, SKETCH = 1e-3, 1e-2  # of the ridge regression's solver; the second to choose features
+BEST = 1.5  # weight of the best score in the gate
+FEATURES = 50_000  # in a model; with about 38 bytes each it stays below 2 MB
+LEAST = 2  # questions that contain a feature
+ANSWERED = 0.035  # share of negatives of authors held out that may be answered
+HELD = 50  # questions of an author that is held out
+SAMPLES = 8  # questions of a pattern of one's own
+SHOWN = 0.02  # probability of being relevant below which a second or third pattern is not shown
+
+Matrix = Any  # scipy.sparse.csr_matrix
+Array = Any  # numpy.ndarray of float
+
+
+class Examples(NamedTuple):
+    """Which example has which feature: a row of 0 and 1 for each example. The first `words` columns are not n-grams."""
+
+    names: list[str]
+    words: int
+    rows: Matrix
+
+    def take(self, rows: Sequence[int] | Array | slice) -> Examples:
+        """Return only these examples."""
+        return self._replace(rows=self.rows[rows])
+
+
+class Weights(NamedTuple):
+    """Weights of features for all outputs (patterns, then the gate), and their biases."""
+
+    features: Array
+    biases: Array
+
+
+class Trained(NamedTuple):
+    """The weights of the features that are kept. `columns`: their numbers in the examples; `rarity`: see `Model`."""
+
+    names: list[str]
+    columns: Array
+    rarity: Array
+    weights: Weights
+
+
+def examples(samples: Sequence[str]) -> Examples:
+    """Return the features of ``samples``."""
+    blocks: list[list[set[str]]] = [[], []]
+    for sample in samples:
+        found, pieces = words.features(sample)
+        blocks[0].append(found)
+        blocks[1].append({gram for piece in pieces for gram in words.grams(piece)})
+    names = [sorted(set().union(*block)) for block in blocks]
+    numbers = {name: number for number, name in enumerate([*names[0], *names[1]])}
+    columns = [sorted(numbers[name] for name in one | other) for one, other in zip(*blocks, strict=True)]
+    flat = np.array([number for row in columns for number in row], dtype=np.int32)
+    starts = np.cumsum([0, *map(len, columns)])
+    rows = sparse.csr_matrix((np.ones(len(flat)), flat, starts), shape=(len(samples), len(numbers)))
+    return Examples([*numbers], len(names[0]), rows)
+
+
+def weigh(every: Examples, columns: Array, rarity: Array) -> Matrix:
+    """Return the features ``columns`` of all examples as two unit vectors side by side: words, and n-grams."""
+    border = int(np.searchsorted(columns, every.words))
+    weighted = every.rows[:, columns] @ sparse.diags(rarity)
+    sides = []
+    for side in (weighted[:, :border], weighted[:, border:]):
+        norms = np.sqrt(np.asarray(side.multiply(side).sum(axis=1)).ravel())
+        sides.append(sparse.diags(1 / np.maximum(norms, 1e-9)) @ side)
+    return sparse.hstack(sides).tocsr()
+
+
+def targets(questions: Sequence[Question], ids: Sequence[str]) -> Array:
+    """Return the grades of ``questions`` for the patterns ``ids``, from 0 to 1."""
+    columns = {id_: number for number, id_ in enumerate(ids)}
+    found = np.zeros((len(questions), len(ids)))
+    for row, question in enumerate(questions):
+        for id_, grade in question.grades.items():
+            if id_ in columns:
+                found[row, columns[id_]] = grade / 3
+    return found
+
+
+def fit(rows: Matrix, grades: Array, tolerance: float = TOLERANCE) -> Weights:
+    """Fit patterns on the rows with grades, and the gate on all. The last rows are the texts of patterns."""
+    positive = np.flatnonzero(grades.any(axis=1))
+    mean = grades[positive].mean(axis=0)
+    ridge = Ridge(alpha=ALPHA, fit_intercept=False, solver="sparse_cg", tol=tolerance)
+    ridge.fit(rows[positive], grades[positive] - mean)
+    gate = LinearSVC(C=COST, class_weight="balanced", random_state=0).fit(rows, grades.any(axis=1))
+    return Weights(np.hstack([ridge.coef_.T, gate.coef_.T]), np.append(mean, gate.intercept_))
+
+
+def scores(rows: Matrix, weights: Weights) -> Array:
+    """Return the scores of each row for each output; the gate counts the best score, too."""
+    found = rows @ weights.features + weights.biases
+    found[:, -1] += BEST * found[:, :-1].max(axis=1)
+    return found
+
+
+def train(every: Examples, grades: Array) -> Trained:
+    """Train on all examples, keep the strongest features, and train again with only those."""
+    frequency = np.asarray(every.rows.sum(axis=0)).ravel()
+    columns = np.flatnonzero(frequency >= LEAST)
+    rarity = np.log((1 + len(grades)) / (1 + frequency)) + 1
+    rarity = np.round(rarity * model.RARITY) / model.RARITY
+    if len(columns) > FEATURES:
+        rows = weigh(every, columns, rarity[columns])
+        weights = fit(rows, grades, SKETCH)
+        use = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
+        ranking = np.linalg.norm(weights.features[:, :-1], axis=1) * use
+        gate = np.abs(weights.features[:, -1]) * use
+        strength = ranking / ranking.mean() + gate / gate.mean()
+        columns = np.sort(columns[np.argsort(-strength, kind="stable")[:FEATURES]])
+    weights = fit(weigh(every, columns, rarity[columns]), grades)
+    return Trained([every.names[column] for column in columns], columns, rarity[columns], weights)
+
+
+def prepare(questions: Sequence[Question], patterns: Sequence[Pattern]) -> tuple[Examples, Array]:
+    """Return the examples for `train` with their grades: the questions, and the text of each pattern."""
+    samples = [question.context for question in questions] + [texts.of(pattern) for pattern in patterns]
+    grades = targets(questions, [pattern["id"] for pattern in patterns])
+    return examples(samples), np.vstack([grades, np.eye(len(patterns))])
+
+
+def held_authors(questions: Iterable[Question]) -> list[str]:
+    """Return the authors that are held out: those with at least `HELD` questions."""
+    counts = Counter(question.author for question in questions)
+    return sorted(author for author, count in counts.items() if count >= HELD)
+
+
+def folds(questions: Sequence[Question], patterns: Sequence[Pattern], authors: Sequence[str] | None = None) -> Array:
+    """Return scores of each question from a model that was trained without its author; NaN for other ``authors``."""
+    every, grades = prepare(questions, patterns)
+    names = np.array([question.author for question in questions] + [""] * len(patterns))
+    found = np.full((len(questions), len(patterns) + 1), np.nan)
+    for author in held_authors(questions) if authors is None else authors:
+        trained = train(every.take(names != author), grades[names != author])
+        found[np.flatnonzero(names == author)] = held_scores(trained, every.take(names == author))
+    return found
+
+
+def held_scores(trained: Trained, every: Examples) -> Array:
+    """Return the scores of examples as the stored model gives them."""
+    return scores(weigh(every, trained.columns, trained.rarity), stored(trained)[2])
+
+
+def stored(trained: Trained) -> tuple[float, Array, Weights]:
+    """Return the unit, the stored rows, and the weights that they stand for."""
+    rarity = trained.rarity
+    values = trained.weights.features * rarity[:, None]
+    most = model.OFFSET - 1
+    largest = np.abs(values).max(axis=1)
+    unit = float(largest.max()) / (most * model.MAX_FACTOR)
+    factors = np.clip(np.ceil(largest / most / unit), 1, model.MAX_FACTOR)[:, None]
+    steps = np.clip(np.round(values / unit / factors), -most, most)
+    cells = np.hstack([factors, np.round(rarity * model.RARITY)[:, None], steps]).astype(int)
+    return unit, cells, Weights(steps * factors * unit / rarity[:, None], trained.weights.biases)
+
+
+def calibrate(held: Array, questions: Sequence[Question], patterns: Sequence[Pattern]) -> dict[str, Any]:
+    """Return how scores become probabilities, and the thresholds. ``held``: scores from `folds`."""
+    measured: list[int] = np.flatnonzero(~np.isnan(held[:, -1])).tolist()
+    asked = [questions[at] for at in measured]
+    limits = thresholds(held[measured], asked, [pattern["id"] for pattern in patterns])
+    return {**limits, "best": BEST, **_own_patterns(questions, patterns, limits["answered"])}
+
+
+def thresholds(held: Array, questions: Sequence[Question], ids: Sequence[str]) -> dict[str, Any]:
+    """Return the logistic functions (slope, intercept) of the gate and of relevance, and from where on both count."""
+    answerable = np.array([bool(question.grades) for question in questions])
+    gate = _logistic(held[:, -1], answerable)
+    rows = np.flatnonzero(answerable)[:, None]
+    best = np.argsort(-held[answerable, :-1], axis=1, kind="stable")[:, :3]
+    relevant = _logistic(held[rows, best].ravel(), (targets(questions, ids)[rows, best] > 0.5).ravel())
+    limit = float(np.quantile(held[~answerable, -1], 1 - ANSWERED))
+    return {"gate": gate, "relevant": relevant, "answered": round(index.logistic(gate, limit), 4), "shown": SHOWN}
+
+
+def _logistic(values: Array, truths: Array) -> list[float]:
+    found = LogisticRegression(C=1e6).fit(values.reshape(-1, 1), truths)
+    return [round(float(found.coef_[0, 0]), 4), round(float(found.intercept_[0]), 4)]
+
+
+def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], answered: float) -> dict[str, Any]:
+    """Return the calibration of patterns that are not trained, as if ours had `SAMPLES` questions each and no more.
+
+    A cosine that one negative in a hundred reaches has the probability ``answered``.
+    """
+    draw = random.Random(0)
+    frequency = Counter(feature for question in questions for feature in words.features(question.context)[0])
+    rarest = round(math.log((1 + len(questions)) / 2) + 1, 4)
+    by_pattern = Questions([*questions]).contexts()
+    samples = {}
+    for number, pattern in enumerate(patterns):
+        contexts = by_pattern.get(pattern["id"], [])
+        samples[number] = centroids.of(pattern, draw.sample(contexts, min(SAMPLES, len(contexts))))
+
+    def rarity(feature: str) -> float:
+        return math.log((1 + len(questions)) / (1 + max(1, frequency[feature]))) + 1
+
+    packed = centroids.build(samples, rarity)
+    used = {context for each in samples.values() for context in each}
+    held = [question for question in questions if question.context not in used]
+    cosines = np.zeros((len(held), len(patterns)))
+    for row, question in enumerate(held):
+        found = centroids.cosines(packed, centroids.unit(words.features(question.context)[0], rarity))
+        cosines[row, [*found]] = [*found.values()]
+    grades = targets(held, [pattern["id"] for pattern in patterns])
+    answerable = grades.any(axis=1)
+    slope, intercept = np.polyfit(cosines[answerable].ravel(), grades[answerable].ravel(), 1)
+    best = cosines.max(axis=1)
+    steepness = _logistic(best, answerable)[0]
+    limit = float(np.quantile(best[~answerable], 0.99))
+    own = [steepness, round(math.log(answered / (1 - answered)) - steepness * limit, 4)]
+    return {"centroid": [round(float(slope), 4), round(float(intercept), 4)], "own": own, "rarest": rarest}
+
+
+def write(path: str, trained: Trained, ids: Sequence[str], facts: Mapping[str, Any]) -> int:
+    """Write the file of a model and return its size in bytes."""
+    unit, cells, _ = stored(trained)
+    biases = [round(float(bias), 6) for bias in trained.weights.biases]
+    packed = model.pack({**facts, "patterns": [*ids], "biases": biases, "unit": unit}, trained.names, cells.tolist())
+    with open(path, "wb") as file:
+        file.write(packed)
+    return len(packed)
+
+
+def digest(questions: Iterable[Question], patterns: Iterable[Pattern]) -> str:
+    """Return the SHA-256 of everything that a model is trained on."""
+    value = [[*questions], [[pattern["id"], texts.of(pattern)] for pattern in patterns]]
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,45 @@
+"""``tmkb questions``: add example questions to patterns."""
+
+from __future__ import annotations
+
+import argparse
+
+from tmkb.authoring import collection
+from tmkb.cli import layout, output
+from tmkb.schema import paths
+from tmkb.server import sources
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
+    add = kinds.add_parser(
+        "add",
+        help="add the questions of a JSON Lines file to the patterns that they grade best",
+        description="Add the questions of a JSON Lines file to the patterns that they grade best. Invalid lines and "
+        "near-duplicates are left out. Run `tmkb train` afterwards.",
+    )
+    add.add_argument(
+        "file", metavar="FILE", help="lines with context, kind, language and relevant (pattern id → grade)"
+    )
+    add.add_argument(
+        "--author", required=True, metavar="NAME", help="lower case; authors are held out to measure quality"
+    )
+    add.add_argument(
+        "--dir", default=paths.PATTERNS, metavar="DIR", help="the folder of the patterns (default: packaged)"
+    )
+    output.configure(add)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files. Return 1 if lines were left out, 2 if the file cannot be read."""
+    known = {pattern["id"] for pattern in sources.library([args.dir]).patterns}
+    try:
+        with open(args.file, encoding="utf-8") as file:
+            added, refused = collection.add(filter(str.strip, file), args.author, args.dir, known)
+    except (OSError, ValueError) as error:
+        output.fail(f"cannot read {args.file}: {error}")
+        return 2
+    lines = [line for sentence in refused for line in layout.text(f"Left out: {sentence}")]
+    output.write(args, {"added": added, "refused": refused}, lines + layout.text(f"{added} questions added."))
+    return 1 if refused else 0
