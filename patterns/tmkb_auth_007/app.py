@@ -1,6 +1,6 @@
 """Invoices of organizations. A version of the code shows and cancels them."""
 
-from flask import Blueprint, request
+from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 from sqlalchemy.orm import mapped_column
 
@@ -12,7 +12,7 @@ class Invoice(db.Model):
     total = mapped_column(db.Integer)
     state = mapped_column(db.String, default="open")
     created_by = mapped_column(db.Integer)
-    organization_id = mapped_column(db.Integer)
+    organization_id = mapped_column(db.Integer, nullable=False)
 
 
 bp = Blueprint("invoices", __name__)
@@ -21,6 +21,8 @@ bp = Blueprint("invoices", __name__)
 @bp.post("/invoices")
 @login_required
 def create_invoice():
+    if current_user.organization_id is None:
+        abort(403)
     invoice = Invoice(
         total=request.get_json()["total"],
         created_by=current_user.id,

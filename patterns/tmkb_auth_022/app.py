@@ -1,7 +1,7 @@
 """Tickets of organizations in PostgreSQL. Only row-level security separates the organizations."""
 
-from celery import current_app
-from flask import Blueprint, request
+from celery import current_app as celery_app
+from flask import Blueprint, current_app, request
 from flask_login import current_user, login_required
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import mapped_column
@@ -95,7 +95,19 @@ def search_tickets():
 
 
 def event_enqueue_digest(organization_id):
-    current_app.send_task("nightly_digest", [organization_id])
+    celery_app.send_task("nightly_digest", [organization_id])
+
+
+def event_work_and_list(tenant_id, user):
+    """Work for a tenant, request the list as ``user`` in the same application context, and return the response."""
+    db.session.info["tenant_id"] = tenant_id
+    return current_app.test_client().get("/tickets", headers={"X-User": user}).json
+
+
+def event_report():
+    """Return all tickets that a script without a tenant reads on a pooled connection."""
+    with db.engine.connect() as connection:
+        return list(connection.scalars(db.select(Ticket.subject)))
 
 
 def event_move(ticket, organization_id):

@@ -1,6 +1,7 @@
 """The API key and the members of an organization. A version of the code attaches the guards for administrators."""
 
 from flask import Blueprint, abort, request
+from flask_caching import Cache
 from flask_login import current_user, login_required
 from sqlalchemy.orm import mapped_column
 
@@ -12,6 +13,7 @@ class Settings(db.Model):
     api_key = mapped_column(db.String)
 
 
+cache = Cache()
 bp = Blueprint("organization", __name__)
 administration = Blueprint("administration", __name__)
 reports = Blueprint("reports", __name__)
@@ -19,8 +21,9 @@ reports = Blueprint("reports", __name__)
 
 @bp.before_request
 @login_required
-def demand_login():
-    """Refuse anonymous requests."""
+def demand_member():
+    if request.method != "OPTIONS" and current_user.organization_id is None:
+        abort(403)
 
 
 @administration.before_request

@@ -3,13 +3,14 @@
 from app import Settings, bp, reports
 from flask import abort, request
 from flask.views import MethodView
-from flask_login import current_user
+from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import db
 
 
 # region example
 @bp.before_request
+@login_required
 def demand_admin():
     if request.method != "OPTIONS" and current_user.role != "admin":
         abort(403)

@@ -7,7 +7,17 @@ from flask import Blueprint
 from flask_login import current_user, login_required
 from sqlalchemy.orm import mapped_column
 
-from tmkb.authoring.proofs.stage import Document, User, db
+from tmkb.authoring.proofs.stage import User, db
+
+
+class IndexedDocument(db.Model):
+    """A document whose id is never used again, because the index can still have its passages."""
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+    id = mapped_column(db.Integer, primary_key=True)
+    title = mapped_column(db.String, nullable=False)
+    organization_id = mapped_column(db.Integer, nullable=False)
+    deleted_at = mapped_column(db.DateTime)
 
 
 class Reader(db.Model):
@@ -23,7 +33,7 @@ class Index:
 
     def search(self, question, limit, where=None, among=None):
         """Return the nearest passages: with the values of ``where`` in their metadata, of the documents ``among``."""
-        words = set(re.findall(r"\w+", question.lower()))
+        words = set(re.findall(r"\w+", str(question).lower()))
         found = [p for p in self.passages if all(value in p[key] for key, value in (where or {}).items())]
         if among is not None:
             found = [p for p in found if p["document_id"] in among]
@@ -45,22 +55,21 @@ bp = Blueprint("assistant", __name__)
 
 def readable_ids(user):
     """Return the query for the ids of the documents that ``user`` may open now."""
-    query = db.select(Document.id).join(Reader, Reader.document_id == Document.id)
-    return query.where(
-        Reader.user_id == user.id, Document.organization_id == user.organization_id, Document.deleted_at.is_(None)
-    )
+    query = db.select(IndexedDocument.id).join(Reader, Reader.document_id == IndexedDocument.id)
+    query = query.where(Reader.user_id == user.id, IndexedDocument.organization_id == user.organization_id)
+    return query.where(IndexedDocument.deleted_at.is_(None))
 
 
 @bp.get("/documents/<int:document_id>")
 @login_required
 def show(document_id):
-    return {"id": db.first_or_404(readable_ids(current_user).where(Document.id == document_id))}
+    return {"id": db.first_or_404(readable_ids(current_user).where(IndexedDocument.id == document_id))}
 
 
 def event_add(document_id, organization_id, text, readers):
     """Store a document, and index it with the readers that it has now."""
     users = db.session.scalars(db.select(User).where(User.name.in_(readers))).all()
-    db.session.merge(Document(id=document_id, title=text.split(":")[0], owner_id=1, organization_id=organization_id))
+    db.session.merge(IndexedDocument(id=document_id, title=text.split(":")[0], organization_id=organization_id))
     db.session.add_all([Reader(document_id=document_id, user_id=user.id) for user in users])
     index.passages.append(
         {
@@ -72,17 +81,28 @@ def event_add(document_id, organization_id, text, readers):
     )
 
 
+def event_create(title, organization_id, readers):
+    """Store a document with the next id that the database gives, and do not index it yet."""
+    document = IndexedDocument(title=title, organization_id=organization_id)
+    db.session.add(document)
+    db.session.flush()
+    users = db.session.scalars(db.select(User).where(User.name.in_(readers))).all()
+    db.session.add_all([Reader(document_id=document.id, user_id=user.id) for user in users])
+    return document.id
+
+
 def event_unshare(document_id, user_id):
     db.session.delete(db.session.get(Reader, (document_id, user_id)))
 
 
 def event_move(document_id, organization_id):
-    db.session.get(Document, document_id).organization_id = organization_id
+    db.session.get(IndexedDocument, document_id).organization_id = organization_id
 
 
 def event_trash(document_id):
-    db.session.get(Document, document_id).deleted_at = datetime.now(UTC)
+    db.session.get(IndexedDocument, document_id).deleted_at = datetime.now(UTC)
 
 
 def event_purge(document_id):
-    db.session.delete(db.session.get(Document, document_id))
+    db.session.execute(db.delete(Reader).filter_by(document_id=document_id))
+    db.session.delete(db.session.get(IndexedDocument, document_id))

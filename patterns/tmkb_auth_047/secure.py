@@ -11,10 +11,10 @@ from tmkb.authoring.proofs.stage import db
 # region template
 def find_passages(question, user):
     where = {"tenants": user.organization_id, "readers": user.id}
-    passages = index.search(question, 2, where=where)
+    passages = index.search(question, 20, where=where)
     # readable_ids is the rule that also opens documents
     readable = set(db.session.scalars(readable_ids(user)))
-    return [p for p in passages if p["document_id"] in readable]
+    return [p for p in passages if p["document_id"] in readable][:2]
 
 
 # endregion

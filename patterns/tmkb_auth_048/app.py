@@ -16,7 +16,7 @@ class Invoice(db.Model):
 
 
 class PendingCall(db.Model):
-    id = mapped_column(db.Integer, primary_key=True)
+    id = mapped_column(db.String, primary_key=True)
     user_id = mapped_column(db.Integer, nullable=False)
     call = mapped_column(db.JSON, nullable=False)
 
@@ -52,6 +52,13 @@ def event_add_invoice(number, organization_id):
     db.session.add(invoice)
     db.session.flush()
     return invoice.id
+
+
+def event_ask(user, message):
+    """Send ``message`` as ``user``, and return the id of the call that waits for a confirmation, or ``none``."""
+    response = current_app.test_client().post("/chat", json={"message": message}, headers={"X-User": user})
+    pending = response.json.get("confirm")
+    return pending if isinstance(pending, str) else "none"
 
 
 def event_pay(user, invoice_id, times=1):

@@ -1,5 +1,7 @@
 """Tools act for the signed-in user with that user's permissions, and a payment waits for a confirmation."""
 
+import secrets
+
 from app import Invoice, PendingCall, bp, model, run, tool
 from flask import abort, request
 from flask_login import current_user, login_required
@@ -31,14 +33,14 @@ def pay_invoice(invoice_id):
 def chat():
     call = model(f"{current_user.name} writes: {request.json['message']}")
     if call["name"] != "list_invoices":
-        pending = PendingCall(user_id=current_user.id, call=call)
+        pending = PendingCall(id=secrets.token_urlsafe(), user_id=current_user.id, call=call)
         db.session.add(pending)
         db.session.commit()
         return {"confirm": pending.id, "call": call}, 202
     return run(call)
 
 
-@bp.post("/calls/<int:call_id>/confirm")
+@bp.post("/calls/<call_id>/confirm")
 @login_required
 def confirm(call_id):
     mine = db.delete(PendingCall).filter_by(id=call_id, user_id=current_user.id)

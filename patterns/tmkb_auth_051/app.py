@@ -21,6 +21,12 @@ class Sale(db.Model):
     customer_id = mapped_column(db.Integer)  # none: not yet assigned to a customer
 
 
+class Job(db.Model):
+    """A job, locked while it runs."""
+
+    name = mapped_column(db.String, primary_key=True)
+
+
 class SaleFact(db.Model):
     """A sale in the warehouse."""
 
@@ -50,6 +56,10 @@ def products(customer_id):
     return jsonify(list(db.session.scalars(db.select(SaleFact.product).filter_by(customer_id=customer_id))))
 
 
+def event_job(name):
+    db.session.add(Job(name=name))
+
+
 def event_sale(product, customer):
     db.session.add(Sale(product=product, customer_id=customer))
 
@@ -67,6 +77,11 @@ def event_night():
     current_app.send_task("copy_sales")
 
 
+def event_copy():
+    """Copy in a second worker, without the queue."""
+    current_app.tasks["copy_sales"]()
+
+
 def event_newsletter_token(customer):
     """Return the token of a link in the newsletter, which is signed with the same key."""
     return {"token": signed(aud="newsletter", customer=customer)}
@@ -75,6 +90,11 @@ def event_newsletter_token(customer):
 def event_old_token(customer):
     """Return a token from before tokens had an audience."""
     return {"token": signed(customer=customer)}
+
+
+def event_token(**claims):
+    """Return a token with these claims, signed with the same key."""
+    return {"token": signed(**claims)}
 
 
 def event_endless_token(customer):

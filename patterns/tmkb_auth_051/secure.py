@@ -1,7 +1,7 @@
 """Each copy is written anew from what the customer may see, and a signed link contains the customer."""
 
 import jwt
-from app import KEY, Sale, SaleFact, bp, current_customer, fact, products, signed
+from app import KEY, Job, Sale, SaleFact, bp, current_customer, fact, products, signed
 from celery import shared_task
 from flask import abort, request
 from flask_login import login_required
@@ -12,6 +12,7 @@ from tmkb.authoring.proofs.stage import db
 # region example
 @shared_task(name="copy_sales")
 def copy_sales():
+    db.session.get_one(Job, "copy_sales", with_for_update=True)  # the next copy waits for this one
     db.session.execute(db.delete(SaleFact))
     for sale in db.session.scalars(db.select(Sale).filter_by(private=False)):
         db.session.merge(fact(sale))
@@ -28,7 +29,7 @@ def dashboard_link():
 def customer_of_token():
     token = request.args.get("token", "")
     try:
-        claims = jwt.decode(token, KEY, ["HS256"], audience="dashboard", options={"require": ["exp"]})
+        claims = jwt.decode(token, KEY, ["HS256"], audience="dashboard", options={"require": ["exp", "customer"]})
     except jwt.InvalidTokenError:
         abort(403)
     return claims["customer"]

@@ -24,7 +24,7 @@ def dashboard_link():
 
 @bp.get("/embedded/sales")
 def embedded_sales():
-    return products(request.args["customer"])
+    return products(request.args.get("customer", type=int))
 
 
 # endregion

@@ -21,9 +21,9 @@ CREATE POLICY own ON ticket USING (organization_id = nullif(current_setting('app
 
 @bp.before_app_request
 def enter_own_tenant():
-    if tenant_id := request.headers.get("X-Tenant") or getattr(current_user, "organization_id", None):
-        db.session.info["tenant_id"] = tenant_id
-        enter_tenant(db.session.connection(), tenant_id)
+    tenant_id = request.headers.get("X-Tenant") or getattr(current_user, "organization_id", None) or ""
+    db.session.info["tenant_id"] = tenant_id
+    enter_tenant(db.session.connection(), tenant_id)
 
 
 @event.listens_for(db.session, "after_begin")

@@ -17,9 +17,9 @@ def find_passages(question, user):
 
 def search(question, user):
     where = {"tenants": user.organization_id, "readers": user.id}
-    passages = index.search(question, 2, where=where)
+    passages = index.search(question, 20, where=where)
     readable = set(db.session.scalars(readable_ids(user)))
-    return [p for p in passages if p["document_id"] in readable]
+    return [p for p in passages if p["document_id"] in readable][:2]
 
 
 @bp.post("/ask")

@@ -1,6 +1,6 @@
 """The dashboard requires a login and takes the customer from a parameter."""
 
-from app import Sale, SaleFact, bp, current_customer, fact, products
+from app import Job, Sale, SaleFact, bp, current_customer, fact, products
 from celery import shared_task
 from flask import request
 from flask_login import login_required
@@ -10,6 +10,7 @@ from tmkb.authoring.proofs.stage import db
 
 @shared_task(name="copy_sales")
 def copy_sales():
+    db.session.get_one(Job, "copy_sales", with_for_update=True)  # the next copy waits for this one
     db.session.execute(db.delete(SaleFact))
     for sale in db.session.scalars(db.select(Sale).filter_by(private=False)):
         db.session.merge(fact(sale))
@@ -25,4 +26,4 @@ def dashboard_link():
 @bp.get("/embedded/sales")
 @login_required
 def embedded_sales():
-    return products(request.args["customer"])
+    return products(request.args.get("customer", type=int))

@@ -1,7 +1,7 @@
 """The token is verified, and a parameter can name another customer."""
 
 import jwt
-from app import KEY, Sale, SaleFact, bp, current_customer, fact, products, signed
+from app import KEY, Job, Sale, SaleFact, bp, current_customer, fact, products, signed
 from celery import shared_task
 from flask import abort, request
 from flask_login import login_required
@@ -11,6 +11,7 @@ from tmkb.authoring.proofs.stage import db
 
 @shared_task(name="copy_sales")
 def copy_sales():
+    db.session.get_one(Job, "copy_sales", with_for_update=True)  # the next copy waits for this one
     db.session.execute(db.delete(SaleFact))
     for sale in db.session.scalars(db.select(Sale).filter_by(private=False)):
         db.session.merge(fact(sale))
@@ -26,7 +27,7 @@ def dashboard_link():
 def customer_of_token():
     token = request.args.get("token", "")
     try:
-        claims = jwt.decode(token, KEY, ["HS256"], audience="dashboard", options={"require": ["exp"]})
+        claims = jwt.decode(token, KEY, ["HS256"], audience="dashboard", options={"require": ["exp", "customer"]})
     except jwt.InvalidTokenError:
         abort(403)
     return request.args.get("customer", claims["customer"])

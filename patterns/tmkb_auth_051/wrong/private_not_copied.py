@@ -25,7 +25,7 @@ def dashboard_link():
 def customer_of_token():
     token = request.args.get("token", "")
     try:
-        claims = jwt.decode(token, KEY, ["HS256"], audience="dashboard", options={"require": ["exp"]})
+        claims = jwt.decode(token, KEY, ["HS256"], audience="dashboard", options={"require": ["exp", "customer"]})
     except jwt.InvalidTokenError:
         abort(403)
     return claims["customer"]
