@@ -154,7 +154,7 @@ def listing(id):
 
 def calling(id):
     """Each asks something else, so that no answer of before is used again."""
-    arguments = {"context": f"celery {id + 1000}", "verbosity": "human"}
+    arguments = {"context": f"background job processing {id + 1000}", "verbosity": "human"}
     return {
         "jsonrpc": "2.0",
         "id": id,
