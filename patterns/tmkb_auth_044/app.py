@@ -1,6 +1,6 @@
 """The administration of an organization. A version of the code guards it and mounts it under three prefixes."""
 
-from flask import Blueprint, request
+from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 
 from tmkb.authoring.proofs.stage import User, db
@@ -11,6 +11,8 @@ audit = Blueprint("audit", __name__, url_prefix="/audit")
 
 
 def members():
+    if current_user.organization_id is None:
+        abort(403)
     return db.select(User).filter_by(organization_id=current_user.organization_id).order_by(User.id)
 
 

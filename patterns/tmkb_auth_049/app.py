@@ -32,12 +32,17 @@ def read_cursor(text):
     try:
         state = json.loads(base64.urlsafe_b64decode(text))
         return {**state, "offset": min(abs(int(state["offset"])), 10_000)}
-    except (ValueError, TypeError, KeyError, OverflowError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         abort(400)
 
 
 def condition(column, operator, value):
     return column.startswith(value, autoescape=True) if operator == "startswith" else column == value
+
+
+def event_nested_cursor():
+    """Return a cursor that nests more lists than the JSON parser can read."""
+    return base64.urlsafe_b64encode(b"[" * 5000).decode()
 
 
 def event_customer(**values):

@@ -13,7 +13,7 @@ def choose_org():
     if request.method == "OPTIONS":
         return
     org = request.headers.get("X-Org-Id", str(current_user.organization_id))
-    if not org.isdecimal():
+    if not org.isdecimal() or len(org) > 9:
         abort(400)
     if org not in session:
         mine = db.select(Membership).filter_by(user_id=current_user.id, organization_id=int(org))
