@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.support.repository import ROOT, source
-from tmkb.knowledge import library, vocabulary
+from tmkb.knowledge import library, questions, vocabulary
 from tmkb.knowledge.attacks import Attacks
 from tmkb.schema import configuration, load, problems, reader
 from tmkb.server import sources
@@ -52,6 +52,10 @@ def test_every_example_loads(tmp_path, name, number, text):
         assert [problems.line(p) for p in library.load([str(tmp_path)]).problems] == []
     elif value["kind"] == "attacks":
         Attacks.parse(text)
+    elif value["kind"] == "questions":
+        (tmp_path / "questions.yaml").write_text(text)
+        read = questions.read_file(str(tmp_path / "questions.yaml"), "ACME-AUTH-001")
+        assert [problems.line(p) for p in read.problems] == []
     elif value["kind"] == "vocabulary":
         (tmp_path / vocabulary.FILE).write_text(text)
         assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []

@@ -11,7 +11,7 @@ from typing import Any
 from tmkb.knowledge import questions
 from tmkb.knowledge.pattern import folder_name
 from tmkb.knowledge.questions import Question
-from tmkb.schema import reader
+from tmkb.schema import metaschema, reader
 
 KINDS = frozenset(
     ("agent", "plan", "diff", "stub", "path", "task", "commit", "code", "paraphrase", "noisy", "incident", "direct")
@@ -52,7 +52,7 @@ def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tupl
     for path, (own, each) in by_file.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(questions.text(each, own))
+            file.write(metaschema.pointed(questions.text(each, own), questions.SCHEMA, path))
     return len(new) - sum(number >= len(before) for number in twins), refused
 
 
