@@ -90,14 +90,20 @@ def _lines(counts: Counts) -> Iterator[str]:
         *(_sum(_authors(attacks, arm) for attacks in counts.values()) for arm in ARMS),
     )
     yield "\n## Attacks that somebody missed\n"
-    yield "| pattern | attack | missed without | missed with | what happens |"
-    yield "|---|---|---|---|---|"
+    yield from _missed(counts, {number: patterns[number]["id"] for number in counts}) or ["None."]
+
+
+def _missed(counts: Counts, ids: dict[str, str]) -> list[str]:
+    """Return the table of the attacks that somebody missed; empty if there are none."""
+    rows = []
     for number in sorted(counts):
         stories = _stories(number)
         for name, each in counts[number].items():
             sums = [total(each.get(arm, [])) for arm in ARMS]
             if any(one.missed for one in sums):
-                yield _row(patterns[number]["id"], f"`{name}`", *sums, stories.get(name, "a cell of the access matrix"))
+                rows.append(_row(ids[number], f"`{name}`", *sums, stories.get(name, "a cell of the access matrix")))
+    head = ["| pattern | attack | missed without | missed with | what happens |", "|---|---|---|---|---|"]
+    return [*head, *rows] if rows else []
 
 
 def _row(*cells: object) -> str:
