@@ -31,7 +31,7 @@ LANE = 4  # bytes; the largest weight, 15 * 255, fits a million times, and a que
 OFFSET = 8  # of a stored weight; weights are from -7 to 7
 MAX_FACTOR = 255
 BUCKETS = 4096  # of features
-PIECES = 20_000  # of questions, whose n-grams are kept
+FEATURES, PIECES = 20_000, 20_000  # of questions, whose numbers are kept
 RARITY = 24  # steps of the stored rarity in one unit
 _LOW, _HIGH = bytes(byte & 15 for byte in range(256)), bytes(byte >> 4 for byte in range(256))
 
@@ -52,6 +52,7 @@ class Model:
         self._names = rest[len(self._starts) * 4 :][: self._starts[-2]]
         self._buckets: list[dict[str, int] | None] = [None] * BUCKETS
         self._rows = _Rows(rest[len(self._starts) * 4 + len(self._names) :], self.outputs)
+        self.number = lru_cache(maxsize=FEATURES)(self._number)
         self._grams = lru_cache(maxsize=PIECES)(lambda piece: self._known(words.grams(piece)))
         if len(self._rows.packed) != self._starts[-1] * self._rows.size:
             raise ValueError("the model has another size than it says")
@@ -69,7 +70,7 @@ class Model:
     def _known(self, features: Iterable[str]) -> tuple[int, ...]:
         return tuple([number for feature in features if (number := self.number(feature)) is not None])
 
-    def number(self, feature: str) -> int | None:
+    def _number(self, feature: str) -> int | None:
         """Return the number of ``feature``, if it is known."""
         bucket = crc32(feature.encode("utf-8", "replace")) % BUCKETS
         numbers = self._buckets[bucket]
