@@ -24,7 +24,7 @@ from tmkb.knowledge.retrieval import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
 LANE = 4  # bytes; the largest weight, 15 * 255, fits a million times, and a question has fewer features
@@ -53,7 +53,7 @@ class Model:
         self._buckets: list[dict[str, int] | None] = [None] * BUCKETS
         self._rows = _Rows(rest[len(self._starts) * 4 + len(self._names) :], self.outputs)
         self.number = lru_cache(maxsize=FEATURES)(self._number)
-        self._grams = lru_cache(maxsize=PIECES)(lambda piece: self._known(words.grams(piece)))
+        self._grams = lru_cache(maxsize=PIECES)(lambda piece: _known(self._number, words.grams(piece)))
         if len(self._rows.packed) != self._starts[-1] * self._rows.size:
             raise ValueError("the model has another size than it says")
 
@@ -65,10 +65,7 @@ class Model:
     def read(self, text: str) -> tuple[Collection[int], Collection[int]]:
         """Return the numbers of the features of ``text`` in both blocks: words with symbols, and n-grams."""
         features, pieces = words.features(text)
-        return self._known(features), set().union(*map(self._grams, pieces))
-
-    def _known(self, features: Iterable[str]) -> tuple[int, ...]:
-        return tuple([number for feature in features if (number := self.number(feature)) is not None])
+        return _known(self.number, features), set().union(*map(self._grams, pieces))
 
     def _number(self, feature: str) -> int | None:
         """Return the number of ``feature``, if it is known."""
@@ -124,6 +121,10 @@ class _Rows(dict[int, int]):
         value = int.from_bytes(lanes, "little") * factor + (rarity * rarity << 8 * len(lanes))
         self[number] = value
         return value
+
+
+def _known(find: Callable[[str], int | None], features: Iterable[str]) -> tuple[int, ...]:
+    return tuple([number for feature in features if (number := find(feature)) is not None])
 
 
 def pack(facts: dict[str, Any], names: list[str], rows: Iterable[Sequence[int]]) -> bytes:
