@@ -222,12 +222,12 @@ def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], an
     def rarity(feature: str) -> float:
         return math.log((1 + len(questions)) / (1 + max(1, frequency[feature]))) + 1
 
-    packed = centroids.build(samples, rarity)
+    table = centroids.Table(centroids.build(samples, rarity))
     used = {context for each in samples.values() for context in each}
     held = [question for question in questions if question.context not in used]
     cosines = np.zeros((len(held), len(patterns)))
     for row, question in enumerate(held):
-        found = centroids.cosines(packed, centroids.unit(words.features(question.context)[0], rarity))
+        found = centroids.cosines(table, centroids.unit(words.features(question.context)[0], rarity))
         cosines[row, [*found]] = [*found.values()]
     grades = targets(held, [pattern["id"] for pattern in patterns])
     answerable = grades.any(axis=1)

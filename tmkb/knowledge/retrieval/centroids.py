@@ -60,10 +60,23 @@ def build(samples: Mapping[int, Sequence[str]], rarity: Rarity) -> JsonObject:
     return {name: json.dumps(rows, separators=(",", ":")) for name, rows in strongest.items()}
 
 
-def cosines(packed: Any, question: Mapping[str, float]) -> dict[int, float]:
+class Table(dict[str, "list[list[int]]"]):
+    """An index from `build`, decoded as it is used."""
+
+    def __init__(self, packed: Any) -> None:
+        self.packed: dict[str, str] = packed
+
+    def __missing__(self, feature: str) -> list[list[int]]:
+        rows: list[list[int]] = json.loads(self.packed[feature])
+        self[feature] = rows
+        return rows
+
+
+def cosines(table: Table, question: Mapping[str, float]) -> dict[int, float]:
     """Return the cosine of ``question`` (a unit vector) with each pattern that shares a feature with it."""
     found: dict[int, float] = {}
-    for feature in sorted(question.keys() & packed.keys()):
-        for number, weight in json.loads(packed[feature]):
-            found[number] = found.get(number, 0.0) + question[feature] * weight * _STEP
+    for feature in sorted(question.keys() & table.packed.keys()):
+        share = question[feature] * _STEP
+        for number, weight in table[feature]:
+            found[number] = found.get(number, 0.0) + share * weight
     return found

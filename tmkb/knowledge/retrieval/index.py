@@ -82,7 +82,7 @@ class Index:
         self.patterns: Any = part("index")["patterns"]
         self._model: Model | None = None
         self._outputs: list[tuple[int, int]] = []
-        self._centroids: Any = None
+        self._centroids = centroids.Table({})
 
     @property
     def model(self) -> Model:
@@ -91,7 +91,7 @@ class Index:
             self._model = model = read(self.part("index")["model"])
             outputs = {id_: output for output, id_ in enumerate(model.facts["patterns"])}
             self._outputs = [(n, outputs[p["id"]]) for n, p in enumerate(self.patterns) if p["id"] in outputs]
-            self._centroids = self.part("centroids")
+            self._centroids = centroids.Table(self.part("centroids"))
         return self._model
 
     def search(self, context: str, language: str | None = None, framework: str | None = None) -> list[int]:
@@ -100,9 +100,10 @@ class Index:
         calibration = self.model.facts["calibration"]
         if scored.answer < calibration["answered"]:
             return []
-        best, *others = self.rank(scored)
-        chosen = [best, *(n for n in others if self.probability(scored.scores[n]) >= calibration["shown"])]
-        return [number for number in chosen if self._passes(number, language, framework)]
+        slope, intercept = calibration["relevant"]
+        shown = (math.log(calibration["shown"] / (1 - calibration["shown"])) - intercept) / slope
+        least = min(shown, max(scored.scores.values()))
+        return [n for n in self.rank(scored, least) if self._passes(n, language, framework)]
 
     def score(self, context: str) -> Scored:
         """Return the probability that ``context`` has an answer, and the score of each pattern."""
@@ -111,7 +112,7 @@ class Index:
         outputs = model.scores(context)
         scores = {number: outputs[output] for number, output in self._outputs}
         own = 0.0
-        if self._centroids:
+        if self._centroids.packed:
             question = centroids.unit(words.features(context)[0], _rarity(model))
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
@@ -122,9 +123,10 @@ class Index:
         gate = logistic(calibration["gate"], outputs[-1] + calibration["best"] * max(outputs[:-1]))
         return Scored(max(gate, own), scores)
 
-    def rank(self, scored: Scored) -> list[int]:
-        """Return the numbers of all patterns with a score, best first."""
-        return sorted(scored.scores, key=lambda number: (-round(scored.scores[number], 9), self.patterns[number]["id"]))
+    def rank(self, scored: Scored, least: float = -math.inf) -> list[int]:
+        """Return the numbers of the patterns whose score is at least ``least``, best first."""
+        order = [(-round(score, 9), self.patterns[n]["id"], n) for n, score in scored.scores.items() if score >= least]
+        return [number for _, _, number in sorted(order)]
 
     def probability(self, score: float) -> float:
         """Return the probability that a pattern with ``score`` belongs among the three that are shown."""

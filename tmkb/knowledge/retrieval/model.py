@@ -24,14 +24,14 @@ from tmkb.knowledge.retrieval import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
 LANE = 4  # bytes; the largest weight, 15 * 255, fits a million times, and a question has fewer features
 OFFSET = 8  # of a stored weight; weights are from -7 to 7
 MAX_FACTOR = 255
 BUCKETS = 4096  # of features
-PIECES = 20_000  # of questions, whose n-grams are kept
+FEATURES, PIECES = 20_000, 20_000  # of questions, whose numbers are kept
 RARITY = 24  # steps of the stored rarity in one unit
 _LOW, _HIGH = bytes(byte & 15 for byte in range(256)), bytes(byte >> 4 for byte in range(256))
 
@@ -52,7 +52,8 @@ class Model:
         self._names = rest[len(self._starts) * 4 :][: self._starts[-2]]
         self._buckets: list[dict[str, int] | None] = [None] * BUCKETS
         self._rows = _Rows(rest[len(self._starts) * 4 + len(self._names) :], self.outputs)
-        self._grams = lru_cache(maxsize=PIECES)(lambda piece: self._known(words.grams(piece)))
+        self.number = lru_cache(maxsize=FEATURES)(self._number)
+        self._grams = lru_cache(maxsize=PIECES)(lambda piece: _known(self._number, words.grams(piece)))
         if len(self._rows.packed) != self._starts[-1] * self._rows.size:
             raise ValueError("the model has another size than it says")
 
@@ -64,12 +65,9 @@ class Model:
     def read(self, text: str) -> tuple[Collection[int], Collection[int]]:
         """Return the numbers of the features of ``text`` in both blocks: words with symbols, and n-grams."""
         features, pieces = words.features(text)
-        return self._known(features), set().union(*map(self._grams, pieces))
+        return _known(self.number, features), set().union(*map(self._grams, pieces))
 
-    def _known(self, features: Iterable[str]) -> tuple[int, ...]:
-        return tuple([number for feature in features if (number := self.number(feature)) is not None])
-
-    def number(self, feature: str) -> int | None:
+    def _number(self, feature: str) -> int | None:
         """Return the number of ``feature``, if it is known."""
         bucket = crc32(feature.encode("utf-8", "replace")) % BUCKETS
         numbers = self._buckets[bucket]
@@ -123,6 +121,10 @@ class _Rows(dict[int, int]):
         value = int.from_bytes(lanes, "little") * factor + (rarity * rarity << 8 * len(lanes))
         self[number] = value
         return value
+
+
+def _known(find: Callable[[str], int | None], features: Iterable[str]) -> tuple[int, ...]:
+    return tuple([number for feature in features if (number := find(feature)) is not None])
 
 
 def pack(facts: dict[str, Any], names: list[str], rows: Iterable[Sequence[int]]) -> bytes:
