@@ -173,16 +173,28 @@ class _PolledSignals(_Signals):
         os.close(self.write_end)
 
 
+def _nonblocking_terminal(fd: int) -> int:
+    """Open the terminal of ``fd`` once more, without blocking; return ``fd`` if that is impossible.
+
+    A terminal is writable as soon as it accepts one byte, and then blocks a longer write. Its mode cannot be changed,
+    because the shell and other processes share it.
+    """
+    try:
+        return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return fd
+
+
 class _PolledWriter:
     """Writes to `fd` without blocking, as `threads.Writer` does."""
 
     def __init__(self, fd: int) -> None:
-        self.fd = fd
+        self.fd = _nonblocking_terminal(fd) if os.isatty(fd) else fd
         self.waiting: deque[memoryview] = deque()
         self.waiting_bytes = 0
         self.written = 0  # bytes
         self.poller = select.poll()
-        self.poller.register(fd, select.POLLOUT)
+        self.poller.register(self.fd, select.POLLOUT)
 
     def put(self, data: bytes) -> None:
         if data:
