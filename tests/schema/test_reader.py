@@ -1,10 +1,11 @@
 """The reader of YAML and JSON: accepted values, refused values, and positions."""
 
 import json
+import re
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tmkb.errors import DocumentError
@@ -153,6 +154,9 @@ json_values = st.recursive(
 )
 
 
+EXPONENT = re.compile(r"(?m)(^|\s)-?\d+(\.\d+)?[eE][-+]?\d+:?$")
+
+
 @given(json_values)
 def test_any_json_value_is_read_back(value):
     assert parse(json.dumps(value), "file.json").value == value
@@ -169,6 +173,7 @@ def test_no_text_breaks_the_reader(text):
 @given(json_values)
 def test_values_equal_those_of_the_standard_reader(value):
     text = yaml.safe_dump(value, allow_unicode=True)
+    assume(not EXPONENT.search(text))  # a number in JSON and in YAML 1.2, but a string for the standard reader
     try:
         found = parse(text).value
     except DocumentError:
