@@ -35,14 +35,27 @@ _ENDINGS = (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4
 
 def features(text: str) -> tuple[set[str], set[str]]:
     """Return the features of words and symbols in ``text``, and its pieces, which `grams` splits further."""
-    text = text[:MAX_CHARACTERS]
-    stems, lower = words(text), text.lower()
-    tokens = _TOKEN.findall(lower)
-    found = set(stems)
-    found.update(map("%s %s".__mod__, pairwise(stems)))
-    found.update(map("%s _ %s".__mod__, zip(stems, stems[2:], strict=False)))
-    found.update(map("%s|%s".__mod__, pairwise(tokens)))
-    return found, set(_PIECE.findall(lower))
+    stems: list[str] = []
+    tokens: list[str] = []
+    pieces: set[str] = set()
+    for chunk in text[:MAX_CHARACTERS].split():
+        more = _cached(chunk) if len(chunk) <= MAX_PIECE else _split(chunk)
+        stems += more[0]
+        tokens += more[1]
+        pieces.update(more[2])
+    found = {*stems, *[f"{one}|{two}" for one, two in pairwise(tokens)]}
+    found.update([f"{one} {two}" for one, two in pairwise(stems)])
+    found.update([f"{one} _ {two}" for one, two in zip(stems, stems[2:], strict=False)])
+    return found, pieces
+
+
+def _split(text: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the stems, the tokens and the pieces of ``text`` in order."""
+    lower = text.lower()
+    return words(text), _TOKEN.findall(lower), _PIECE.findall(lower)
+
+
+_cached = lru_cache(maxsize=20_000)(_split)
 
 
 def words(text: str) -> list[str]:
