@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tmkb.authoring import collection
+from tmkb.errors import SpecError
 from tmkb.knowledge import questions
 from tmkb.schema import problems
 
@@ -50,13 +51,18 @@ def test_adding_twice_changes_nothing(tmp_path):
     ("text", "reason"),
     [
         (line("x", {"ACME-X-003": 3}), "unknown pattern ACME-X-003"),
-        (line(" \n"), "empty context"),
-        (line("x", {"ACME-X-001": 4}), "unknown grade"),
-        (line("x", kind="poem"), "unknown kind"),
-        (line("x", {}), "a negative has no grades"),
-        (line("x", kind="negative"), "a negative has no grades"),
+        (line(" \n"), "`context` must be a text"),
+        (line("x", {"ACME-X-001": 4}), "the grades 1, 2 or 3"),
+        (line("x", kind="poem"), "`kind` must be one of agent,"),
+        (line("x", {}), "has no grades"),
+        (line("x", kind="negative"), "has no grades"),
         ("{", "Expecting property name"),
         ('{"context": "x"}', "kind"),
+        ('["x"]', "`context` must be a text"),
+        (line(5), "`context` must be a text"),
+        (line("x", ["ACME-X-001"]), "`relevant` must be a map"),
+        (line("x", {"ACME-X-001": [3]}), "the grades 1, 2 or 3"),
+        (line("x", language=7), "`language`"),
     ],
 )
 def test_invalid_lines_are_left_out(tmp_path, text, reason):
@@ -90,6 +96,24 @@ def test_a_question_with_unknown_keys_is_reported(tmp_path):
 
     assert read.questions == []
     assert len(read.problems) == 1 and read.problems[0].line == 3
+
+
+def test_nothing_is_written_beside_a_file_with_problems(tmp_path):
+    add(tmp_path, line("one thing"), line("no such thing", {}, "negative"))
+    file = tmp_path / "acme_x_001" / "questions.yaml"
+    file.write_text(file.read_text().replace('"task"', "poem"))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.yaml")}
+
+    with pytest.raises(SpecError) as error:
+        add(tmp_path, line("another thing"), line("nothing at all", {}, "negative"))
+    assert error.value.problems[0].file.endswith("questions.yaml")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_author_that_no_file_may_contain_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="The author 'Me Too'"):
+        add(tmp_path, line("one thing"), author="Me Too")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_lines_for_other_tools(tmp_path):

@@ -86,3 +86,14 @@ def test_small_authors_are_not_held_out(asked):
     from tmkb.authoring import training
 
     assert training.held_authors([*asked, asked[0]._replace(author="eve")]) == ["ann", "bob"]
+
+
+def test_patterns_with_few_questions_are_left_to_their_centroids(asked, patterns):
+    from tmkb.authoring import training
+
+    few = [Question(f"few {number}", "task", "any", "ann", {"ACME-AUTH-001": 3}) for number in range(8)]
+    both = Question("both", "task", "any", "ann", {"ACME-AUTH-001": 3, "TMKB-AUTH-001": 2})
+    chosen, kept = training.selected([*patterns, {"id": "ACME-AUTH-001"}], [*asked, *few, both])
+
+    assert chosen == patterns
+    assert kept == [*asked, both._replace(grades={"TMKB-AUTH-001": 2})]

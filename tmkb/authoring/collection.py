@@ -8,15 +8,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tmkb.errors import DocumentError, SpecError
 from tmkb.knowledge import questions
 from tmkb.knowledge.pattern import folder_name
 from tmkb.knowledge.questions import Question
 from tmkb.schema import metaschema, reader
+from tmkb.schema import problems as problems_
 
 KINDS = frozenset(
     ("agent", "plan", "diff", "stub", "path", "task", "commit", "code", "paraphrase", "noisy", "incident", "direct")
 ) | {"multi", "negative"}
-_LANGUAGE = re.compile("[a-z]+")
+_LANGUAGE, _AUTHOR = re.compile("[a-z]+"), re.compile("[a-z0-9_-]+")
 
 
 def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tuple[int, list[str]]:
@@ -29,17 +31,30 @@ def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tupl
         known: the ids of patterns that have a folder there.
 
     Returns the number of added questions, and a sentence for each line that was left out.
+
+    Raises:
+        SpecError: a file in ``folder`` has problems. Then nothing is written.
+        ValueError: the name of the author is not allowed.
+        OSError: a file cannot be written.
     """
-    by_file = {path: (own, questions.read_file(path, own).questions) for path, own in questions.files(folder)}
+    if not _AUTHOR.fullmatch(author):
+        raise ValueError(f"The author {author!r} is not made of lower-case letters, digits, - and _.")
+    read = {path: (own, questions.read_file(path, own)) for path, own in questions.files(folder)}
+    if problems := [problem for _, each in read.values() for problem in each.problems]:
+        raise SpecError(problems)  # to write the files anew would lose what cannot be read
+    by_file = {path: (own, each.questions) for path, (own, each) in read.items()}
     before = [question for _, each in by_file.values() for question in each]
     new: list[Question] = []
     refused: list[str] = []
     for number, line in enumerate(lines, 1):
         try:
             new.append(_question(json.loads(line), author, known))
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             refused.append(f"line {number}: {error}")
+        except DocumentError as error:
+            refused.append(f"line {number}: {'; '.join(map(problems_.sentence, error.problems))}")
     twins = dict(questions.duplicates(before + new))
+    changed: set[str] = set()
     for number, question in enumerate(new, len(before)):
         if number in twins:
             refused.append(f"nearly the same as another: {questions.shortened(question)}")
@@ -49,24 +64,38 @@ def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tupl
             os.path.join(folder, folder_name(own), questions.FILE) if own else os.path.join(folder, questions.NEGATIVES)
         )
         by_file.setdefault(path, (own, []))[1].append(question)
-    for path, (own, each) in by_file.items():
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(metaschema.pointed(questions.text(each, own), questions.SCHEMA, path))
+        changed.add(path)
+    for path in sorted(changed):
+        _replace(path, metaschema.pointed(questions.text(by_file[path][1], by_file[path][0]), questions.SCHEMA, path))
     return len(new) - sum(number >= len(before) for number in twins), refused
 
 
+def _replace(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
 def _question(value: Any, author: str, known: set[str]) -> Question:
-    """Return the question of one line. Raises KeyError, TypeError or ValueError."""
-    context, kind, grades = value["context"].strip("\n"), value["kind"], value["relevant"]
+    """Return the question of one line. Raises ValueError."""
+    cells = value if isinstance(value, dict) else {}
+    context, kind, grades = cells.get("context"), cells.get("kind"), cells.get("relevant")
+    if not isinstance(context, str) or not context.strip():
+        raise ValueError("`context` must be a text that is not empty")
+    if kind not in KINDS:
+        raise ValueError(f"`kind` must be one of {', '.join(sorted(KINDS))}")
+    if not isinstance(grades, dict) or not all(type(grade) is int and 1 <= grade <= 3 for grade in grades.values()):
+        raise ValueError("`relevant` must be a map from pattern ids to the grades 1, 2 or 3")
     if unknown := sorted({*grades} - known):
         raise ValueError(f"unknown pattern {', '.join(unknown)}")
-    if not context.strip() or kind not in KINDS or not {*grades.values()} <= {1, 2, 3}:
-        raise ValueError("empty context, unknown kind or unknown grade")
     if (kind == "negative") != (not grades):
-        raise ValueError("a negative has no grades, and every other question has some")
-    language = str(value.get("language") or "any").lower()
-    question = Question(context, kind, language if _LANGUAGE.fullmatch(language) else "any", author, grades)
+        raise ValueError("a question of the kind negative has no grades in `relevant`, and every other has some")
+    language = str(cells.get("language") or "any").lower()
+    if not _LANGUAGE.fullmatch(language):
+        raise ValueError("`language` must be made of letters")
+    question = Question(context.strip("\n"), kind, language, author, grades)
     reader.parse(questions.text([question], ""), "question")  # control characters and the like
     return question
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +32,7 @@ FEATURES = 50_000  # in a model; with about 38 bytes each it stays below 2 MB
 LEAST = 2  # questions that contain a feature
 ANSWERED = 0.035  # share of negatives of authors held out that may be answered
 HELD = 50  # questions of an author that is held out
+ENOUGH = 30  # questions of a pattern that is trained
 SAMPLES = 8  # questions of a pattern of one's own
 SHOWN = 0.02  # probability of being relevant below which a second or third pattern is not shown
 
@@ -91,6 +93,22 @@ def weigh(every: Examples, columns: Array, rarity: Array) -> Matrix:
         norms = np.sqrt(np.asarray(side.multiply(side).sum(axis=1)).ravel())
         sides.append(sparse.diags(1 / np.maximum(norms, 1e-9)) @ side)
     return sparse.hstack(sides).tocsr()
+
+
+def selected(patterns: Sequence[Pattern], questions: Sequence[Question]) -> tuple[list[Pattern], list[Question]]:
+    """Return the patterns with enough questions to learn from, and the questions without grades for the others.
+
+    The others keep their centroids: among thousands of questions a handful would have little weight.
+    """
+    graded = Counter(id_ for question in questions for id_ in question.grades)
+    chosen = [pattern for pattern in patterns if graded[pattern["id"]] >= ENOUGH]
+    ids = {pattern["id"] for pattern in chosen}
+    kept = []
+    for question in questions:
+        grades = {id_: grade for id_, grade in question.grades.items() if id_ in ids}
+        if grades or not question.grades:
+            kept.append(question._replace(grades=grades))
+    return chosen, kept
 
 
 def targets(questions: Sequence[Question], ids: Sequence[str]) -> Array:
@@ -240,12 +258,14 @@ def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], an
 
 
 def write(path: str, trained: Trained, ids: Sequence[str], facts: Mapping[str, Any]) -> int:
-    """Write the file of a model and return its size in bytes."""
+    """Write the file of a model and return its size in bytes. Raises OSError."""
     unit, cells, _ = stored(trained)
     biases = [round(float(bias), 6) for bias in trained.weights.biases]
     packed = model.pack({**facts, "patterns": [*ids], "biases": biases, "unit": unit}, trained.names, cells.tolist())
-    with open(path, "wb") as file:
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "wb") as file:
         file.write(packed)
+    os.replace(temporary, path)
     return len(packed)
 
 

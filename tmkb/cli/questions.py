@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "add",
         help="add the questions of a JSON Lines file to the patterns that they grade best",
         description="Add the questions of a JSON Lines file to the patterns that they grade best. Invalid lines and "
-        "near-duplicates are left out. Run `tmkb train` afterwards.",
+        "near-duplicates are left out.",
     )
     add.add_argument(
         "file", metavar="FILE", help="lines with context, kind, language and relevant (pattern id → grade)"
@@ -32,13 +32,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files. Return 1 if lines were left out, 2 if the file cannot be read."""
+    """Write the files. Return 1 if lines were left out, 2 if a file cannot be read or written."""
     known = {pattern["id"] for pattern in sources.library([args.dir]).patterns}
     try:
         with open(args.file, encoding="utf-8") as file:
-            added, refused = collection.add(filter(str.strip, file), args.author, args.dir, known)
+            given = [*filter(str.strip, file)]
     except (OSError, ValueError) as error:
         output.fail(f"cannot read {args.file}: {error}")
+        return 2
+    try:
+        added, refused = collection.add(given, args.author, args.dir, known)
+    except OSError as error:
+        output.fail(f"cannot write {paths.shown(str(error.filename))}: {error.strerror}")
+        return 2
+    except ValueError as error:
+        output.fail(str(error))
         return 2
     lines = [line for sentence in refused for line in layout.text(f"Left out: {sentence}")]
     output.write(args, {"added": added, "refused": refused}, lines + layout.text(f"{added} questions added."))

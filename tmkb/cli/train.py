@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 from tmkb.cli import layout, output
 from tmkb.errors import SpecError
 from tmkb.knowledge import library, questions
+from tmkb.knowledge.pattern import Pattern
+from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index
 from tmkb.schema import paths
 from tmkb.server import sources
@@ -41,16 +44,40 @@ def run(args: argparse.Namespace) -> int:
     asked = questions.read(folders)
     if asked.problems:
         raise SpecError(asked.problems)
-    patterns = sources.library(args.patterns).patterns
-    if args.calibration == "same":
-        calibration = index.read(index.path(folders)).facts["calibration"]
-    else:
-        calibration = training.calibrate(training.folds(asked.questions, patterns), asked.questions, patterns)
-    trained = training.train(*training.prepare(asked.questions, patterns))
+    patterns, examples = training.selected(sources.library(args.patterns).patterns, asked.questions)
+    if not _is_enough(patterns, examples, args.calibration):
+        output.fail(
+            f"Training needs a pattern with {training.ENOUGH} questions, questions of the kind negative, and two "
+            "authors. A pattern with fewer questions needs no training; `--patterns packaged` adds the packaged questions."
+        )
+        return 2
     target = os.path.join(folders[-1], index.FILE)
-    facts = {"inputs": training.digest(asked.questions, patterns), "calibration": calibration}
-    size = training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
-    value = {"file": target, "bytes": size, "questions": len(asked.questions), "patterns": len(patterns)}
-    summary = f"{paths.shown(target)}: {size} bytes from {len(asked.questions)} questions of {len(patterns)} patterns."
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)  # known before the minutes of training
+        size = _train(target, examples, patterns, folders if args.calibration == "same" else [])
+    except OSError as error:
+        output.fail(f"cannot write {paths.shown(target)}: {error.strerror}")
+        return 2
+    value = {"file": target, "bytes": size, "questions": len(examples), "patterns": len(patterns)}
+    summary = f"{paths.shown(target)}: {size} bytes from {len(examples)} questions of {len(patterns)} patterns."
     output.write(args, value, layout.text(summary))
     return 0
+
+
+def _is_enough(patterns: Sequence[Pattern], examples: Sequence[Question], calibration: str) -> bool:
+    authors = {question.author for question in examples}
+    has_negatives = not all(question.grades for question in examples)
+    return bool(patterns) and has_negatives and (calibration == "same" or len(authors) > 1)
+
+
+def _train(target: str, examples: Sequence[Question], patterns: Sequence[Pattern], same_as: Sequence[str]) -> int:
+    """Write the model and return its size. It has the calibration of the model for the folders ``same_as``, if any."""
+    from tmkb.authoring import training
+
+    if same_as:
+        calibration = index.read(index.path(same_as)).facts["calibration"]
+    else:
+        calibration = training.calibrate(training.folds(examples, patterns), examples, patterns)
+    trained = training.train(*training.prepare(examples, patterns))
+    facts = {"inputs": training.digest(examples, patterns), "calibration": calibration}
+    return training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
