@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if not _is_enough(patterns, examples, args.calibration):
         output.fail(
             f"Training needs a pattern with {training.ENOUGH} questions, questions of the kind negative, and two "
-            "authors. A pattern with fewer questions needs no training; `--patterns packaged` adds the packaged questions."
+            "authors. A pattern with fewer needs no training; `--patterns packaged` adds the packaged questions."
         )
         return 2
     target = os.path.join(folders[-1], index.FILE)
