@@ -328,7 +328,7 @@ class _Polled(_Loop):
         """Return whether the reader of stdout has disconnected. A pipe reports an error, a socket a hangup."""
         events = ready.get(self.stdout, 0)
         if not self.hangup_reported:
-            events |= dict(self.writer.poller.poll(0)).get(self.stdout, 0)
+            events |= dict(self.writer.poller.poll(0)).get(self.writer.fd, 0)
         return bool(events & (select.POLLERR | select.POLLHUP | select.POLLNVAL))
 
     def _read_update(self) -> None:
