@@ -173,8 +173,8 @@ class _PolledSignals(_Signals):
         os.close(self.write_end)
 
 
-def _nonblocking_terminal(fd: int) -> int:
-    """Open the terminal of ``fd`` once more, without blocking; return ``fd`` if that is impossible.
+def _nonblocking_terminal(fd: int) -> int | None:
+    """Open the terminal of ``fd`` once more, without blocking; return None if that is impossible.
 
     A terminal is writable as soon as it accepts one byte, and then blocks a longer write. Its mode cannot be changed,
     because the shell and other processes share it.
@@ -182,14 +182,15 @@ def _nonblocking_terminal(fd: int) -> int:
     try:
         return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
-        return fd
+        return None
 
 
 class _PolledWriter:
     """Writes to `fd` without blocking, as `threads.Writer` does."""
 
     def __init__(self, fd: int) -> None:
-        self.fd = _nonblocking_terminal(fd) if os.isatty(fd) else fd
+        self.own = _nonblocking_terminal(fd) if os.isatty(fd) else None
+        self.fd = fd if self.own is None else self.own
         self.waiting: deque[memoryview] = deque()
         self.waiting_bytes = 0
         self.written = 0  # bytes
@@ -218,6 +219,11 @@ class _PolledWriter:
             if not written:
                 break
         return True
+
+    def close(self) -> None:
+        """Close the description that the writer has opened."""
+        if self.own is not None:
+            os.close(self.own)
 
 
 class _Loop:
@@ -305,24 +311,32 @@ class _Polled(_Loop):
 
     def run(self) -> None:
         """Serve until all input is answered and all output is read, or the client disconnects."""
-        while self._active:
-            self._watch()
-            if self.conversation.started and not self.prepared and not self.poller.poll(0):
-                self._prepare()
-            ready = dict(self.poller.poll(self._poll_timeout()))
-            if self.wakeup in ready:
-                os.read(self.wakeup, 64)
-            self._check_signal()
-            if self._is_disconnected(ready) or self._is_stuck():
-                return
-            if self.reading and self.stdin in ready:
-                self._read()
-            if self.update_fd in ready:
-                self._read_update()
-            self._answer()
-            if not self.writer.write():
-                return
-            self.conversation.runtime.log.flush()
+        try:
+            while self._active and self._step():
+                pass
+        finally:
+            self.writer.close()
+
+    def _step(self) -> bool:
+        """Wait for events and handle them. Return False if the client has disconnected or reads no more."""
+        self._watch()
+        if self.conversation.started and not self.prepared and not self.poller.poll(0):
+            self._prepare()
+        ready = dict(self.poller.poll(self._poll_timeout()))
+        if self.wakeup in ready:
+            os.read(self.wakeup, 64)
+        self._check_signal()
+        if self._is_disconnected(ready) or self._is_stuck():
+            return False
+        if self.reading and self.stdin in ready:
+            self._read()
+        if self.update_fd in ready:
+            self._read_update()
+        self._answer()
+        if not self.writer.write():
+            return False
+        self.conversation.runtime.log.flush()
+        return True
 
     def _is_disconnected(self, ready: dict[int, int]) -> bool:
         """Return whether the reader of stdout has disconnected. A pipe reports an error, a socket a hangup."""
