@@ -7,11 +7,12 @@ who asked it first. The name of a diff ends with its batch. With `--page`, only 
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
 from tests.evidence import run, scenarios
+from tests.evidence.run import Total, total
 from tmkb.knowledge import library
 from tmkb.knowledge.answer import unwrap
 from tmkb.schema import paths
@@ -22,16 +23,6 @@ PAGE = os.path.join(paths.ROOT, "docs", "evidence.md")
 ARMS = ("without", "with")
 
 Counts = dict[str, dict[str, dict[str, list[str]]]]  # scenario → attack → arm → result of each author
-
-
-class Total(NamedTuple):
-    """How many results are misses, and how many there are, of implemented scenarios."""
-
-    missed: int
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.missed}/{self.of}" if self.of else "-"
 
 
 def diffs(arm: str) -> list[str]:
@@ -60,12 +51,6 @@ def read() -> Counts:
     return counts
 
 
-def total(results: list[str]) -> Total:
-    """Count the misses among the authors who implemented the scenario."""
-    implemented = [result for result in results if result != run.NOT_IMPLEMENTED]
-    return Total(implemented.count(run.MISSED), len(implemented))
-
-
 def text(counts: Counts) -> str:
     """Return the page."""
     return "\n".join(_lines(counts)) + "\n"
@@ -73,8 +58,11 @@ def text(counts: Counts) -> str:
 
 def _lines(counts: Counts) -> Iterator[str]:
     patterns = {each.pattern["id"][-3:]: each.pattern for each in library.load(None).folders if each.pattern}
+    every = [attack for attacks in counts.values() for attack in attacks.values()]
+    missed = [_sum(total(attack.get(arm, [])) for attack in every) for arm in ARMS]
     with open(os.path.join(HERE, "evidence.md"), encoding="utf-8") as file:
-        yield file.read().replace("{authors}", ", ".join(f"{len(diffs(arm))} {arm}" for arm in ARMS))
+        head = file.read().replace("{authors}", ", ".join(f"{len(diffs(arm))} {arm}" for arm in ARMS))
+    yield head.replace("{missed}", ", ".join(f"{each} {arm}" for each, arm in zip(missed, ARMS, strict=True)))
     yield "## By pattern\n"
     yield "| pattern | attacks | missed without | missed with | authors with a miss, without | with |"
     yield "|---|---|---|---|---|---|"
@@ -85,8 +73,8 @@ def _lines(counts: Counts) -> Iterator[str]:
         yield _row(f"{patterns[number]['id']} {unwrap(patterns[number]['name'])}", len(attacks), *sums, *authors)
     yield _row(
         "**all**",
-        sum(map(len, counts.values())),
-        *(_sum(total(each.get(arm, [])) for attacks in counts.values() for each in attacks.values()) for arm in ARMS),
+        len(every),
+        *missed,
         *(_sum(_authors(attacks, arm) for attacks in counts.values()) for arm in ARMS),
     )
     yield "\n## Attacks that somebody missed\n"
@@ -130,9 +118,10 @@ def _stories(number: str) -> dict[str, str]:
 def main(arguments: list[str]) -> None:
     """Measure unless `--page` is given, and write the page."""
     if "--page" not in arguments:
+        counts = measure()
         with open(RESULTS, "w", encoding="utf-8") as file:
             file.write("# Written by `python -m tests.evidence.page`, never by hand.\n")
-            yaml.safe_dump(measure(), file, default_flow_style=None, width=120, sort_keys=True)
+            yaml.safe_dump(counts, file, default_flow_style=None, width=120, sort_keys=True)
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(text(read()))
 

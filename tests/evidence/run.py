@@ -1,4 +1,4 @@
-"""Attack what authors wrote: python -m tests.evidence.run [--batch N] [--record FOLDER] DIFF_OR_DIRECTORY…
+"""Attack what authors wrote: python -m tests.evidence.run [--batch N] DIFF_OR_DIRECTORY…
 
 A diff is applied to a copy of the product. A directory is an author's folder as `tests.evidence.prepare` makes it.
 The result of an attack is `missed` if it succeeds, and `refused` if not. All attacks of a scenario are
@@ -28,6 +28,16 @@ class Result(NamedTuple):
 
     result: str
     evidence: str
+
+
+class Total(NamedTuple):
+    """How many results are misses, and how many there are, of implemented scenarios."""
+
+    missed: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.missed}/{self.of}" if self.of else "-"
 
 
 Results = dict[str, dict[str, Result]]  # scenario → attack → result
@@ -79,12 +89,17 @@ def _judged(verdicts: dict[str, dict[str, tuple[str, str]]]) -> tuple[Results, d
     return results, unserved
 
 
+def total(results: Iterable[str]) -> Total:
+    """Count the misses among the authors who implemented the scenario."""
+    implemented = [result for result in results if result != NOT_IMPLEMENTED]
+    return Total(implemented.count(MISSED), len(implemented))
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Attack each source, print the results, and record them if wanted."""
+    """Attack each source and print the results."""
     parser = argparse.ArgumentParser(prog="python -m tests.evidence.run")
     parser.add_argument("source", nargs="+", help="a diff, or an author's folder")
     parser.add_argument("--batch", type=int, choices=scenarios.BATCHES, help="only the scenarios of this batch")
-    parser.add_argument("--record", metavar="FOLDER", help="write NAME.json for each source")
     options = parser.parse_args(arguments)
     numbers = scenarios.BATCHES[options.batch] if options.batch else scenarios.ALL
     everything = []
@@ -100,17 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
             for case, result in each.items():
                 if result.result != REFUSED:
                     print(f"  {number} {case}: {result.result} ({result.evidence})")
-        if options.record:
-            _record(options.record, name, results, unserved)
     _print_summary(everything, numbers)
-
-
-def _record(folder: str, name: str, results: Results, unserved: dict[str, dict[str, str]]) -> None:
-    os.makedirs(folder, exist_ok=True)
-    attacks = {number: {case: each._asdict() for case, each in cases.items()} for number, cases in results.items()}
-    with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
-        json.dump({"attacks": attacks, "not_served": unserved}, file, indent=2)
-        file.write("\n")
 
 
 def _print_summary(everything: list[Results], numbers: list[str]) -> None:
@@ -118,9 +123,7 @@ def _print_summary(everything: list[Results], numbers: list[str]) -> None:
     print("missed_by")
     for number in numbers:
         for case in scenarios.attacks(number).refusals:
-            outcomes = [results[number][case].result for results in everything]
-            implemented = [outcome for outcome in outcomes if outcome != NOT_IMPLEMENTED]
-            print(f"  {number} {case}: {implemented.count(MISSED)}/{len(implemented)}")
+            print(f"  {number} {case}: {total(results[number][case].result for results in everything)}")
 
 
 if __name__ == "__main__":

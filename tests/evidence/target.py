@@ -1,7 +1,7 @@
 """The product as a target of attacks. Imports `worklane`, so its folder has to be on the path."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy import inspect, select, text
 from werkzeug.security import generate_password_hash
 
 import worklane
-from tmkb.authoring.play import Response
+from tmkb.authoring.play import Response, Rival
 from worklane import queue
 from worklane.extensions import db
 from worklane.models import Document, Membership, Notification, Organization, OutgoingMail, Passage, Task, User
@@ -74,7 +74,7 @@ class Product:
         """Advance the clock for the rest of the process."""
         time_machine.travel(datetime.now(UTC) + timedelta(seconds=seconds)).start()
 
-    def during(self, after: str, rival: Callable[[], object]) -> AbstractContextManager[None]:
+    def during(self, after: str | None, rival: Rival) -> AbstractContextManager[None]:
         """Races are not part of the scenarios."""
         raise NotImplementedError("during")
 
