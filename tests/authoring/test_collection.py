@@ -114,15 +114,3 @@ def test_an_author_that_no_file_may_contain_is_refused(tmp_path):
     with pytest.raises(ValueError, match="The author 'Me Too'"):
         add(tmp_path, line("one thing"), author="Me Too")
     assert [*tmp_path.iterdir()] == []
-
-
-def test_lines_for_other_tools(tmp_path):
-    asked = questions.Question("x", "task", "any", "me", {"ACME-X-001": 3})
-
-    assert json.loads(next(collection.as_lines([asked]))) == {
-        "id": "me-1",
-        "context": "x",
-        "kind": "task",
-        "language": "any",
-        "relevant": {"ACME-X-001": 3},
-    }

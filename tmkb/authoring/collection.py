@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from tmkb.errors import DocumentError, SpecError
 from tmkb.knowledge import questions
 from tmkb.knowledge.pattern import folder_name
 from tmkb.knowledge.questions import Question
-from tmkb.schema import metaschema, reader
+from tmkb.schema import metaschema, reader, textfile
 from tmkb.schema import problems as problems_
-
-KINDS = frozenset(
-    ("agent", "plan", "diff", "stub", "path", "task", "commit", "code", "paraphrase", "noisy", "incident", "direct")
-) | {"multi", "negative"}
-_LANGUAGE, _AUTHOR = re.compile("[a-z]+"), re.compile("[a-z0-9_-]+")
 
 
 def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tuple[int, list[str]]:
@@ -37,7 +33,7 @@ def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tupl
         ValueError: the name of the author is not allowed.
         OSError: a file cannot be written.
     """
-    if not _AUTHOR.fullmatch(author):
+    if not re.fullmatch(_cells()["author"]["pattern"], author):
         raise ValueError(f"The author {author!r} is not made of lower-case letters, digits, - and _.")
     read = {path: (own, questions.read_file(path, own)) for path, own in questions.files(folder)}
     if problems := [problem for _, each in read.values() for problem in each.problems]:
@@ -66,26 +62,20 @@ def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tupl
         by_file.setdefault(path, (own, []))[1].append(question)
         changed.add(path)
     for path in sorted(changed):
-        _replace(path, metaschema.pointed(questions.text(by_file[path][1], by_file[path][0]), questions.SCHEMA, path))
+        own, every = by_file[path]
+        textfile.save(path, metaschema.pointed(questions.text(every, own), questions.SCHEMA, path))
     return len(new) - sum(number >= len(before) for number in twins), refused
-
-
-def _replace(path: str, text: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    os.replace(temporary, path)
 
 
 def _question(value: Any, author: str, known: set[str]) -> Question:
     """Return the question of one line. Raises ValueError."""
-    cells = value if isinstance(value, dict) else {}
+    cells: Any = value if isinstance(value, dict) else {}
     context, kind, grades = cells.get("context"), cells.get("kind"), cells.get("relevant")
     if not isinstance(context, str) or not context.strip():
         raise ValueError("`context` must be a text that is not empty")
-    if kind not in KINDS:
-        raise ValueError(f"`kind` must be one of {', '.join(sorted(KINDS))}")
+    kinds = sorted(_cells()["kind"]["enum"])
+    if kind not in kinds:
+        raise ValueError(f"`kind` must be one of {', '.join(kinds)}")
     if not isinstance(grades, dict) or not all(type(grade) is int and 1 <= grade <= 3 for grade in grades.values()):
         raise ValueError("`relevant` must be a map from pattern ids to the grades 1, 2 or 3")
     if unknown := sorted({*grades} - known):
@@ -93,15 +83,16 @@ def _question(value: Any, author: str, known: set[str]) -> Question:
     if (kind == "negative") != (not grades):
         raise ValueError("a question of the kind negative has no grades in `relevant`, and every other has some")
     language = str(cells.get("language") or "any").lower()
-    if not _LANGUAGE.fullmatch(language):
+    if not re.fullmatch(_cells()["language"]["pattern"], language):
         raise ValueError("`language` must be made of letters")
     question = Question(context.strip("\n"), kind, language, author, grades)
     reader.parse(questions.text([question], ""), "question")  # control characters and the like
     return question
 
 
-def as_lines(each: Iterable[Question]) -> Iterator[str]:
-    """Yield questions in the format of `add` and of `tmkb eval`."""
-    for number, question in enumerate(each, 1):
-        value = question._asdict() | {"id": f"{question.author}-{number}", "relevant": question.grades}
-        yield json.dumps({key: value[key] for key in ("id", "context", "kind", "language", "relevant")})
+@functools.cache
+def _cells() -> dict[str, Any]:
+    """Return the schema of each key of a question."""
+    schema: Any = reader.read(questions.SCHEMA).mapping()
+    cells: dict[str, Any] = schema["properties"]["questions"]["items"]["properties"]
+    return cells

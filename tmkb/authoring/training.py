@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from sklearn.svm import LinearSVC
 from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question, Questions
 from tmkb.knowledge.retrieval import centroids, index, model, texts, words
+from tmkb.schema import textfile
 
 ALPHA = 1.0  # of the ridge regression
 COST = 0.25  # of an error of the support vector machine
@@ -262,10 +262,7 @@ def write(path: str, trained: Trained, ids: Sequence[str], facts: Mapping[str, A
     unit, cells, _ = stored(trained)
     biases = [round(float(bias), 6) for bias in trained.weights.biases]
     packed = model.pack({**facts, "patterns": [*ids], "biases": biases, "unit": unit}, trained.names, cells.tolist())
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "wb") as file:
-        file.write(packed)
-    os.replace(temporary, path)
+    textfile.save(path, packed)
     return len(packed)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tmkb.cli import layout, output
 from tmkb.errors import DocumentError, Problem, SpecError
-from tmkb.schema import edit, load, overlay, paths, reader
+from tmkb.schema import load, overlay, paths, reader, textfile
 from tmkb.schema.documents import Schemas
 from tmkb.schema.overlay import Overlay
 from tmkb.schema.reader import Path
@@ -140,7 +140,7 @@ def _write(args: argparse.Namespace, overlay_: Overlay, texts: Mapping[str, str 
         diffs.append(_diff(shown, before, text))
         if not args.dry_run and text != before:
             try:
-                edit.save(file, text)
+                textfile.save(file, text)
             except OSError as error:
                 fields = {"folder": os.path.dirname(shown) or os.curdir, "reason": error.strerror}
                 raise SpecError([Problem.of_argument("unwritable", shown, **fields)]) from error

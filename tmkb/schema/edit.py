@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -234,22 +232,4 @@ def replace(file: str, path: Path, value: JsonValue) -> None:
     parent[path[-1]] = emission.styled(value, block=True)
     text = io.StringIO()
     yaml.dump(root, text)
-    save(file, text.getvalue())
-
-
-def save(file: str, text: str | None) -> None:
-    """Write ``text`` to ``file`` atomically; None deletes the file."""
-    if text is None:
-        os.unlink(file)
-        return
-    folder = os.path.dirname(file) or "."
-    os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as target:
-            target.write(text)
-        os.chmod(temporary, os.stat(file).st_mode if os.path.exists(file) else 0o644)
-        os.replace(temporary, file)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    textfile.save(file, text.getvalue())

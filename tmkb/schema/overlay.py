@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmkb.errors import Problem, SpecError
-from tmkb.schema import check, documents, edit, export, load, metaschema, paths, reader
+from tmkb.schema import check, documents, edit, export, load, metaschema, paths, reader, textfile
 from tmkb.schema.documents import Schemas
 from tmkb.schema.edit import Text
 from tmkb.schema.metaschema import Names, near
@@ -105,7 +105,7 @@ class Overlay:
             if os.path.isdir(self.folder):
                 shutil.copytree(self.folder, scratch, dirs_exist_ok=True, ignore=_ignored)
             for file, text in texts.items():
-                edit.save(os.path.join(scratch, os.path.relpath(file, self.folder)), text)
+                textfile.save(os.path.join(scratch, os.path.relpath(file, self.folder)), text)
             schemas = load.read([scratch, *self.below], self.names)
             for problem in schemas.problems:
                 problem.file = problem.file.replace(paths.shown(scratch), paths.shown(self.folder), 1)

@@ -1,4 +1,4 @@
-"""Read untrusted text files: regular files only, up to a size limit, as UTF-8.
+"""Read untrusted text files: regular files only, up to a size limit, as UTF-8. Write files atomically.
 
 FIFOs, devices and sockets are refused: reading one could block forever.
 """
@@ -65,3 +65,23 @@ def _refuse_special(status: os.stat_result, shown: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special file")
         raise DocumentError([Problem("not_regular", shown, kind=kind)])
+
+
+def save(file: str, content: str | bytes | None) -> None:
+    """Write ``content`` to ``file`` atomically, and create its folder; None deletes the file. Raises OSError."""
+    import tempfile  # serving writes no such file
+
+    if content is None:
+        os.unlink(file)
+        return
+    folder = os.path.dirname(file) or "."
+    os.makedirs(folder, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as target:
+            target.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(temporary, os.stat(file).st_mode if os.path.exists(file) else 0o644)
+        os.replace(temporary, file)
+    except BaseException:
+        os.unlink(temporary)
+        raise
