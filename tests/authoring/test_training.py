@@ -4,6 +4,7 @@ import pytest
 
 from tmkb.knowledge import library
 from tmkb.knowledge.questions import Question
+from tmkb.knowledge.retrieval import words
 from tmkb.knowledge.retrieval.model import Model
 
 pytestmark = pytest.mark.needs("sklearn")
@@ -45,7 +46,7 @@ def test_the_stored_model_scores_as_the_trained_one(tmp_path, asked, patterns):
 
     expected = training.held_scores(trained, every)
     for question, row in zip(asked[::50], expected[::50], strict=False):
-        scores = model.scores(question.context)
+        scores = model.scores(words.features(question.context))
         scores[-1] += training.BEST * max(scores[:-1])
         assert scores == pytest.approx(row.tolist(), abs=1e-5)
 

@@ -197,7 +197,7 @@ def test_a_model_is_packed_and_read():
     packed = model.pack(facts, ["task", "~task"], [[1, 24, 7, -7, 0], [2, 48, -1, 0, 3]])
     read = model.Model(packed)
 
-    assert read.scores("nothing of it") == facts["biases"]
+    assert read.scores(words.features("nothing of it")) == facts["biases"]
     assert read.sums([read.number("task")]) == [1.75, -1.75, 0.0]  # 7 and -7 units; one rarity has no effect
     assert read.sums([read.number("~task")]) == [-0.25, 0.0, 0.75]
     assert read.rarity("task") == 1.0 and read.rarity("other") is None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Rarity = Callable[[str], float]
 
 MAX_FEATURES = 150  # of a pattern, those with the highest weight
-MAX_PATTERNS = 128  # for one feature, likewise; bounds the time of a search
+MAX_PATTERNS = 128  # for one feature, also those; bounds the time of a search
 _STEP = 0.001  # of a stored weight
 
 

@@ -48,13 +48,10 @@ def build(
     """
     trained = read(model)
     known = {*trained.facts["patterns"]}
-    own = contexts([pattern["id"] for pattern in patterns if pattern["id"] not in known])
+    others = {number: pattern for number, pattern in enumerate(patterns) if pattern["id"] not in known}
+    asked = contexts([pattern["id"] for pattern in others.values()])
+    samples = {number: centroids.of(pattern, asked.get(pattern["id"], ())) for number, pattern in others.items()}
     facts: Any = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
-    samples = {
-        number: centroids.of(pattern, own.get(pattern["id"], ()))
-        for number, pattern in enumerate(patterns)
-        if pattern["id"] not in known
-    }
     packed = centroids.build(samples, _rarity(trained)) if samples else {}
     return {"index": {"patterns": facts, "model": model}, "centroids": packed}
 
@@ -109,11 +106,12 @@ class Index:
         """Return the probability that ``context`` has an answer, and the score of each pattern."""
         model = self.model
         calibration = model.facts["calibration"]
-        outputs = model.scores(context)
+        features = words.features(context)
+        outputs = model.scores(features)
         scores = {number: outputs[output] for number, output in self._outputs}
         own = 0.0
         if self._centroids.packed:
-            question = centroids.unit(words.features(context)[0], _rarity(model))
+            question = centroids.unit(features[0], _rarity(model))
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
             own = logistic(calibration["own"], max(cosines.values(), default=0.0))
@@ -157,7 +155,7 @@ class Index:
         """Return the features of ``context`` that count most for and against ``output``, with their weights."""
         model = self.model
         weights: dict[str, float] = {}
-        for numbers in model.read(context):
+        for numbers in model.known(words.features(context)):
             length = model.length(numbers)
             weights |= {model.name(n): round(model.sums([n])[output] * model.length([n]) / length, 3) for n in numbers}
         ordered = sorted(weights, key=lambda name: (-abs(weights[name]), name))

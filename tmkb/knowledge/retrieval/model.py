@@ -57,15 +57,15 @@ class Model:
         if len(self._rows.packed) != self._starts[-1] * self._rows.size:
             raise ValueError("the model has another size than it says")
 
-    def scores(self, text: str) -> list[float]:
-        """Return the score of each output for ``text``."""
-        one, other = map(self.sums, self.read(text))
+    def scores(self, features: words.Features) -> list[float]:
+        """Return the score of each output for a text with these features."""
+        one, other = map(self.sums, self.known(features))
         return [bias + first + second for bias, first, second in zip(self.facts["biases"], one, other, strict=True)]
 
-    def read(self, text: str) -> tuple[Collection[int], Collection[int]]:
-        """Return the numbers of the features of ``text`` in both blocks: words with symbols, and n-grams."""
-        features, pieces = words.features(text)
-        return _known(self.number, features), set().union(*map(self._grams, pieces))
+    def known(self, features: words.Features) -> tuple[Collection[int], Collection[int]]:
+        """Return the numbers of the known features in both blocks: words with symbols, and n-grams."""
+        found, pieces = features
+        return _known(self.number, found), set().union(*map(self._grams, pieces))
 
     def _number(self, feature: str) -> int | None:
         """Return the number of ``feature``, if it is known."""

@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    Features = tuple[set[str], set[str]]  # of words and symbols; and the pieces, which `grams` splits further
+
 MAX_CHARACTERS = 20_000  # of a question; the rest is ignored
 MAX_PIECE = 60  # characters of a piece
 SIZES = (3, 4, 5)  # characters of an n-gram
@@ -33,8 +35,8 @@ _UNSTEMMED = frozenset(("deleted", "archived", "removed"))  # states, in contras
 _ENDINGS = (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4))
 
 
-def features(text: str) -> tuple[set[str], set[str]]:
-    """Return the features of words and symbols in ``text``, and its pieces, which `grams` splits further."""
+def features(text: str) -> Features:
+    """Return the features of ``text``."""
     stems: list[str] = []
     tokens: list[str] = []
     pieces: set[str] = set()
