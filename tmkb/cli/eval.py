@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tmkb.authoring import bm25, metrics
-from tmkb.cli import layout, output
+from tmkb.cli import layout, output, train
 from tmkb.cli.layout import Line
 from tmkb.conformance import replay, transcript
 from tmkb.errors import Problem, SpecError
-from tmkb.knowledge import library, questions
-from tmkb.schema import paths
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -70,13 +68,10 @@ def run(args: argparse.Namespace) -> int:
 def _cross(args: argparse.Namespace) -> int:
     try:
         from tmkb.authoring import crossvalidation
-    except ImportError as error:
-        output.fail(f"{error}. Install the libraries for training: pip install 'tmkb[train]'")
-        return 2
-    asked = questions.read(library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
-    if asked.problems:
-        raise SpecError(asked.problems)
-    report = crossvalidation.report(asked.questions, sources.library(args.patterns).patterns)
+    except ImportError:
+        return output.lacks_extra("eval --cross", "train")
+    patterns, examples = train.selected(args)
+    report = crossvalidation.report(examples, patterns)
     if args.write:
         with open(args.write, encoding="utf-8") as file:
             before, mark, _ = file.read().partition(MARK)

@@ -36,6 +36,12 @@ def fail(message: str) -> None:
     print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
 
 
+def lacks_extra(command: str, extra: str) -> int:
+    """Print that ``command`` needs an extra that is not installed, and return the exit status."""
+    fail(f"tmkb {command} needs the extra `{extra}`: if you installed tmkb from '.', install '.[{extra}]'.")
+    return 2
+
+
 def fail_each(problems_: Iterable[Problem]) -> None:
     """Print the sentence of each problem to stderr."""
     for problem in problems_:

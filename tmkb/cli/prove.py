@@ -51,8 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 for an unknown or unproven pattern, 2 without the extra ``proofs``."""
     if not all(importlib.util.find_spec(name) for name in NEEDED):
-        output.fail("tmkb prove needs the extra `proofs`: if you installed tmkb from '.', install '.[proofs]'.")
-        return 2
+        return output.lacks_extra("prove", "proofs")
     for folder in args.patterns or []:
         sys.stderr.write(f"Running the Python code in {folder}\n")
     # TMKB_PATTERNS is ignored: an environment variable must not decide which code runs.

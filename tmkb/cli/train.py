@@ -32,19 +32,15 @@ def run(args: argparse.Namespace) -> int:
     """Write the model beside the patterns of the last folder. Return 2 if scikit-learn or questions are missing."""
     try:
         from tmkb.authoring import training
-    except ImportError as error:
-        output.fail(f"{error}. Install the libraries for training: pip install 'tmkb[train]'")
-        return 2
+    except ImportError:
+        return output.lacks_extra("train", "train")
     folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
     if bare := [paths.shown(folder) for folder in folders if not any(questions.files(folder))]:
         output.fail(
             f"no example questions in {bare[0]}; those of packaged patterns are in the source distribution only"
         )
         return 2
-    asked = questions.read(folders)
-    if asked.problems:
-        raise SpecError(asked.problems)
-    patterns, examples = training.selected(sources.library(args.patterns).patterns, asked.questions)
+    patterns, examples = selected(args)
     if not _is_enough(patterns, examples, args.calibration):
         output.fail(
             f"Training needs a pattern with {training.ENOUGH} questions, questions of the kind negative, and two "
@@ -62,6 +58,20 @@ def run(args: argparse.Namespace) -> int:
     summary = f"{paths.shown(target)}: {size} bytes from {len(examples)} questions of {len(patterns)} patterns."
     output.write(args, value, layout.text(summary))
     return 0
+
+
+def selected(args: argparse.Namespace) -> tuple[list[Pattern], list[Question]]:
+    """Return the patterns in the folders of ``args`` that are trained, and the questions.
+
+    Raises:
+        SpecError: a file of questions has problems.
+    """
+    from tmkb.authoring import training
+
+    asked = questions.read(library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
+    if asked.problems:
+        raise SpecError(asked.problems)
+    return training.selected(sources.library(args.patterns).patterns, asked.questions)
 
 
 def _is_enough(patterns: Sequence[Pattern], examples: Sequence[Question], calibration: str) -> bool:
