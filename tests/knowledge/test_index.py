@@ -175,8 +175,9 @@ def test_long_queries_are_truncated(whole):
 @pytest.mark.process
 def test_results_do_not_depend_on_hash_randomization():
     code = (
-        "from tmkb.knowledge.retrieval import index; m = index.read(index.path([]));"
-        "print([x.hex() for x in m.scores('def export(id): return Report.query.get(id).rows  # nightly, for admins')])"
+        "from tmkb.knowledge.retrieval import index, words; m = index.read(index.path([]));"
+        "features = words.features('def export(id): return Report.query.get(id).rows  # nightly, for admins');"
+        "print([x.hex() for x in m.scores(features)])"
     )
     found = {
         subprocess.run(
