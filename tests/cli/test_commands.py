@@ -593,7 +593,9 @@ def test_questions_are_added_and_validated(tmkb, tmp_path):
         "questions", "add", str(tmp_path / "q.jsonl"), "--author", "me", "--dir", str(tmp_path / "mine")
     )
 
-    assert (status, out) == (1, "Left out: line 2: 'kind'\n1 questions added.\n")
+    assert status == 1
+    assert out.startswith("Left out: line 2: `kind` must be one of agent, code, ")
+    assert out.endswith("\n1 questions added.\n")
     assert tmkb("validate", str(tmp_path / "mine"))[0] == 0
     assert tmkb("questions", "add", str(tmp_path / "none"), "--author", "me")[0] == 2
 
