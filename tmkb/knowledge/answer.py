@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 LANGUAGE = "python"  # of all example code, also that of patterns for any language
+_SUMMARY = ("threat", "check", "fix")
 _ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _HEAD = '{"pattern_count":%d,"patterns_included":%d,"patterns":['
 _TAIL = 'token_count":%d,"token_limit_reached":%s}'
@@ -102,8 +103,8 @@ def summary(pattern: Pattern) -> dict[str, Any]:
 
 
 def _without_caution(pattern: Pattern) -> dict[str, Any]:
-    texts = {key: text for key, text in pattern["agent_summary"].items() if key != "caution"}
-    return {"id": pattern["id"], "severity": pattern["severity"], **texts}
+    texts = pattern["agent_summary"]
+    return {"id": pattern["id"], "severity": pattern["severity"], **{key: texts[key] for key in _SUMMARY}}
 
 
 def in_full(pattern: Pattern) -> dict[str, Any]:

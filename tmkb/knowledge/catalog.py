@@ -244,7 +244,7 @@ def _lines(pattern: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _summary(pattern: Mapping[str, Any]) -> Iterator[str]:
-    for key in (key for key in ("threat", "check", "fix", "caution") if key in pattern):
+    for key in (key for key in ("threat", "check", "principle", "fix", "caution") if key in pattern):
         yield f"- {key.capitalize()}: {pattern[key]}"
 
 

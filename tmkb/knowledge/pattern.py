@@ -134,7 +134,8 @@ def check_text(text: str, file: str, known: Collection[str]) -> list[Problem]:
 
 
 def _sizes_and_relations(doc: Document, pattern: Pattern, known: Collection[str]) -> Iterator[Problem]:
-    size, limit = tokens.count(" ".join(pattern["agent_summary"].values())), MAX_SUMMARY_TOKENS
+    answered = (text for key, text in pattern["agent_summary"].items() if key != "principle")
+    size, limit = tokens.count(" ".join(answered)), MAX_SUMMARY_TOKENS
     if size > limit:
         yield doc.key_problem("too_many_tokens", ("agent_summary",), place="agent_summary", count=size, limit=limit)
     size, limit = len(pattern.get("template", "")), MAX_TEMPLATE_CHARACTERS
