@@ -26,9 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="CONTEXT",
         help="what you are about to write, in your own words; read from stdin if it is - or missing",
     )
-    parser.add_argument(
-        "--language", metavar="NAME", help="its programming language; taken from CONTEXT if absent"
-    )
+    parser.add_argument("--language", metavar="NAME", help="its programming language; taken from CONTEXT if absent")
     parser.add_argument("--framework", metavar="NAME", help="its framework or platform; taken from CONTEXT if absent")
     parser.add_argument("--verbosity", metavar="NAME", help="agent: short (default); human: complete")
     parser.add_argument(
