@@ -13,6 +13,10 @@ _PROOF = {
     "unproven": "not proven",
 }
 _NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
+_LEGEND = (
+    "A weight with + counts for the answer or the pattern, with - against it. It is that of a word, of two words "
+    "(with _: and one between), of two symbols (|), or of some characters (~)."
+)
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -31,6 +35,7 @@ def explanation(facts: dict[str, Any]) -> list[Line]:
     """Render the explanation of an answer from `tmkb.knowledge.retrieval.index`."""
     verdict = "Answered" if facts["answered"] else "Not answered"
     lines = text(f"{verdict}: probability {facts['probability']}, at least {facts['needed']} needed.")
+    lines += text((_LEGEND, "dim"))
     lines += _features(facts)
     if nearest := facts.get("nearest"):
         lines += text(("Nearest, not shown:", "dim"))
