@@ -15,7 +15,7 @@ from tmkb.conformance import match
 from tmkb.errors import DocumentError, Problem
 from tmkb.protocol import messages as message
 from tmkb.providers import registry
-from tmkb.schema import edit, metaschema, paths, reader
+from tmkb.schema import edit, metaschema, paths, reader, textfile
 from tmkb.schema.reader import Document, Path
 from tmkb.schema.values import JsonValue
 
@@ -137,14 +137,15 @@ def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonV
     Returns:
         The numbers of the exchanges that were not changed because the revisions differ.
     """
-    disputed = []
+    disputed, text = [], edit.read(transcript.path)
     for number, by_revision in actual.items():
         expect = transcript.value["exchanges"][number - 1]["expect"]
         first, *others = [match.update(expect, [*messages], revision) for revision, messages in by_revision.items()]
         if any(other != first for other in others):
             disputed.append(number)
         elif first != expect:
-            edit.replace(transcript.path, ("exchanges", number - 1, "expect"), first)
+            text.set_block(("exchanges", number - 1, "expect"), first)
+    textfile.save(transcript.path, text.text)
     return disputed
 
 

@@ -1,4 +1,4 @@
-"""Read YAML and JSON files strictly, and record the line and column of every value. The only user of PyYAML.
+"""Read YAML and JSON files strictly, and record the line and column of every value.
 
 Only JSON's types are accepted: maps with string keys, lists, strings, numbers, true, false, null. Refused, each with
 its position: duplicate keys, anchors, aliases, tags, several documents, and keys without a value. Plain scalars that a
@@ -37,7 +37,7 @@ _SYNTAX_RULES = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserve
 _STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is faster; it is missing if PyYAML was built without libyaml.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Position(NamedTuple):
@@ -195,7 +195,7 @@ class _Builder:
     def build(self, text: str) -> Document:
         self.text = text
         try:
-            value = self.document(yaml.parse(text, Loader=_LOADER))
+            value = self.document(yaml.parse(text, Loader=LOADER))
         except UnicodeEncodeError as error:  # an unpaired surrogate, which UTF-8 cannot encode
             place = _place(text, error.start)
             raise DocumentError([Problem("not_utf8", self.file, *place)]) from error
