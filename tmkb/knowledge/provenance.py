@@ -80,7 +80,7 @@ def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
 def digest(folder: str, pattern: Pattern) -> Digest:
     """Return the SHA-256 of the files that the proof of ``pattern`` depends on, and that of its wrong fixes, if any."""
     names = ["pattern.yaml", *_code(pattern)]
-    files = {name: _bytes(os.path.join(folder, name)) for name in names}
+    files = {name: _bytes(examples.path(folder, name)) for name in names}
     files |= _stage(content for name, content in files.items() if name.endswith(".py"))
     wrong = {name: _bytes(os.path.join(folder, name)) for name in _wrong_fixes(folder, pattern)}
     stage_of_wrong = {name: content for name, content in _stage(wrong.values()).items() if name not in files}
