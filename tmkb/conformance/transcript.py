@@ -233,10 +233,7 @@ def _paths(config: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     for name, settings in providers.items() if isinstance(providers, dict) else ():
         if (schema := metaschema.settings(name, names)) is not None:
             for at in metaschema.paths_in(schema, settings):
-                value: Any = settings
-                for step in at:
-                    value = value[step]
-                yield ("providers", name, *at), value
+                yield ("providers", name, *at), reader.at(settings, at)
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -53,8 +53,8 @@ class Text:
 
     def set_all(self, values: Mapping[Path, JsonValue]) -> None:
         """Replace the values at several paths, none of which is inside another."""
-        doc = reader.parse(self.text, self.file)
-        edits = [(*self._at(path), value) for path, value in values.items() if not same(doc.part(path).value, value)]
+        old = reader.parse(self.text, self.file).value
+        edits = [(*self._at(path), value) for path, value in values.items() if not same(reader.at(old, path), value)]
         for node, flow, value in sorted(edits, key=lambda each: -each[0].start_mark.index):
             self._set(node, flow, value)
 

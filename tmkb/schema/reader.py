@@ -85,14 +85,11 @@ class Document:
 
     def part(self, path: Path) -> Document:
         """Return the value at ``path``, which must exist, as a document."""
-        value = self.value
-        for step in path:
-            value = value[step]  # type: ignore[index]  # the caller knows the shape
         values, keys = (
             {place[len(path) :]: position for place, position in table.items() if place[: len(path)] == path}
             for table in (self.values, self.keys)
         )
-        return Document(self.file, value, values, keys)
+        return Document(self.file, at(self.value, path), values, keys)
 
     def under(self, key: str) -> Document:
         """Return a document whose only key is ``key``, with this document as its value."""
@@ -105,6 +102,13 @@ class Document:
 def entries(value: Any) -> Iterable[tuple[str | int, Any]]:
     """Return the keys or indices of a map or list with their values; nothing for a scalar."""
     return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
+def at(value: Any, path: Path) -> Any:
+    """Return the value at ``path`` in ``value``, which must exist."""
+    for step in path:
+        value = value[step]
+    return value
 
 
 def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:
