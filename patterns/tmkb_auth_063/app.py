@@ -66,3 +66,9 @@ def event_give(account_id, owner_id):
 def state_payouts():
     payouts = db.session.scalars(db.select(Payout).order_by(Payout.id))
     return [[payout.account_id, payout.iban, payout.amount] for payout in payouts]
+
+
+def state_repeated():
+    """Return the destinations to which an amount was paid more than once."""
+    payouts = db.select(Payout.iban).group_by(Payout.iban, Payout.amount).having(db.func.count() > 1)
+    return list(db.session.scalars(payouts))

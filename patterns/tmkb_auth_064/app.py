@@ -141,3 +141,8 @@ def event_reassign(claim_id, user_id):
 def state_photos():
     photos = db.session.scalars(db.select(Photo).order_by(Photo.id))
     return [[photo.claim_id, *s3.objects.get(photo.key, [])] for photo in photos]
+
+
+def state_count():
+    """Return the number of photos."""
+    return db.session.scalar(db.select(db.func.count()).select_from(Photo))

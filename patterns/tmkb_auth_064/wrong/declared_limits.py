@@ -25,7 +25,8 @@ def sign_upload():
 @login_required
 def add_photo(claim_id):
     claim = db.first_or_404(own_claims().filter_by(id=claim_id))
-    upload = db.first_or_404(db.select(Upload).filter_by(key=request.json["key"], user_id=current_user.id))
+    uploads = db.select(Upload).filter_by(key=request.json["key"], user_id=current_user.id)
+    upload = db.first_or_404(uploads.with_for_update())
     photo = Photo(claim_id=claim.id, key=f"photos/{uuid4()}")
     s3.copy_object(Bucket=BUCKET, Key=photo.key, CopySource={"Bucket": BUCKET, "Key": upload.key})
     db.session.delete(upload)
