@@ -54,7 +54,7 @@ class Store:
         return {"url": f"/bucket/{Bucket}", "fields": {"key": Key, "policy": policy, **(Fields or {})}}
 
     def copy_object(self, Bucket, Key, CopySource):
-        if CopySource["Key"] not in self.objects:
+        if CopySource["Bucket"] != Bucket or CopySource["Key"] not in self.objects:
             raise NoSuchKey
         self.objects[Key] = self.objects[CopySource["Key"]]
 
