@@ -44,9 +44,10 @@ def opened(server, **options):
 def test_the_page_runs(capsys):
     exec(compile(blocks("Load|Query|Talk"), "embedding.md", "exec"), {})
 
-    problem, ids, initialized, listed = capsys.readouterr().out.splitlines()
+    problem, ids, *code, initialized, listed = capsys.readouterr().out.splitlines()
     assert problem.startswith("--server: There is no server 'no-such-server'.")
     assert ids.startswith("['TMKB-AUTH-")
+    assert "current_user.organization" in "".join(code)
     assert "'serverInfo': {'name': 'tmkb'" in initialized
     assert "tmkb_query" in listed
 

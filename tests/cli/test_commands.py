@@ -16,6 +16,7 @@ from tmkb import __version__
 from tmkb.cli import main
 from tmkb.knowledge import pattern, provenance
 from tmkb.schema import paths
+from tmkb.server.server import Server
 
 pytestmark = pytest.mark.process
 
@@ -45,13 +46,22 @@ def test_query_prints_the_answer(tmkb):
 
     assert (status, err) == (0, "")
     assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
-    assert "def publish_task(document_id, actor_id):" in out
+    assert "Start from this" not in out
     assert re.search(r"3 of 3 patterns, \d+ tokens\n$", out)
 
 
-def test_query_as_json_is_what_a_client_gets(tmkb, runtime):
+def test_query_shows_the_code_of_the_stack(tmkb):
+    _, shown, _ = tmkb("query", "background job processing with Celery and Flask")
+    _, other, _ = tmkb("query", "show an invoice by its id", "--framework", "Ruby on Rails", "--verbosity", "human")
+
+    assert "def publish_task(document_id, actor_id):" in shown
+    assert "Start from this (python, flask; refuses the attacks)" in shown
+    assert "current_user.organization.invoices.find(params[:id])" in other
+
+
+def test_query_as_json_is_what_a_client_of_the_full_server_gets(tmkb):
     _, out, _ = tmkb("query", "background job processing", "--json")
-    answer = runtime.provider("knowledge").query("background job processing").content[0]["text"]
+    answer = Server.load("tmkb-full").provider("knowledge").advise("background job processing").content[0]["text"]
 
     assert out == answer + "\n"
 
@@ -72,20 +82,23 @@ def test_query_without_a_match_succeeds(tmkb):
 
 
 def test_query_validates_arguments_like_the_server(tmkb):
-    assert tmkb("query", "", "--language", "java") == (
+    assert tmkb("query", "", "--verbosity", "loud") == (
         2,
         "",
-        "tmkb: context must be non-empty\nInvalid language 'java'. Supported languages: python\n",
+        "tmkb: context must be non-empty\nInvalid verbosity 'loud'. Supported values: agent, human\n",
     )
 
 
 def test_query_reads_its_choices_from_the_schema(tmkb, overlay):
     folder = overlay(
-        servers__tmkb__tools__tmkb_query="kind: tool\nextends: packaged\ninput: {properties: {language: {enum: [go]}}}\n"
+        **{
+            "servers/tmkb-full/tools/tmkb_query": "kind: tool\nextends: packaged\n"
+            "input: {properties: {verbosity: {enum: [human]}}}\n"
+        }
     )
 
-    assert tmkb("query", "celery", "--language", "python", "--schemas", folder)[2] == (
-        "tmkb: Invalid language 'python'. Supported languages: go\n"
+    assert tmkb("query", "celery", "--verbosity", "agent", "--schemas", folder)[2] == (
+        "tmkb: Invalid verbosity 'agent'. Supported values: human\n"
     )
 
 
@@ -141,9 +154,8 @@ def test_query_reads_the_question_from_stdin(tmkb, monkeypatch, words):
     assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
 
 
-def test_query_ignores_case_of_filters_that_the_tool_does_not(tmkb, runtime):
-    assert tmkb("query", "celery", "--framework", "Flask", "--language", "PYTHON")[0] == 0
-    assert "enum" in runtime.spec["tools"]["tmkb_query"]["input"]["properties"]["framework"]
+def test_query_ignores_the_case_of_values(tmkb):
+    assert tmkb("query", "celery", "--framework", "Flask", "--verbosity", "HUMAN")[0] == 0
 
 
 def test_a_misspelt_command_gets_a_suggestion(tmkb):

@@ -14,7 +14,7 @@ def patterns():
 
 @pytest.fixture(scope="session")
 def rows(patterns):
-    return catalog.parts(patterns)["catalog"]["patterns"]
+    return catalog.parts(patterns, {})["catalog"]["patterns"]
 
 
 def test_keys_of_a_full_pattern(patterns):
@@ -102,4 +102,4 @@ def test_a_category_page_contains_summaries(rows):
 
 def test_an_empty_library():
     assert catalog.index_page([]) == "# Patterns\n"
-    assert catalog.parts([]) == {"catalog": {"patterns": []}, "wholes": {}}
+    assert catalog.parts([], {}) == {"catalog": {"patterns": []}, "wholes": {}}

@@ -240,7 +240,7 @@ def test_values_of_arguments(found, ids):
 def test_a_prompt_contains_the_answer_of_a_query(found, operation, name):
     (asked,) = [key for key, argument in found.spec["prompts"][name]["arguments"].items() if argument.get("required")]
     text = operation("prompts", name)(**{asked: "celery task {patterns} {x}"})
-    answer = found.provider("knowledge").query("celery task {patterns} {x}").content[0]["text"]
+    answer = found.provider("knowledge").advise("celery task {patterns} {x}").content[0]["text"]
 
     assert json.loads(answer)["pattern_count"] > 0
     assert answer in text

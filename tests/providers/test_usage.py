@@ -101,7 +101,7 @@ def explode(**_):
     ],
 )
 def test_a_call_is_counted_however_it_ends(talk, act, errors):
-    talker = talk(query=act)
+    talker = talk(advise=act)
     talker.call("tmkb_query", context="x")
     (counted,) = figures(talker.usage).values()
 

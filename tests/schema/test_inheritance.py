@@ -139,9 +139,7 @@ def test_origins_name_the_file_of_each_value(overlay, servers):
     assert doc.values["description",].file.endswith("child/server.yaml")
     assert doc.values["version",].file == "schemas/servers/tmkb/server.yaml"
     inherited = {place for place in found.inherited if not place.startswith("servers/sysmcp/")}
-    assert inherited == {"servers/child/errors", "servers/child/tools/tmkb_query"} | (
-        set() if servers else {"servers/tmkb-full/tools/tmkb_query"}
-    )
+    assert inherited == {"servers/child/errors", "servers/child/tools/tmkb_query"}
 
 
 def test_unknown_parent(complaints, overlay):

@@ -12,7 +12,9 @@ _PROOF = {
     "changed": "changed since it was proven",
     "unproven": "not proven",
 }
+_STATUS = {"proven": "refuses the attacks", "compiled": "parsed, not executed", "text": "not checked"}  # of an idiom
 _NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
+_SUMMARY = ("threat", "check", "principle", "fix")
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -20,10 +22,12 @@ def answer(response: dict[str, Any]) -> list[Line]:
     """Render an answer of `tmkb.knowledge.answer`, for agents or people."""
     lines = [line for pattern in response["patterns"] for line in [*page(pattern), *text()]]
     if template := response.get("code_pattern"):
-        lines += _heading(f"Start from this ({template['language']}, {template['framework']})")
+        status = _STATUS[template["status"]]
+        lines += _heading(f"Start from this ({template['language']}, {template['framework']}; {status})")
         lines += [*indented(code(template["secure_template"], template["language"])), *text()]
+        lines += [*text(template["caution"]), *text()] if "caution" in template else []
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
-    summary = f"{included} of {count} patterns, {size} tokens" if count else _NO_MATCH
+    summary = f"{included} of {count} patterns, {size} tokens" if count else f"{_NO_MATCH} {response['note']}"
     return lines + text((summary, "dim"))
 
 
@@ -55,8 +59,8 @@ def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> li
 
 def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
     lines = []
-    for key in ("threat", "check", "fix"):
-        lines += indented(text(pattern[key]), (f"{key.capitalize():<7}", "bold"))
+    for key in (key for key in _SUMMARY if key in pattern):
+        lines += indented(text(pattern[key]), (f"{key.capitalize():<10}", "bold"))
     if "description" in pattern:
         lines += text() + text(pattern["description"])
     if scenario := pattern.get("attack_scenario"):

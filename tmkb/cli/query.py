@@ -1,4 +1,4 @@
-"""``tmkb query``: run the tool tmkb_query in a terminal."""
+"""``tmkb query``: run the tool tmkb_query of the server tmkb-full in a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tmkb.schema import template
 from tmkb.server import sources
 from tmkb.server.server import Server
 
-TOOL = "tmkb_query"
+SERVER, TOOL = "tmkb-full", "tmkb_query"
 MOST = 10
 
 
@@ -26,8 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="CONTEXT",
         help="what you are about to write, in your own words; read from stdin if it is - or missing",
     )
-    parser.add_argument("--language", metavar="NAME", help="only patterns for this language")
-    parser.add_argument("--framework", metavar="NAME", help="only patterns for this framework")
+    parser.add_argument("--language", metavar="NAME", help="its programming language; taken from CONTEXT if absent")
+    parser.add_argument("--framework", metavar="NAME", help="its framework or platform; taken from CONTEXT if absent")
     parser.add_argument("--verbosity", metavar="NAME", help="agent: short (default); human: complete")
     parser.add_argument(
         "--limit", type=int, choices=range(1, MOST + 1), metavar="N", help=f"maximum number of patterns, 1 to {MOST}"
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         args.context = _stdin(args)
     if not _is_text(args.context):
         args.usage_error("CONTEXT is not valid UTF-8.")
-    server = Server.load(schemas=args.schemas, patterns=args.patterns)
+    server = Server.load(SERVER, schemas=args.schemas, patterns=args.patterns)
     spec = server.spec
     names = ("context", "language", "framework", "verbosity")
     described: Any = spec["tools"][TOOL]["input"]["properties"]
@@ -64,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
     provider: Any = server.provider("knowledge")
     if args.explain:
         return _explain(args, provider, arguments)
-    query = provider.operation("query", {})
-    answer = json.loads(query(**arguments, limit=args.limit).content[0]["text"])
+    answer = json.loads(provider.advise(**arguments, limit=args.limit).content[0]["text"])
     output.write(args, answer, pages.answer(answer))
     return 0
 
@@ -100,7 +99,6 @@ def _as_listed(value: str, choices: Iterable[object]) -> str:
 def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:
     """Print the explanation of the result."""
     most = args.limit or provider.settings["agent"]["patterns"]
-    filters = (arguments.get("language"), arguments.get("framework"))
-    facts = provider.explain(arguments["context"], *filters, most)
+    facts = provider.explain(arguments["context"], most)
     output.write(args, facts, pages.explanation(facts))
     return 0

@@ -131,11 +131,15 @@ def _formats(args: argparse.Namespace) -> int:
 
 
 def _place(schemas: Schemas, name: str) -> str | None:
-    """Return the place of the file named ``name``; None, with a message on stderr, if none or several match."""
+    """Return the place of the file named ``name``; None, with a message on stderr, if none or several match.
+
+    A file of the server that is extended stands for those that replace it.
+    """
     matching = [
         place for place in schemas.documents if documents.name(place) == name and place not in schemas.inherited
     ]
-    places = [name] if name in schemas.documents else matching
+    original = [place for place in matching if place not in schemas.replaced]
+    places = [name] if name in schemas.documents else original or matching
     if not places:
         known = sorted({documents.name(place) for place in schemas.documents} | set(schemas.documents))
         output.fail(f"There is no schema {name}. {output.did_you_mean(name, known)}".rstrip())

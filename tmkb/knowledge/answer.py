@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 LANGUAGE = "python"  # of all example code, also that of patterns for any language
 _SUMMARY = ("threat", "check", "fix")
-_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+encoded = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _HEAD = '{"pattern_count":%d,"patterns_included":%d,"patterns":['
 _TAIL = 'token_count":%d,"token_limit_reached":%s}'
 _FIRST, _NEXT, _LAST = '{"', ',{"', '],"'  # before the first pattern, between two, and after the last
-_TEMPLATE = 'code_pattern":%s,"'
+CODE = 'code_pattern":%s,"'
 
 Answer = namedtuple("Answer", "text pattern_count patterns_included")
 
@@ -39,9 +39,9 @@ def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[
         "true": count(_TAIL % (1, "true")),
     }
     summaries: list[Any] = [
-        _fragment(summary(p), count) | {"template": _template(p, count), "brief": _brief(p, count)} for p in patterns
+        fragment(summary(p), count) | {"template": _template(p, count), "brief": _brief(p, count)} for p in patterns
     ]
-    full: list[Any] = [_fragment(in_full(p), count) for p in patterns]
+    full: list[Any] = [fragment(in_full(p), count) for p in patterns]
     return {"agent": {"frame": frame, "patterns": summaries}, "human": {"patterns": full}}
 
 
@@ -63,32 +63,40 @@ class Renderer:
         """
         chosen = [self.summaries[number] for number in numbers]
         template = chosen[0]["template"] if chosen else None
-        if self._size(chosen, template, False) > limit:
+        if self.size(chosen, template, False) > limit:
             chosen = [each["brief"] or each for each in chosen]
         count = 0
-        while count < len(chosen) and self._size(chosen[: count + 1], None, bool(template)) <= limit:
+        while count < len(chosen) and self.size(chosen[: count + 1], None, bool(template)) <= limit:
             count += 1
         cut = count < len(chosen)
-        if template and count and self._size(chosen[:count], template, cut) <= limit:
-            return self._join(chosen, count, template, cut)
-        return self._join(chosen, count, None, cut or bool(template))
+        if template and count and self.size(chosen[:count], template, cut) <= limit:
+            return self.join(chosen, count, template, cut)
+        return self.join(chosen, count, None, cut or bool(template))
 
-    def for_human(self, numbers: Sequence[int]) -> Answer:
-        """Return the patterns in full."""
+    def for_human(self, numbers: Sequence[int], template: Any = None) -> Answer:
+        """Return the patterns in full, and the fragment ``template`` after them."""
         if self.full is None:
             self.full = self.part("human")["patterns"]
-        return self._join([self.full[number] for number in numbers], len(numbers), None, False)
+        return self.join([self.full[number] for number in numbers], len(numbers), template, False)
 
-    def _join(self, chosen: Sequence[Any], count: int, template: Any, cut: bool) -> Answer:
+    def join(self, chosen: Sequence[Any], count: int, template: Any, cut: bool) -> Answer:
+        """Return the answer with the first ``count`` of the ``chosen`` patterns.
+
+        Args:
+            chosen: fragments of patterns.
+            count: how many of them are included.
+            template: a fragment after the patterns, or None.
+            cut: whether something was left out for size.
+        """
         included = chosen[:count]
         text = _HEAD % (len(chosen), count) + (_FIRST if included else "")
         text += _NEXT.join(fragment["text"] for fragment in included) + _LAST
         text += template["text"] if template else ""
-        size = self._size(included, template, cut)
+        size = self.size(included, template, cut)
         return Answer(text + _TAIL % (size, "true" if cut else "false"), len(chosen), count)
 
-    def _size(self, included: Sequence[Any], template: Any, cut: bool) -> int:
-        """Return the tokens of an answer, including those of the number itself."""
+    def size(self, included: Sequence[Any], template: Any, cut: bool) -> int:
+        """Return the tokens of an answer with these fragments, including those of the number itself."""
         size: int = self.frame["true" if cut else "false"] + self.frame["some" if included else "none"]
         size += sum(fragment["more"] for fragment in included[:-1]) + (included[-1]["last"] if included else 0)
         size += template["tokens"] if template else 0
@@ -144,21 +152,22 @@ def _mitigation(pattern: Pattern, mitigation: Mitigation) -> dict[str, Any]:
     )
 
 
-def _fragment(value: dict[str, Any], count: Callable[[str], int]) -> dict[str, Any]:
-    text = _ENCODE(value).removeprefix(_FIRST)
+def fragment(value: dict[str, Any], count: Callable[[str], int]) -> dict[str, Any]:
+    """Return the ``value`` of a pattern as `Renderer.join` joins it, with its tokens before others and as the last."""
+    text = encoded(value).removeprefix(_FIRST)
     return {"text": text, "more": count(text + _NEXT), "last": count(text + _LAST)}
 
 
 def _brief(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
     """Return the fragment without the caution; None if there is no caution."""
-    return _fragment(_without_caution(pattern), count) if "caution" in pattern["agent_summary"] else None
+    return fragment(_without_caution(pattern), count) if "caution" in pattern["agent_summary"] else None
 
 
 def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
     if "template" not in pattern:
         return None
     code = {"language": LANGUAGE, "framework": pattern["framework"], "secure_template": pattern["template"]}
-    text = _TEMPLATE % _ENCODE(code)
+    text = CODE % encoded(code)
     return {"text": text, "tokens": count(text)}
 
 

@@ -23,25 +23,27 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "name", "severity", "category", "language", "framework")
 _HEAD = ("id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity")
 _MITIGATION = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
-_COMPLETED = {"ids": "id", "categories": "category", "frameworks": "framework"}  # operations for completion → column
+_COMPLETED = {"ids": "id", "categories": "category"}  # operations for completion → column
 _ANY = "any"  # the language or framework of a pattern that applies to all
 _MOST_PROBLEMS = 50  # in one result of `validate`
 
 
 class Catalog:
-    """The operations on single patterns; ``query`` answers the questions that prompts contain."""
+    """The operations on single patterns; ``advise`` answers the questions that prompts contain."""
 
-    def __init__(self, part: Callable[[str], JsonObject], query: Callable[..., Result]) -> None:
+    def __init__(self, part: Callable[[str], Any], advise: Callable[..., Result]) -> None:
         rows: Any = part("catalog")["patterns"]
         self.rows: list[dict[str, str]] = rows
         self.patterns: Any = None
         self.part = part
-        self.query = query
+        self.advise = advise
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """Return the operation ``name`` for the tool, prompt or resource ``definition``."""
         if column := _COMPLETED.get(name):
             return lambda **_: [*self._values(column)]
+        if name == "frameworks":
+            return lambda **_: sorted(self.part("advice")["stacks"])
         method: Any = getattr(self, name)
         operation: Operation = method(definition) if name in ("entries", "prompt", "validate") else method
         return operation
@@ -103,17 +105,13 @@ class Catalog:
         return lambda: [entry(row) for row in self.rows]
 
     def prompt(self, definition: Mapping[str, Any]) -> Operation:
-        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments.
-
-        A framework without patterns does not filter, because patterns for other frameworks can be applied to it.
-        """
+        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments."""
         from tmkb.providers.script import substitute
 
         def operation(**arguments: str) -> JsonValue:
             framework = arguments.get("framework") or _ANY
             context = "\n".join(text for name, text in arguments.items() if name != "framework")
-            is_known = framework.lower() in self._values("framework")
-            answer = self.query(context, framework=framework.lower() if is_known else None)
+            answer = self.advise(context, framework=framework)
             values = {**dict.fromkeys(definition.get("arguments", {})), **arguments, "framework": framework}
             return substitute(definition["answer"], {**values, "patterns": answer.content[0]["text"]})
 
@@ -154,10 +152,12 @@ def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
     return ToolError("unknown_name", field=field, value=value)
 
 
-def parts(patterns: Sequence[Pattern]) -> dict[str, JsonObject]:
-    """Return the prepared parts: rows with summaries, and full patterns by id."""
+def parts(patterns: Sequence[Pattern], idioms: Mapping[str, Mapping[str, Any]]) -> dict[str, JsonObject]:
+    """Return the prepared parts: rows with summaries, and full patterns by id; ``idioms``: id → stack → idiom."""
     rows: list[Any] = [{c: str(p.get(c)) for c in COLUMNS} | summary(p) for p in patterns]
-    full: dict[str, Any] = {pattern["id"]: in_full(pattern) for pattern in patterns}
+    full: dict[str, Any] = {
+        each["id"]: in_full(each) | without_empty({"idioms": idioms.get(each["id"])}) for each in patterns
+    }
     return {"catalog": {"patterns": rows}, "wholes": full}
 
 
@@ -232,6 +232,15 @@ def _lines(pattern: Mapping[str, Any]) -> Iterator[str]:
         yield f"Effectiveness {mitigation['effectiveness']}, effort {mitigation['implementation_effort']}."
         yield from _items(mitigation.get("tradeoffs"))
         yield from _block(mitigation.get("secure"))
+    if idioms := pattern.get("idioms"):
+        yield from ("", "## Idioms")
+    for stack, idiom in (idioms or {}).items():
+        yield from (
+            "",
+            f"### {stack} ({idiom['status']})",
+            *_items([idiom[key] for key in ("caution",) if key in idiom]),
+        )
+        yield from ("", "```", idiom["code"].rstrip("\n"), "```")
     yield from _list("Principles", pattern.get("principles"))
     yield from _list("Test that", pattern.get("testing"))
     yield from _list("Also in", pattern.get("generalizes_to"))

@@ -1,4 +1,4 @@
-"""Answer questions from the pattern library; with the setting `catalog`, also serve single patterns."""
+"""Answer questions from the pattern library; with the setting `catalog`, also for any stack, and serve patterns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, ClassVar
 
+    from tmkb.knowledge.advice import Adviser
+    from tmkb.knowledge.answer import Answer
     from tmkb.knowledge.catalog import Catalog
     from tmkb.providers.base import Prepared
     from tmkb.providers.operation import Operation
@@ -21,12 +23,13 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
+_FACTS = ("pattern_count", "patterns_included")
 
 
 class Knowledge(Provider):
     """A pattern library with its search index."""
 
-    operations: ClassVar = {"query": ("pattern_count", "patterns_included"), **dict.fromkeys(_CATALOG, ())}
+    operations: ClassVar = {"query": _FACTS, "advise": _FACTS, **dict.fromkeys(_CATALOG, ())}
     facts = ("patterns",)
     takes_folders = True
 
@@ -36,17 +39,18 @@ class Knowledge(Provider):
 
         super().__init__(settings, part)
         self.catalog: Catalog | None = None
+        self.adviser: Adviser | None = None
         self.index = index.Index(part)
         self.renderer = answer.Renderer(part)
 
     @classmethod
     def sources(cls, settings: Mapping[str, Any]) -> list[str]:
-        """Return the folders of patterns and the model."""
-        from tmkb.knowledge import library
+        """Return the folders of patterns, the model and the stacks."""
+        from tmkb.knowledge import library, stacks
         from tmkb.knowledge.retrieval import index
 
         folders = library.resolve(settings.get("folders"))
-        return list(dict.fromkeys([*folders, index.path(folders)]))
+        return list(dict.fromkeys([*folders, index.path(folders), stacks.path()]))
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
@@ -71,9 +75,12 @@ class Knowledge(Provider):
         warnings += [["problem", {"problem": problems.line(problem)}] for problem in asked.problems]
         parts = {**built, **answer.fragments(patterns, tokens.count)}
         if settings.get("catalog"):
-            from tmkb.knowledge import catalog
+            from tmkb.knowledge import advice, catalog, idioms, stacks
 
-            parts |= catalog.parts(patterns)
+            written = {f.pattern["id"]: idioms.served(f.path, f.pattern) for f in loaded.folders if f.pattern}
+            note = settings.get("no_match", "")
+            parts |= catalog.parts(patterns, written)
+            parts |= advice.fragments(patterns, written, stacks.packaged(), note, tokens.count)
         return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
@@ -82,15 +89,17 @@ class Knowledge(Provider):
             return self.query
         if not self.settings.get("catalog"):
             raise LookupError(f"knowledge.{name} needs the setting catalog of the provider knowledge")
+        if name == "advise":
+            return self.advise
         if self.catalog is None:
             from tmkb.knowledge import catalog
 
-            self.catalog = catalog.Catalog(self.part, self.query)
+            self.catalog = catalog.Catalog(self.part, self.advise)
         return self.catalog.operation(name, definition)
 
-    def explain(self, context: str, language: str | None, framework: str | None, limit: int) -> JsonObject:
-        """Explain the answer of `query` to ``context``."""
-        return self.index.explain(context, self.index.search(context, language, framework)[:limit])
+    def explain(self, context: str, limit: int) -> JsonObject:
+        """Explain the answer of `advise` to ``context``."""
+        return self.index.explain(context, self.index.search(context)[:limit])
 
     def query(
         self,
@@ -102,13 +111,38 @@ class Knowledge(Provider):
     ) -> Result:
         """Answer ``context`` within the number of patterns and tokens of the settings.
 
-        ``limit`` overrides the number of patterns, for callers that are not clients.
+        ``language`` and ``framework`` leave out patterns for others. ``limit`` overrides the number of patterns, for
+        callers that are not clients.
         """
-        most = self.settings[verbosity]["patterns"] if limit is None else limit
-        numbers = self.index.search(context, language, framework)[:most]
+        numbers = self.index.search(context, language, framework)[: self._most(verbosity, limit)]
         if verbosity == "human":
-            answer = self.renderer.for_human(numbers)
-        else:
-            answer = self.renderer.for_agent(numbers, self.settings["agent"]["tokens"])
-        facts: JsonObject = {key: getattr(answer, key) for key in self.operations["query"]}
-        return Result([{"type": "text", "text": answer.text}], facts=facts)
+            return _result(self.renderer.for_human(numbers))
+        return _result(self.renderer.for_agent(numbers, self.settings["agent"]["tokens"]))
+
+    def advise(
+        self,
+        context: str,
+        language: str | None = None,
+        framework: str | None = None,
+        verbosity: str = "agent",
+        limit: int | None = None,
+    ) -> Result:
+        """Answer ``context`` with the idiom of its stack, which `Stacks.choose` chooses; nothing is left out for it."""
+        if self.adviser is None:
+            from tmkb.knowledge import advice
+
+            self.adviser = advice.Adviser(self.renderer, self.part)
+        numbers = self.index.search(context)[: self._most(verbosity, limit)]
+        stack = self.adviser.stacks.choose(context, language, framework)
+        if verbosity == "human":
+            return _result(self.adviser.for_human(numbers, stack))
+        return _result(self.adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"]))
+
+    def _most(self, verbosity: str, limit: int | None) -> int:
+        most: int = self.settings[verbosity]["patterns"]
+        return most if limit is None else limit
+
+
+def _result(answer: Answer) -> Result:
+    facts: JsonObject = {key: getattr(answer, key) for key in _FACTS}
+    return Result([{"type": "text", "text": answer.text}], facts=facts)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tmkb.protocol import connection as protocol
     from tmkb.server.server import Server
 
-_QUERY = "knowledge.query"
+_QUERIES = ("knowledge.query", "knowledge.advise")  # operations that answer a query
 
 
 class Embedding:
@@ -58,17 +58,19 @@ class Embedding:
     def query(self, arguments: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
         """Answer a query. Raises InvalidArguments and LookupError."""
         spec = self.server.spec
-        tool = next((tool for tool in spec["tools"].values() if tool["provider"] == _QUERY), None)
+        tool = next((tool for tool in spec["tools"].values() if tool.get("provider") in _QUERIES), None)
         if tool is None:
-            raise LookupError(f"no tool of the server {spec['server']['name']} has the provider {_QUERY}")
+            raise LookupError(f"no tool of the server {spec['server']['name']} has a provider of {', '.join(_QUERIES)}")
         with self.lock:
             errors = spec["revisions"][spec["server"]["revisions"][0]]["errors"]
             checked, failures = argument_checks.check(tool, {**arguments}, spec, errors)
             if failures:
                 raise InvalidArguments([failure.sentence for failure in failures])
+            provider, _, name = tool["provider"].partition(".")
             if self.knowledge is None:
-                self.knowledge = self.server.provider(_QUERY.partition(".")[0])
-            answer: dict[str, Any] = json.loads(self.knowledge.query(**checked, limit=limit).content[0]["text"])
+                self.knowledge = self.server.provider(provider)
+            query = self.knowledge.operation(name, tool)
+            answer: dict[str, Any] = json.loads(query(**checked, limit=limit).content[0]["text"])
         return answer
 
 

@@ -150,8 +150,8 @@ class Server:
 
         Args:
             context: what the caller implements.
-            language: omit patterns for other languages.
-            framework: omit patterns for other frameworks.
+            language: the programming language, as the tool's schema allows it.
+            framework: the framework or platform, likewise.
             verbosity: ``agent`` for a short answer within a token limit, ``human`` for all details.
             limit: the maximum number of patterns; by default the server's.
 

@@ -1,0 +1,117 @@
+"""Answers for a stack: the idiom that is shown, and what is left out for size."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tmkb.knowledge import advice, answer, idioms, library, stacks, tokens
+
+NOTE = "Nothing is known of it."
+
+
+@pytest.fixture(scope="module")
+def folders():
+    return sorted(library.load(None).folders, key=lambda folder: folder.pattern["id"])
+
+
+@pytest.fixture(scope="module")
+def patterns(folders):
+    return [folder.pattern for folder in folders]
+
+
+@pytest.fixture(scope="module")
+def adviser(folders, patterns):
+    written = {folder.pattern["id"]: idioms.served(folder.path, folder.pattern) for folder in folders}
+    parts = advice.fragments(patterns, written, stacks.packaged(), NOTE, tokens.count)
+    return made(patterns, parts)
+
+
+def made(patterns, parts):
+    parts = {**parts, **answer.fragments(patterns, tokens.count)}
+    return advice.Adviser(answer.Renderer(parts.__getitem__), parts.__getitem__)
+
+
+def value(answered):
+    return json.loads(answered.text)
+
+
+def number(patterns, id_):
+    return next(at for at, pattern in enumerate(patterns) if pattern["id"] == id_)
+
+
+@given(st.data())
+def test_token_count_is_the_size_of_the_answer(adviser, patterns, data):
+    numbers = data.draw(st.lists(st.integers(0, len(patterns) - 1), unique=True, max_size=5))
+    stack = data.draw(st.sampled_from([None, *stacks.packaged().stacks]))
+    limit = data.draw(st.integers(100, 700))
+    for answered in (adviser.for_agent(numbers, stack, limit), adviser.for_human(numbers, stack)):
+        assert value(answered)["token_count"] == tokens.count(answered.text)
+        assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
+    assert adviser.for_agent(numbers, stack, limit).patterns_included <= len(numbers)
+
+
+def test_form_of_an_answer(adviser, patterns):
+    first = number(patterns, "TMKB-AUTH-007")
+    shown = value(adviser.for_agent([first, 0, 1], "rails", 500))
+
+    assert [list(each) for each in shown["patterns"]] == [
+        ["id", "severity", "threat", "check", "principle"],
+        *[["id", "severity", "check"]] * 2,
+    ]
+    assert (shown["code_pattern"]["language"], shown["code_pattern"]["framework"]) == ("ruby", "rails")
+    assert shown["code_pattern"]["secure_template"].startswith("before_action")
+    assert "caution" in shown["code_pattern"]
+    assert shown["token_limit_reached"] is False
+
+
+def test_the_code_of_the_pattern_is_that_of_its_stack(adviser, patterns):
+    first = number(patterns, "TMKB-AUTH-007")
+    shown = value(adviser.for_agent([first], "flask", 500))["code_pattern"]
+
+    assert shown["secure_template"] == patterns[first]["template"]
+    assert shown["caution"] == patterns[first]["agent_summary"]["caution"]
+    assert shown["status"] == "proven"
+
+
+def test_without_a_stack_there_is_no_code(adviser, patterns):
+    assert "code_pattern" not in value(adviser.for_agent([0], None, 500))
+
+
+def test_another_stack_stands_for_one_without_idiom(patterns):
+    idiom = {"express": {"code": "next();\n", "status": "text"}}
+    parts = advice.fragments(patterns, {patterns[0]["id"]: idiom}, stacks.packaged(), NOTE, tokens.count)
+    adviser = made(patterns, parts)
+
+    assert value(adviser.for_agent([0], "nestjs", 500))["code_pattern"]["framework"] == "express"
+    assert "code_pattern" not in value(adviser.for_agent([0], "rails", 500))
+
+
+def test_no_match_has_a_note(adviser):
+    for answered in (adviser.for_agent([], "rails", 500), adviser.for_human([], None)):
+        assert value(answered)["note"] == NOTE
+        assert value(answered)["pattern_count"] == 0
+    assert value(adviser.for_agent([], None, 500))["token_count"] == tokens.count(adviser.for_agent([], None, 500).text)
+
+
+def test_the_code_counts_more_than_further_patterns(adviser, patterns):
+    first = number(patterns, "TMKB-AUTH-007")
+    whole = value(adviser.for_agent([first, 0, 1], "rails", 500))
+    shown = value(adviser.for_agent([first, 0, 1], "rails", whole["token_count"] - 1))
+
+    assert (shown["pattern_count"], shown["patterns_included"], shown["token_limit_reached"]) == (3, 2, True)
+    assert shown["code_pattern"] == whole["code_pattern"]
+    least = value(adviser.for_agent([first], "rails", 150))
+    assert "code_pattern" not in least and least["token_limit_reached"] is True
+    assert value(adviser.for_agent([first], "rails", 10))["patterns_included"] == 0
+
+
+def test_every_packaged_idiom_fits(adviser, patterns):
+    """With the first pattern, and three patterns in all, no answer is cut."""
+    longest = sorted(range(len(patterns)), key=lambda n: -adviser.patterns[n]["short"]["more"])
+    for at in range(len(patterns)):
+        others = [other for other in longest if other != at][:2]
+        for stack in stacks.packaged().stacks:
+            shown = value(adviser.for_agent([at, *others], stack, 500))
+            assert shown["token_limit_reached"] is False, (patterns[at]["id"], stack)

@@ -1,0 +1,80 @@
+"""The stack of a question: by name, by signs in its text, or none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tmkb.errors import SpecError
+from tmkb.knowledge import stacks
+
+
+@pytest.fixture(scope="module")
+def known():
+    return stacks.packaged()
+
+
+@pytest.mark.parametrize(
+    ("context", "language", "framework", "stack"),
+    [
+        ("", None, "Ruby on Rails", "rails"),
+        ("", None, "ASP.NET Core", "aspnet"),
+        ("", None, " next.js ", "nextjs"),
+        ("", "ts", None, "express"),
+        ("", "C#", None, "aspnet"),
+        ("", "golang", None, "go"),
+        ("", "fastapi", None, "fastapi"),
+        ("", "any", "ANY", None),
+        ("", "", "", None),
+        ("", "elixir", "phoenix", None),
+        ("in Express", "elixir", None, None),
+        ("", "python", "bottle", "flask"),
+        ("in Express", "go", "fiber2", "go"),
+        ("Adding PATCH /api/invoices/:id in Express with Prisma", None, None, "express"),
+        ("app/api/team/route.ts: export async function POST", None, None, "nextjs"),
+        ("class InvoiceController extends Controller { Invoice::findOrFail($id) }", None, None, "laravel"),
+        ("func (h *Handler) Get(c *gin.Context)", None, None, "go"),
+        ("@GetMapping on a Kotlin controller", "kotlin", None, "spring"),
+        ("celery task that exports invoices", None, None, "flask"),
+        ("GraphQL resolver in Rails", None, None, "rails"),
+        ("GraphQL resolver", None, None, "graphql"),
+        ("NestJS guard", "js", None, "nestjs"),
+        ("a trailspring expressway", None, None, None),
+        ("background job processing", None, None, None),
+    ],
+)
+def test_choice(known, context, language, framework, stack):
+    assert known.choose(context, language, framework) == stack
+
+
+def test_every_name_leads_to_its_stack(known):
+    for name, each in known.stacks.items():
+        for alias in (name, each["name"], *each.get("aliases", ())):
+            assert known.choose("", None, alias.upper()) == name
+
+
+def test_names_refer_to_each_other(known):
+    assert {each["stack"] for each in known.languages.values()} <= set(known.stacks)
+    assert {each["language"] for each in known.stacks.values()} <= set(known.languages)
+    aliases = [alias for each in known.stacks.values() for alias in each.get("aliases", ())]
+    assert len(aliases) == len({*aliases})
+    for name in known.stacks:
+        assert known.fallbacks(name)[0] == name
+    assert known.fallbacks("nestjs") == ["nestjs", "express"]
+    assert known.fallbacks(None) == []
+
+
+def test_signs_are_in_lower_case(known):
+    for each in (*known.stacks.values(), *known.languages.values()):
+        assert [sign for sign in each.get("signs", ()) if sign != sign.lower()] == []
+
+
+@given(st.text(max_size=60), st.one_of(st.none(), st.text(max_size=12)), st.one_of(st.none(), st.text(max_size=12)))
+def test_any_text_has_a_stack_or_none(known, context, language, framework):
+    assert known.choose(context, language, framework) in (None, *known.stacks)
+
+
+def test_an_invalid_file_is_named(tmp_path):
+    (tmp_path / "_stacks.yaml").write_text("kind: stacks\nlanguages: {}\n")
+    with pytest.raises(SpecError) as raised:
+        stacks.read(str(tmp_path / "_stacks.yaml"))
+    assert raised.value.problems[0].file.endswith("_stacks.yaml")

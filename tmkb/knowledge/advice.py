@@ -1,0 +1,120 @@
+"""Render answers for a stack: the first pattern with the idiom of the stack, and the questions of the others.
+
+An answer has the form of those of `tmkb.knowledge.answer` and is joined from prepared fragments like them.
+"""
+
+from __future__ import annotations
+
+from tmkb.knowledge.answer import CODE, Renderer, encoded, fragment, without_empty
+from tmkb.knowledge.stacks import Stacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from tmkb.knowledge.answer import Answer
+    from tmkb.knowledge.pattern import Pattern
+    from tmkb.schema.values import JsonObject
+
+_NOTE = 'note":%s,"'
+
+
+def fragments(
+    patterns: Sequence[Pattern],
+    idioms: Mapping[str, Mapping[str, Mapping[str, str]]],
+    stacks: Stacks,
+    note: str,
+    count: Callable[[str], int],
+) -> dict[str, JsonObject]:
+    """Return the parts that `Adviser` joins.
+
+    Args:
+        patterns: all patterns.
+        idioms: id of a pattern → stack → code, status and, if there is one, caution.
+        stacks: the stacks of the idioms.
+        note: the sentence of an answer without patterns.
+        count: returns the tokens of a text.
+    """
+
+    def code(stack: str, idiom: Mapping[str, str]) -> JsonObject:
+        shown = {
+            "language": stacks.stacks[stack]["language"],
+            "framework": stack,
+            "secure_template": idiom["code"],
+            "caution": idiom.get("caution"),
+            "status": idiom["status"],
+        }
+        return _counted(CODE, without_empty(shown), count)
+
+    rendered: list[Any] = [
+        {
+            "full": fragment(_full(pattern), count),
+            "short": fragment(_short(pattern), count),
+            "code": {
+                stack: code(stack, idiom)
+                for stack, idiom in idioms.get(pattern["id"], {}).items()
+                if stack in stacks.stacks
+            },
+        }
+        for pattern in patterns
+    ]
+    facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
+    return {"advice": {"patterns": rendered, "note": _counted(_NOTE, note, count), **facts}}
+
+
+class Adviser:
+    """Joins fragments to answers for a stack. Patterns are identified by their index in the library."""
+
+    def __init__(self, renderer: Renderer, part: Callable[[str], JsonObject]) -> None:
+        advice: Any = part("advice")
+        self.renderer = renderer
+        self.patterns = advice["patterns"]
+        self.note = advice["note"]
+        self.stacks = Stacks(advice["languages"], advice["stacks"])
+
+    def for_agent(self, numbers: Sequence[int], stack: str | None, limit: int) -> Answer:
+        """Return the first pattern, its idiom for ``stack``, and as many others as fit into ``limit`` tokens.
+
+        The idiom counts more than the others. Without patterns the answer is a note on what that means.
+        """
+        if not numbers:
+            return self.renderer.join([], 0, self.note, False)
+        first, *others = [self.patterns[number] for number in numbers]
+        chosen = [first["full"], *(each["short"] for each in others)]
+        code = self._code(first, stack)
+        for shown in (code, None) if code else (None,):
+            for count in range(len(chosen), 0, -1):
+                cut = count < len(chosen) or shown is not code
+                if self.renderer.size(chosen[:count], shown, cut) <= limit:
+                    return self.renderer.join(chosen, count, shown, cut)
+        return self.renderer.join(chosen, 0, None, True)
+
+    def for_human(self, numbers: Sequence[int], stack: str | None) -> Answer:
+        """Return the patterns in full, and the idiom of the first for ``stack``."""
+        if not numbers:
+            return self.renderer.join([], 0, self.note, False)
+        return self.renderer.for_human(numbers, self._code(self.patterns[numbers[0]], stack))
+
+    def _code(self, pattern: Mapping[str, Any], stack: str | None) -> Any:
+        """Return the code of ``pattern`` for ``stack`` or for one that can stand for it; None if there is none."""
+        return next(filter(None, map(pattern["code"].get, self.stacks.fallbacks(stack))), None)
+
+
+def _full(pattern: Pattern) -> dict[str, str]:
+    texts = pattern["agent_summary"]
+    principle = texts.get("principle", texts["fix"])
+    return {**_names(pattern), "threat": texts["threat"], "check": texts["check"], "principle": principle}
+
+
+def _short(pattern: Pattern) -> dict[str, str]:
+    return {**_names(pattern), "check": pattern["agent_summary"]["check"]}
+
+
+def _names(pattern: Pattern) -> dict[str, str]:
+    return {"id": pattern["id"], "severity": pattern["severity"]}
+
+
+def _counted(form: str, value: Any, count: Callable[[str], int]) -> JsonObject:
+    text = form % encoded(value)
+    return {"text": text, "tokens": count(text)}
