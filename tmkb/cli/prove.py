@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tmkb import __version__
 from tmkb.authoring.proofs.runner import Report, prove_all
+from tmkb.authoring.stacks.runner import Result, play_idioms
 from tmkb.cli import get, output
 from tmkb.knowledge import library, provenance
 from tmkb.knowledge.pattern import Pattern
@@ -37,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     whole = parser.add_mutually_exclusive_group()
     whole.add_argument("--no-mutants", action="store_true", help="skip the mutation check of the proofs")
+    whole.add_argument("--idioms", action="store_true", help="only play the attacks on the applications of idioms")
     whole.add_argument(
         "--record",
         action="store_true",
@@ -60,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if (ids := get.existing(args.ids, patterns)) is None:
         return 1
     chosen = {id_: patterns[id_] for id_ in ids or sorted(patterns)}
+    if args.idioms:
+        return _idioms(args, chosen)
     before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
     reports = _reports(args, list(chosen.values()))
     if args.record and not _record(chosen, before, reports):
@@ -67,6 +71,24 @@ def run(args: argparse.Namespace) -> int:
     unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
     proven = sum(report.proven for report in reports)
     return 0 if proven + len(unproven_is_fine) == len(reports) and not library_.problems else 1
+
+
+def _idioms(args: argparse.Namespace, chosen: Mapping[str, tuple[str, Pattern]]) -> int:
+    """Play the attacks on the applications of idioms, and print each result."""
+    failed = False
+    for id_, (folder, _) in chosen.items():
+        results = play_idioms(folder, args.timeout)
+        failed = failed or any(not cell.ok for result in results for cell in result.cells)
+        for line in _idiom_lines(results, args.verbose):
+            print(hidden.line(f"{id_}  {line}"), flush=True)
+    return 1 if failed else 0
+
+
+def _idiom_lines(results: Sequence[Result], verbose: bool) -> Iterator[str]:
+    if results:
+        yield f"idioms: {', '.join(map(str, results))}"
+    for result in results:
+        yield from (f"  {cell}" for cell in result.cells if verbose or cell.status != cell.expected)
 
 
 def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) -> list[Report]:

@@ -23,9 +23,7 @@ def create_invoice(request):
     if request.user.organization_id is None:
         return HttpResponse(status=403)
     total = json.loads(request.body)["total"]
-    invoice = Invoice.objects.create(
-        total=total, created_by=request.user, organization_id=request.user.organization_id
-    )
+    invoice = Invoice.objects.create(total=total, created_by=request.user, organization_id=request.user.organization_id)
     return JsonResponse({"id": invoice.id}, status=201)
 
 

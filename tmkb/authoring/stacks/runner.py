@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from tmkb.authoring.proofs.runner import import_path
 from tmkb.authoring.stacks.worker import UNPLAYED
 from tmkb.knowledge import attacks as attacks_file
+from tmkb.knowledge import idioms
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ class Result:
     def proven(self) -> bool:
         """Whether all cases were played as expected."""
         return bool(self.cells) and self.played == len(self.cells)
+
+    def __str__(self) -> str:
+        return f"{self.stack} {self.played}/{len(self.cells)}"
+
+
+def play_idioms(folder: str, timeout: float = 20.0) -> list[Result]:
+    """Play all cases of the pattern in ``folder`` on each of its applications."""
+    apps = {stack: idiom.app for stack, idiom in idioms.read(folder)[0].items() if idiom.app}
+    return [play_application(folder, stack, app, timeout) for stack, app in apps.items()]
 
 
 def play_application(folder: str, stack: str, file: str, timeout: float = 20.0) -> Result:

@@ -107,12 +107,17 @@ class Stage(stage.Stage):
         client = self._clients[actor]
         options: dict[str, Any] = {"headers": {key: str(value) for key, value in parts.get("headers", {}).items()}}
         if "json" in parts:
-            options |= {"data": client._encode_json(parts["json"], "application/json"), "content_type": "application/json"}
+            options |= {
+                "data": client._encode_json(parts["json"], "application/json"),
+                "content_type": "application/json",
+            }
         elif "data" in parts:
             options |= {"data": parts["data"], "content_type": "text/plain"}
         if "form" in parts or "files" in parts:
             files = parts.get("files", {}).items()
-            uploads = {key: SimpleUploadedFile(each["name"], each["content"].encode(), each["type"]) for key, each in files}
+            uploads = {
+                key: SimpleUploadedFile(each["name"], each["content"].encode(), each["type"]) for key, each in files
+            }
             options["data"] = client._encode_data({**parts.get("form", {}), **uploads}, MULTIPART_CONTENT)
             options["content_type"] = MULTIPART_CONTENT
         answer = client.generic(method, path, **options)

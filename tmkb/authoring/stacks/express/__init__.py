@@ -150,6 +150,10 @@ def _multipart(form: Mapping[str, Any], files: Mapping[str, Any]) -> tuple[bytes
     boundary = uuid.uuid4().hex
     fields = [(f'name="{name}"', "", str(value)) for name, value in form.items()]
     for name, file in files.items():
-        fields.append((f'name="{name}"; filename="{file["name"]}"', f"Content-Type: {file['type']}\r\n", file["content"]))
-    parts = (f"--{boundary}\r\nContent-Disposition: form-data; {each}\r\n{kind}\r\n{text}\r\n" for each, kind, text in fields)
+        fields.append(
+            (f'name="{name}"; filename="{file["name"]}"', f"Content-Type: {file['type']}\r\n", file["content"])
+        )
+    parts = (
+        f"--{boundary}\r\nContent-Disposition: form-data; {each}\r\n{kind}\r\n{text}\r\n" for each, kind, text in fields
+    )
     return f"{''.join(parts)}--{boundary}--\r\n".encode(), {"Content-Type": f"multipart/form-data; boundary={boundary}"}
