@@ -1,9 +1,9 @@
 """``python -m tmkb.authoring.stacks.worker``: play the cases of one application. One JSON request in, one line a case.
 
-A request has ``stack``, ``file`` and ``source`` of the application, ``attacks`` (the value of an attacks.yaml), ``cases``
-(names) and ``timeout`` (seconds). Each case runs in a process that is forked from this one, or in this process where
-there is no fork; then a request has one case. The current folder is temporary, and the process is guarded as a proof is. An
-Express application runs in a Node process, which has Node's own permissions.
+A request has ``stack``, ``file`` and ``source`` of the application, ``attacks`` (the value of an attacks.yaml),
+``cases`` (names) and ``timeout`` (seconds). Each case runs in a process that is forked from this one. Where there is no
+fork, a request has one case. The current folder is temporary, and the process is guarded as a proof is. An Express
+application runs in a Node process, which Node itself guards.
 """
 
 from __future__ import annotations

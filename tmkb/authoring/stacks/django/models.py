@@ -6,7 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 
 
-class Organization(models.Model):
+class Organization(models.Model):  # type: ignore[misc]  # Django has no types
     """A tenant."""
 
     name = models.TextField()
@@ -15,7 +15,7 @@ class Organization(models.Model):
         app_label = "stage"
 
 
-class User(AbstractBaseUser):
+class User(AbstractBaseUser):  # type: ignore[misc]  # as above
     """A user who signs in. Without an organization after leaving it."""
 
     USERNAME_FIELD = "name"
@@ -27,7 +27,7 @@ class User(AbstractBaseUser):
         app_label = "stage"
 
 
-class Document(models.Model):
+class Document(models.Model):  # type: ignore[misc]  # as above
     """A document of one user and one organization."""
 
     title = models.TextField()
