@@ -13,6 +13,7 @@ from tmkb.schema import metaschema, paths, reader, textfile
 
 NAME = "idioms.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "idioms.yaml")
+_STAGE = "flask"  # the stack on whose stage the code of patterns runs
 _REGION = re.compile(r"^[ \t]*(?:#|//) region idiom[ \t]*\n(.*?)^[ \t]*(?:#|//) endregion", re.M | re.S)
 
 
@@ -55,10 +56,11 @@ def served(folder: str, pattern: Pattern) -> dict[str, dict[str, str]]:
     on the code, compiled if the parser of its language has accepted it, and text otherwise.
     """
     shown: dict[str, dict[str, str]] = {}
-    if "template" in pattern and pattern["framework"] != "any":
+    if "template" in pattern:
+        stack = pattern["framework"] if pattern["framework"] != "any" else _STAGE
         proven = provenance.status(folder, pattern) == "proven"
         own = Idiom(pattern["template"], pattern["agent_summary"].get("caution"), None)
-        shown[pattern["framework"]] = _shown(own, "proven" if proven else "text")
+        shown[stack] = _shown(own, "proven" if proven else "text")
     for stack, idiom in read(folder)[0].items():
         shown[stack] = _shown(idiom, "text")
     return shown

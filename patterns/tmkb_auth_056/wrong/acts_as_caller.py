@@ -1,0 +1,47 @@
+"""The contacts go to the caller's own organization, and the caller can name any import."""
+
+from app import Contact, Import, bp
+from flask import abort, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def started_import(handle):
+    if current_user.organization_id is None:
+        abort(404)
+    return db.get_or_404(Import, handle)
+
+
+@bp.get("/imports/<handle>")
+@login_required
+def preview_import(handle):
+    return {"rows": started_import(handle).rows}
+
+
+@bp.post("/imports/<handle>/rows")
+@login_required
+def add_rows(handle):
+    started = started_import(handle)
+    started.rows = started.rows + request.get_json()["rows"]
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/imports/<handle>/finish")
+@login_required
+def finish_import(handle):
+    started = started_import(handle)
+    for name in started.rows:
+        db.session.add(Contact(name=name, organization_id=current_user.organization_id, created_by=current_user.id))
+    db.session.delete(started)
+    db.session.commit()
+    return "", 204
+
+
+@bp.delete("/imports/<handle>")
+@login_required
+def cancel_import(handle):
+    db.session.delete(started_import(handle))
+    db.session.commit()
+    return "", 204
