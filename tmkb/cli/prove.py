@@ -8,11 +8,11 @@ import datetime
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tmkb import __version__
+from tmkb.authoring.idiom_checks import Checks, check_all
 from tmkb.authoring.proofs.runner import Report, prove_all
-from tmkb.authoring.stacks.runner import Result, play_idioms
 from tmkb.cli import get, output
 from tmkb.knowledge import library, provenance
 from tmkb.knowledge.pattern import Pattern
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     whole = parser.add_mutually_exclusive_group()
     whole.add_argument("--no-mutants", action="store_true", help="skip the mutation check of the proofs")
-    whole.add_argument("--idioms", action="store_true", help="only play the attacks on the applications of idioms")
+    whole.add_argument("--idioms", action="store_true", help="only check the idioms in other stacks")
     whole.add_argument(
         "--record",
         action="store_true",
@@ -62,33 +62,17 @@ def run(args: argparse.Namespace) -> int:
     if (ids := get.existing(args.ids, patterns)) is None:
         return 1
     chosen = {id_: patterns[id_] for id_ in ids or sorted(patterns)}
-    if args.idioms:
-        return _idioms(args, chosen)
     before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
-    reports = _reports(args, list(chosen.values()))
-    if args.record and not _record(chosen, before, reports):
+    reports = [] if args.idioms else _reports(args, list(chosen.values()))
+    checks = _checks(args, chosen)
+    _write(args, chosen, reports, checks)
+    if args.record and not _record(chosen, before, reports, checks):
         return 2
+    if any(each.failed for each in checks.values()):
+        return 1
     unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
     proven = sum(report.proven for report in reports)
     return 0 if proven + len(unproven_is_fine) == len(reports) and not library_.problems else 1
-
-
-def _idioms(args: argparse.Namespace, chosen: Mapping[str, tuple[str, Pattern]]) -> int:
-    """Play the attacks on the applications of idioms, and print each result."""
-    failed = False
-    for id_, (folder, _) in chosen.items():
-        results = play_idioms(folder, args.timeout)
-        failed = failed or any(not cell.ok for result in results for cell in result.cells)
-        for line in _idiom_lines(results, args.verbose):
-            print(hidden.line(f"{id_}  {line}"), flush=True)
-    return 1 if failed else 0
-
-
-def _idiom_lines(results: Sequence[Result], verbose: bool) -> Iterator[str]:
-    if results:
-        yield f"idioms: {', '.join(map(str, results))}"
-    for result in results:
-        yield from (f"  {cell}" for cell in result.cells if verbose or cell.status != cell.expected)
 
 
 def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) -> list[Report]:
@@ -98,15 +82,46 @@ def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) ->
         reports.append(report)
         if not args.json:
             print("\n".join(map(hidden.line, _lines(report, args.verbose))), flush=True)
-    if args.json:
-        output.write(args, [_value(report) for report in reports], "")
-    else:
-        print(f"{sum(report.proven for report in reports)} of {len(reports)} proven")
     return reports
 
 
+def _checks(args: argparse.Namespace, chosen: Mapping[str, tuple[str, Pattern]]) -> dict[str, Checks]:
+    """Check the idioms, and print each result."""
+    checks = {}
+    folders = {id_: folder for id_, (folder, _) in chosen.items()}
+    for id_, each in check_all(folders, args.jobs, args.timeout):
+        checks[id_] = each
+        if not args.json and (summary := each.summary()):
+            print(hidden.line(f"{id_}  {summary}"), flush=True)
+            for detail in each.details(args.verbose):
+                print(hidden.line(f"    {detail}"), flush=True)
+    return checks
+
+
+def _write(
+    args: argparse.Namespace, ids: Iterable[str], reports: Sequence[Report], checks: Mapping[str, Checks]
+) -> None:
+    """Print the last line, or all results as JSON."""
+    if args.json:
+        proofs = {report.id: _value(report) for report in reports}
+        output.write(args, [{**proofs.get(id_, {"id": id_}), "idioms": _checked(checks[id_])} for id_ in ids], "")
+    elif not args.idioms:
+        print(f"{sum(report.proven for report in reports)} of {len(reports)} proven")
+
+
+def _checked(checks: Checks) -> dict[str, object]:
+    return {
+        "summary": checks.summary(),
+        "played": [dataclasses.asdict(each) for each in checks.played],
+        "parsed": {stack: each._asdict() for stack, each in checks.parsed.items()},
+    }
+
+
 def _record(
-    chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, provenance.Digest], reports: Sequence[Report]
+    chosen: Mapping[str, tuple[str, Pattern]],
+    before: Mapping[str, provenance.Digest],
+    reports: Sequence[Report],
+    checks: Mapping[str, Checks],
 ) -> bool:
     """Record the proven patterns that did not change since ``before``; return whether the record was written."""
     runs: dict[str, tuple[str, provenance.Digest | None]] = {}
@@ -117,7 +132,8 @@ def _record(
             output.fail(f"{report.id} changed during the run and is not recorded.")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
-        written = provenance.record(runs, today, __version__)
+        recorded = {id_: each.record(provenance.lookup(*chosen[id_]) or {}) for id_, each in checks.items()}
+        written = provenance.record(runs, recorded, today, __version__)
     except OSError as error:
         output.fail(f"Cannot write {paths.shown(str(error.filename))}: {error.strerror}.")
         return False

@@ -12,6 +12,9 @@ The digest ``wrong`` covers the wrong fixes. A wheel has none, and there it is n
 
 It does not cover the modules that run proofs (runner, worker, mutants) or third-party libraries: each release proves
 all patterns again. Files in the folder that nothing names do not count either.
+
+The record also has a digest of each idiom in another stack, see `tmkb.knowledge.idioms`: under ``idioms`` of those on
+whose applications all attacks were played, and under ``compiled`` of those that the parser of their language accepted.
 """
 
 from __future__ import annotations
@@ -33,11 +36,13 @@ from tmkb.schema import metaschema, paths, reader
 
 Status = Literal["proven", "changed", "unproven"]
 Digest = dict[str, str]  # the two digests
-Proven = dict[str, str]  # sha256, wrong if there are wrong fixes, date, tmkb
+Proven = dict[str, Any]  # sha256, wrong if there are wrong fixes, date, tmkb, and idioms and compiled: stack → digest
+Checked = dict[str, dict[str, str]]  # idioms and compiled, of the record
 
 NAME = "_proven.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "proven.yaml")
 _DIGESTS = ("sha256", "wrong")
+CHECKED = ("idioms", "compiled")
 _PACKAGE = "tmkb.authoring.proofs"
 _HEAD = """\
 # Written by `tmkb prove --record`, never by hand.
@@ -102,11 +107,14 @@ def problems(folders: Iterable[str]) -> list[Problem]:
     return [problem for path in dict.fromkeys(map(_record_path, folders)) for problem in read(path)[1]]
 
 
-def record(runs: Mapping[str, tuple[str, Digest | None]], date: str, release: str) -> list[str]:
+def record(
+    runs: Mapping[str, tuple[str, Digest | None]], checked: Mapping[str, Checked], date: str, release: str
+) -> list[str]:
     """Write the records, and return their paths.
 
-    ``runs``: id → (folder, the digests that were proven, or None). Entries whose digests are unchanged stay as they
-    are, and so do those of other patterns that still exist. Raises OSError.
+    ``runs``: id → (folder, the digests that were proven, or None). Entries whose digests are unchanged keep their date
+    and release. Other patterns that still exist keep their entries. ``checked``: id → what is recorded of its idioms.
+    Raises OSError.
     """
     written = []
     for path in dict.fromkeys(_record_path(folder) for folder, _ in runs.values()):
@@ -115,7 +123,9 @@ def record(runs: Mapping[str, tuple[str, Digest | None]], date: str, release: st
         for id_, (folder, proven) in runs.items():
             if proven and _record_path(folder) == path:
                 is_same = id_ in before and proven == {k: v for k, v in before[id_].items() if k in _DIGESTS}
-                entries[id_] = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
+                entry = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
+                idioms = {key: value for key, value in checked.get(id_, {}).items() if value}
+                entries[id_] = {key: value for key, value in entry.items() if key not in CHECKED} | idioms
         _replace(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
         written.append(path)
     _read.cache_clear()

@@ -112,8 +112,12 @@ class Stage(stage.Stage):
         """Send a request as ``actor``; anonymous sends no user."""
         if actor not in self._clients:
             headers = {} if actor == stage.ANONYMOUS else {"X-User": actor}
+            server = _Server(self._asgi, self.crashes)
             self._clients[actor] = TestClient(
-                _HeadLikeGet(self._asgi), headers=headers, raise_server_exceptions=False, follow_redirects=False
+                server,
+                headers=headers,
+                raise_server_exceptions=False,
+                follow_redirects=False,
             )
         options: dict[str, Any] = {key: parts[key] for key in ("json", "headers") if key in parts}
         if "data" in parts:
@@ -143,16 +147,21 @@ class Stage(stage.Stage):
             return function(db, *args, **kwargs)
 
 
-class _HeadLikeGet:
-    """Middleware that answers HEAD as Flask and Django do: like GET. FastAPI's routes refuse HEAD."""
+class _Server:
+    """Middleware that answers HEAD as Flask and Django do, like GET, and notes exceptions. FastAPI refuses HEAD."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, crashes: list[str]) -> None:
+        self._app = app
+        self._crashes = crashes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope.get("method") == "HEAD":
             scope = {**scope, "method": "GET"}
-        await self.app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            self._crashes.append(stage.described(error))
+            raise
 
 
 def _account(db: Session, user: str) -> User:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -11,9 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tmkb.authoring.proofs.runner import import_path
+from tmkb.authoring.stacks import express
 from tmkb.authoring.stacks.worker import UNPLAYED
 from tmkb.knowledge import attacks as attacks_file
-from tmkb.knowledge import idioms
+from tmkb.knowledge import examples, idioms
+from tmkb.knowledge.attacks import Attacks
+from tmkb.knowledge.idioms import Idiom
+
+STACKS = ("django", "express", "fastapi")  # that have a stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,13 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is the expected one, or the stage cannot play the case."""
-        return self.status in (self.expected, UNPLAYED)
+        """Whether the status is the expected one."""
+        return self.status == self.expected
+
+    @property
+    def failed(self) -> bool:
+        """Whether the case was played with another status than the expected one."""
+        return not self.ok and self.status != UNPLAYED
 
     def __str__(self) -> str:
         return f"{self.stack} {self.case}: expected {self.expected}, was {self.status} ({self.detail})"
@@ -37,46 +48,58 @@ class Cell:
 
 @dataclass(slots=True)
 class Result:
-    """The cells of one application."""
+    """What the cases came to on one application; no cells if something is missing."""
 
     stack: str
+    digest: str  # of what was played
     cells: list[Cell] = field(default_factory=list)
-    missing: str = ""  # what the stack needs and is not installed
-
-    @property
-    def played(self) -> int:
-        """The number of cases that were played as expected."""
-        return sum(cell.status == cell.expected for cell in self.cells)
+    missing: str = ""
 
     @property
     def proven(self) -> bool:
-        """Whether all cases were played as expected."""
-        return bool(self.cells) and self.played == len(self.cells)
+        """Whether all cases were played with the expected status."""
+        return bool(self.cells) and all(cell.ok for cell in self.cells)
 
     def __str__(self) -> str:
-        return f"{self.stack} {self.played}/{len(self.cells)}"
+        if self.missing:
+            return f"{self.stack} not proven: needs {self.missing}"
+        return f"{self.stack} {sum(cell.ok for cell in self.cells)}/{len(self.cells)}"
 
 
 def play_idioms(folder: str, timeout: float = 20.0) -> list[Result]:
-    """Play all cases of the pattern in ``folder`` on each of its applications."""
-    apps = {stack: idiom.app for stack, idiom in idioms.read(folder)[0].items() if idiom.app}
-    return [play_application(folder, stack, app, timeout) for stack, app in apps.items()]
+    """Play all cases of the pattern in ``folder`` on each of its applications.
+
+    ``timeout``: seconds for one case.
+    """
+    attacks, _ = attacks_file.read(folder) if os.path.exists(os.path.join(folder, attacks_file.NAME)) else (None, [])
+    if attacks is None:
+        return []
+    found = idioms.read(folder)[0]
+    return [_played(folder, stack, idiom, attacks, timeout) for stack, idiom in found.items() if idiom.app]
 
 
-def play_application(folder: str, stack: str, file: str, timeout: float = 20.0) -> Result:
-    """Play all cases of the pattern in ``folder`` on the application ``file`` of ``stack``."""
-    attacks, _ = attacks_file.read(folder)
-    assert attacks is not None
-    path = os.path.abspath(os.path.join(folder, file))
-    with open(path, encoding="utf-8") as stream:
-        source = stream.read()
-    request = {"stack": stack, "file": path, "source": source, "attacks": dict(attacks.value), "timeout": timeout}
-    result = Result(stack)
+def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: float) -> Result:
+    result = Result(stack, idioms.digest(folder, stack, idiom), missing=_missing(stack))
+    if result.missing:
+        return result
+    file = os.path.abspath(os.path.join(folder, str(idiom.app)))
+    source = examples.read(folder, str(idiom.app), file)
+    assert source is not None  # else the idiom could not be served
+    request = {"stack": stack, "file": file, "source": source.text, "attacks": attacks.value, "timeout": timeout}
     names = [case.name for case in attacks.cases]
-    for case, answer in zip(attacks.cases, _answers(request, names), strict=False):
+    for case, answer in zip(attacks.cases, _answers(request, names), strict=True):
         expected = "served" if case.allowed else "refused"
         result.cells.append(Cell(stack, case.name, expected, answer["status"], answer["detail"]))
     return result
+
+
+def _missing(stack: str) -> str:
+    """Return what is needed to play on applications of ``stack`` and is not installed."""
+    if stack not in STACKS:
+        return f"a stage; there are stages for {', '.join(STACKS)}"
+    if stack == "express":
+        return express.missing()
+    return "" if importlib.util.find_spec(stack) else f"{stack}: pip install 'tmkb[proofs]'"
 
 
 def _answers(request: dict[str, object], cases: Sequence[str]) -> Iterator[dict[str, str]]:

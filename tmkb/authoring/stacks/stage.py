@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -32,6 +35,7 @@ class Stage:
 
     def __init__(self, app: ModuleType) -> None:
         self.app = app
+        self.crashes: list[str] = []  # the exceptions behind responses with status 500
         self._clock: time_machine.Traveller | None = None
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
@@ -73,3 +77,11 @@ class Stage:
     def during(self, after: str | None, rival: Rival) -> AbstractContextManager[dict[str, Any] | None]:
         """Idioms are not played by two requests at the same time."""
         raise NotImplementedError("during")
+
+
+def described(error: BaseException) -> str:
+    """Return an exception in one line, with its innermost place in the application."""
+    file = getattr(sys.modules.get("app"), "__file__", "")
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    where = f" at {os.path.basename(str(file))}:{lines[-1]}" if lines else ""
+    return f"{type(error).__name__}: {error}{where}"

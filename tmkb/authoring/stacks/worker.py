@@ -14,12 +14,12 @@ import os
 import select
 import signal
 import sys
-import traceback
 from types import ModuleType
 from typing import Any
 
 from tmkb.authoring import play
 from tmkb.authoring.proofs import guard
+from tmkb.authoring.stacks.stage import described
 from tmkb.knowledge.attacks import Attacks
 
 Request = dict[str, Any]
@@ -53,12 +53,12 @@ class _Application:
         try:
             self.app = self._execute()
         except Exception as error:
-            self.failure = self._error(error)
+            self.failure = _error(error)
 
     def _execute(self) -> ModuleType | str:
-        """Execute the application if it is in Python; return its path otherwise."""
+        """Execute the application if it is in Python; return its source otherwise."""
         if self.request["stack"] == "express":
-            return str(self.request["file"])
+            return str(self.request["source"])
         module = ModuleType("app")
         sys.modules["app"] = module
         module.__file__ = self.request["file"]
@@ -101,18 +101,18 @@ class _Application:
         try:
             target = self.stack.Stage(self.app, self.attacks.config)
             verdict = play.play(case, target, play.prepare(self.attacks.setup, target))
+            crashes = [] if verdict.status in (play.SERVED, play.REFUSED) else target.crashes
+            return {"status": verdict.status, "detail": "; ".join([verdict.detail, *crashes])}
         except play.StepError as error:
-            return {"status": "failed", "detail": str(error)}
+            return {"status": play.FAILED, "detail": "; ".join([str(error), *target.crashes])}
         except NotImplementedError as error:
             return {"status": UNPLAYED, "detail": f"the stage does not offer {error}"}
         except Exception as error:
-            return self._error(error)
-        return {"status": verdict.status, "detail": verdict.detail}
+            return _error(error)
 
-    def _error(self, error: Exception) -> Answer:
-        frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == self.request["file"]]
-        where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-        return {"status": "error", "detail": f"{type(error).__name__}: {error}{where}"}
+
+def _error(error: Exception) -> Answer:
+    return {"status": "error", "detail": described(error)}
 
 
 def _kill(pid: int) -> None:

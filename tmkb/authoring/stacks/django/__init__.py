@@ -18,6 +18,7 @@ import django
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.signals import got_request_exception
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test.client import MULTIPART_CONTENT, Client
@@ -97,6 +98,7 @@ class Stage(stage.Stage):
             User.objects.create(id=id_, name=name, role=role, organization_id=of)
         for id_, title, owner, of in stage.DOCUMENTS:
             Document.objects.create(id=id_, title=title, owner_id=owner, organization_id=of)
+        got_request_exception.connect(self._note_crash)
         self._clients: dict[str, Client] = {}  # each actor has cookies of its own
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
@@ -123,6 +125,10 @@ class Stage(stage.Stage):
         answer = client.generic(method, path, **options)
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
         return Response(answer.status_code, body.decode(errors="replace"), dict(answer.headers))
+
+    def _note_crash(self, **_: object) -> None:
+        if (error := sys.exception()) is not None:
+            self.crashes.append(stage.described(error))
 
     def event(self, name: str, values: Mapping[str, Any]) -> Any:
         """Call ``event_NAME`` of the application, or one of the common events."""

@@ -10,6 +10,7 @@ import atexit
 import http.client
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -32,12 +33,17 @@ class Stage:
     """An application in a Node process, with a SQLite database in memory."""
 
     def __init__(self, app: str, config: Mapping[str, Any]) -> None:
-        """``app``: the file of the application."""
+        """``app``: the source of the application."""
         if not _nodes:
             _nodes.append(_Node(app))
         self._node = _nodes[0]
         self._cookies: dict[str, SimpleCookie] = {}  # of each actor
         self._node.command("begin", config=dict(config))
+
+    @property
+    def crashes(self) -> list[str]:
+        """The errors behind responses with status 500."""
+        return list(self._node.command("crashes"))
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -88,14 +94,15 @@ class _Node:
 
     def __init__(self, app: str) -> None:
         """Prepare the current folder as a package with the name of ours, so that its modules can import ours."""
-        shutil.copy(app, "app.mjs")
+        with open("app.mjs", "w", encoding="utf-8") as file:
+            file.write(app)
         shutil.copy(os.path.join(HERE, "main.mjs"), "main.mjs")
         os.symlink(os.path.join(HERE, "stage.mjs"), "stage.mjs")
         os.symlink(os.path.join(HERE, "node_modules"), "node_modules")
         with open("package.json", "w", encoding="utf-8") as file:
             json.dump({"name": "tmkb", "type": "module", "exports": {"./express": "./stage.mjs"}}, file)
-        permissions = ["--allow-fs-read=*", f"--allow-fs-write={os.getcwd()}/*"]
-        command = ["node", "--no-warnings", "--experimental-permission", *permissions, "main.mjs"]
+        permissions = [_permission(), "--allow-fs-read=*", f"--allow-fs-write={os.getcwd()}/*"]
+        command = ["node", "--no-warnings", *permissions, "main.mjs"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "NODE_ENV": "production"}
         )
@@ -132,6 +139,24 @@ class _Node:
         _nodes.clear()
         self._process.kill()
         self._process.wait()
+
+
+def missing() -> str:
+    """Return what is not installed; an empty text if everything is."""
+    if not shutil.which("node") or _version() < (20,):
+        return "Node 20 or newer"
+    if not os.path.isdir(os.path.join(HERE, "node_modules")):
+        return f"Node packages: npm install --prefix {HERE}"
+    return ""
+
+
+def _version() -> tuple[int, ...]:
+    text = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False).stdout
+    return tuple(map(int, re.findall(r"\d+", text)))
+
+
+def _permission() -> str:
+    return "--permission" if _version() >= (23, 5) else "--experimental-permission"
 
 
 def _encoded(parts: Mapping[str, Any]) -> tuple[bytes | None, dict[str, str]]:

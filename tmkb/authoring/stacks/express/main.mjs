@@ -20,6 +20,7 @@ const commands = {
   event: async ({ name, values }) => (await (application[`event_${name}`] ?? stage.events[name])(values)) ?? null,
   state: ({ name }) => application[`state_${name}`](),
   work: () => stage.work(),
+  crashes: () => stage.crashes,
   wait: ({ seconds }) => wait(seconds),
 };
 

@@ -62,7 +62,7 @@ export async function work() {
 /** Begin a case: create the database with the initial rows, and return a server of `application`, a module. */
 export async function begin(application, settings) {
   Object.assign(config, settings);
-  jobs.length = 0;
+  jobs.length = crashes.length = 0;
   const tables = { organizations, users, documents };
   for (const [name, value] of Object.entries(application)) if (value instanceof SQLiteTable) tables[name] = value;
   const { Database } = await SQL;
@@ -85,6 +85,7 @@ export async function begin(application, settings) {
   server.use(express.json(), express.urlencoded(), authenticate);
   application.configure?.(server);
   server.use(application.router, (req, res, next) => refuseMethod(application.router, req, res, next));
+  server.use(noteCrash);
   return server;
 }
 
@@ -128,6 +129,13 @@ async function authenticate(req, res, next) {
   const name = req.get('X-User');
   if (name) [req.user] = await db.select().from(users).where(eq(users.name, name));
   next();
+}
+
+export const crashes = []; // the errors behind responses with status 500
+
+function noteCrash(error, req, res, next) {
+  if (!(error.status < 500)) crashes.push(String(error.stack).split('\n').slice(0, 2).join(''));
+  next(error);
 }
 
 // As Flask and Django do: 405 if the path has a handler for another method.
