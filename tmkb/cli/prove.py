@@ -133,7 +133,7 @@ def _record(
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
         recorded = {id_: each.record(provenance.lookup(*chosen[id_]) or {}) for id_, each in checks.items()}
-        written = provenance.record(runs, recorded, today, __version__)
+        written = provenance.record(runs, today, __version__, recorded)
     except OSError as error:
         output.fail(f"Cannot write {paths.shown(str(error.filename))}: {error.strerror}.")
         return False

@@ -108,7 +108,7 @@ def problems(folders: Iterable[str]) -> list[Problem]:
 
 
 def record(
-    runs: Mapping[str, tuple[str, Digest | None]], checked: Mapping[str, Checked], date: str, release: str
+    runs: Mapping[str, tuple[str, Digest | None]], date: str, release: str, checked: Mapping[str, Checked] | None = None
 ) -> list[str]:
     """Write the records, and return their paths.
 
@@ -124,7 +124,7 @@ def record(
             if proven and _record_path(folder) == path:
                 is_same = id_ in before and proven == {k: v for k, v in before[id_].items() if k in _DIGESTS}
                 entry = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
-                idioms = {key: value for key, value in checked.get(id_, {}).items() if value}
+                idioms = {key: value for key, value in (checked or {}).get(id_, {}).items() if value}
                 entries[id_] = {key: value for key, value in entry.items() if key not in CHECKED} | idioms
         _replace(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
         written.append(path)
