@@ -38,12 +38,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     whole = parser.add_mutually_exclusive_group()
     whole.add_argument("--no-mutants", action="store_true", help="skip the mutation check of the proofs")
-    whole.add_argument("--idioms", action="store_true", help="only check the idioms in other stacks")
     whole.add_argument(
         "--record",
         action="store_true",
         help=f"record the result in {provenance.NAME} beside the patterns, for CI",
     )
+    parser.add_argument("--idioms", action="store_true", help="only check the idioms in other stacks")
     parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="timeout of one function in seconds")
     parser.add_argument("--spawn", action="store_true", help="start a new interpreter for each function, as on Windows")
     parser.add_argument("--verbose", action="store_true", help="show every function for every version")
@@ -123,8 +123,14 @@ def _record(
     reports: Sequence[Report],
     checks: Mapping[str, Checks],
 ) -> bool:
-    """Record the proven patterns that did not change since ``before``; return whether the record was written."""
+    """Record the proven patterns that did not change since ``before``; return whether the record was written.
+
+    A pattern without a report, because only idioms were checked, keeps what is recorded about its proof.
+    """
     runs: dict[str, tuple[str, provenance.Digest | None]] = {}
+    recorded = {id_: provenance.lookup(*each) or {} for id_, each in chosen.items()}
+    for id_, (folder, _) in chosen.items():
+        runs[id_] = (folder, provenance.proof(recorded[id_]) or None)
     for report in reports:
         same = before[report.id] == provenance.digest(*chosen[report.id])
         runs[report.id] = (chosen[report.id][0], before[report.id] if report.proven and same else None)
@@ -132,8 +138,8 @@ def _record(
             output.fail(f"{report.id} changed during the run and is not recorded.")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
-        recorded = {id_: each.record(provenance.lookup(*chosen[id_]) or {}) for id_, each in checks.items()}
-        written = provenance.record(runs, today, __version__, recorded)
+        idioms = {id_: each.record(recorded[id_]) for id_, each in checks.items()}
+        written = provenance.record(runs, today, __version__, idioms)
     except OSError as error:
         output.fail(f"Cannot write {paths.shown(str(error.filename))}: {error.strerror}.")
         return False

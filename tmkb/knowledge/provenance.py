@@ -56,7 +56,7 @@ def status(folder: str, pattern: Pattern) -> Status:
     if proven is None or "code" not in pattern:
         return "unproven"
     now = digest(folder, pattern)
-    known = {key: proven[key] for key in _DIGESTS if key in proven}
+    known = proof(proven)
     if not attacks_file.has_wrong_fixes(folder):
         known.pop("wrong", None)
     return "proven" if now == known else "changed"
@@ -65,6 +65,11 @@ def status(folder: str, pattern: Pattern) -> Status:
 def lookup(folder: str, pattern: Pattern) -> Proven | None:
     """Return what is recorded about the ``pattern`` in ``folder``."""
     return read(_record_path(folder))[0].get(pattern["id"])
+
+
+def proof(entry: Proven) -> Digest:
+    """Return the digests of the proof in an entry of a record."""
+    return {key: entry[key] for key in _DIGESTS if key in entry}
 
 
 def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
@@ -122,7 +127,7 @@ def record(
         entries = {id_: each for id_, each in before.items() if id_ not in runs and _exists(path, id_)}
         for id_, (folder, proven) in runs.items():
             if proven and _record_path(folder) == path:
-                is_same = id_ in before and proven == {k: v for k, v in before[id_].items() if k in _DIGESTS}
+                is_same = id_ in before and proven == proof(before[id_])
                 entry = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
                 idioms = {key: value for key, value in (checked or {}).get(id_, {}).items() if value}
                 entries[id_] = {key: value for key, value in entry.items() if key not in CHECKED} | idioms

@@ -33,7 +33,7 @@ def main() -> None:
     request = json.loads(sys.stdin.read())
     write = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1) if os.environ.get("TMKB_STDERR") else (0, 1, 2):
+    for fd in (0, 1, 2):
         os.dup2(null, fd)
     application = _Application(request)
     for name in request["cases"]:
