@@ -8,9 +8,10 @@ import datetime
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tmkb import __version__
+from tmkb.authoring.idiom_checks import Checks, check_all
 from tmkb.authoring.proofs.runner import Report, prove_all
 from tmkb.cli import get, output
 from tmkb.knowledge import library, provenance
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=f"record the result in {provenance.NAME} beside the patterns, for CI",
     )
+    parser.add_argument("--idioms", action="store_true", help="only check the idioms in other stacks")
     parser.add_argument("--timeout", type=float, default=20.0, metavar="S", help="timeout of one function in seconds")
     parser.add_argument("--spawn", action="store_true", help="start a new interpreter for each function, as on Windows")
     parser.add_argument("--verbose", action="store_true", help="show every function for every version")
@@ -61,9 +63,13 @@ def run(args: argparse.Namespace) -> int:
         return 1
     chosen = {id_: patterns[id_] for id_ in ids or sorted(patterns)}
     before = {id_: provenance.digest(*each) for id_, each in chosen.items()} if args.record else {}
-    reports = _reports(args, list(chosen.values()))
-    if args.record and not _record(chosen, before, reports):
+    reports = [] if args.idioms else _reports(args, list(chosen.values()))
+    checks = _checks(args, chosen)
+    _write(args, chosen, reports, checks)
+    if args.record and not _record(chosen, before, reports, checks):
         return 2
+    if any(each.failed for each in checks.values()):
+        return 1
     unproven_is_fine = [r for r in reports if not r.has_code] if args.patterns else []
     proven = sum(report.proven for report in reports)
     return 0 if proven + len(unproven_is_fine) == len(reports) and not library_.problems else 1
@@ -76,18 +82,55 @@ def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) ->
         reports.append(report)
         if not args.json:
             print("\n".join(map(hidden.line, _lines(report, args.verbose))), flush=True)
-    if args.json:
-        output.write(args, [_value(report) for report in reports], "")
-    else:
-        print(f"{sum(report.proven for report in reports)} of {len(reports)} proven")
     return reports
 
 
+def _checks(args: argparse.Namespace, chosen: Mapping[str, tuple[str, Pattern]]) -> dict[str, Checks]:
+    """Check the idioms, and print each result."""
+    checks = {}
+    folders = {id_: folder for id_, (folder, _) in chosen.items()}
+    for id_, each in check_all(folders, args.jobs, args.timeout):
+        checks[id_] = each
+        if not args.json and (summary := each.summary()):
+            print(hidden.line(f"{id_}  {summary}"), flush=True)
+            for detail in each.details(args.verbose):
+                print(hidden.line(f"    {detail}"), flush=True)
+    return checks
+
+
+def _write(
+    args: argparse.Namespace, ids: Iterable[str], reports: Sequence[Report], checks: Mapping[str, Checks]
+) -> None:
+    """Print the last line, or all results as JSON."""
+    if args.json:
+        proofs = {report.id: _value(report) for report in reports}
+        output.write(args, [{**proofs.get(id_, {"id": id_}), "idioms": _checked(checks[id_])} for id_ in ids], "")
+    elif not args.idioms:
+        print(f"{sum(report.proven for report in reports)} of {len(reports)} proven")
+
+
+def _checked(checks: Checks) -> dict[str, object]:
+    return {
+        "summary": checks.summary(),
+        "played": [dataclasses.asdict(each) for each in checks.played],
+        "parsed": {stack: each._asdict() for stack, each in checks.parsed.items()},
+    }
+
+
 def _record(
-    chosen: Mapping[str, tuple[str, Pattern]], before: Mapping[str, provenance.Digest], reports: Sequence[Report]
+    chosen: Mapping[str, tuple[str, Pattern]],
+    before: Mapping[str, provenance.Digest],
+    reports: Sequence[Report],
+    checks: Mapping[str, Checks],
 ) -> bool:
-    """Record the proven patterns that did not change since ``before``; return whether the record was written."""
+    """Record the proven patterns that did not change since ``before``; return whether the record was written.
+
+    A pattern without a report, because only idioms were checked, keeps what is recorded about its proof.
+    """
     runs: dict[str, tuple[str, provenance.Digest | None]] = {}
+    recorded = {id_: provenance.lookup(*each) or {} for id_, each in chosen.items()}
+    for id_, (folder, _) in chosen.items():
+        runs[id_] = (folder, provenance.proof(recorded[id_]) or None)
     for report in reports:
         same = before[report.id] == provenance.digest(*chosen[report.id])
         runs[report.id] = (chosen[report.id][0], before[report.id] if report.proven and same else None)
@@ -95,7 +138,8 @@ def _record(
             output.fail(f"{report.id} changed during the run and is not recorded.")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
-        written = provenance.record(runs, today, __version__)
+        idioms = {id_: each.record(recorded[id_]) for id_, each in checks.items()}
+        written = provenance.record(runs, today, __version__, idioms)
     except OSError as error:
         output.fail(f"Cannot write {paths.shown(str(error.filename))}: {error.strerror}.")
         return False

@@ -8,7 +8,7 @@ import os
 from tmkb.authoring import gates, inputs, lint
 from tmkb.cli import output
 from tmkb.errors import Problem
-from tmkb.knowledge import library, pattern, questions, vocabulary
+from tmkb.knowledge import idioms, library, pattern, questions, vocabulary
 from tmkb.knowledge.library import Library
 from tmkb.schema import paths
 from tmkb.schema import problems as words
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
     problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
     for each in library_.folders:
-        problems += [*each.problems, *pattern.review(each, known)]
+        problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
     problems += _strict(library_) if args.strict else []
     folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
     examples = questions.by_file(folders)

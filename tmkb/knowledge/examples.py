@@ -1,6 +1,7 @@
 """Read the example code of a pattern as text, and extract the regions that are shown. Nothing is imported or run.
 
-``# region NAME`` … ``# endregion`` marks what is shown; editors fold it. The imports of the stage stay outside.
+``# region NAME`` … ``# endregion`` marks what is shown; editors fold it. The imports of the stage stay outside. In
+JavaScript the marks begin with ``//``.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from tmkb.schema import paths, textfile
 MAX_DEPTH = 100  # levels of a syntax tree; the deepest packaged example has 15
 
 WRONG = "wrong"  # the folder of wrong fixes
+IDIOMS = "idioms"  # the folder of applications in other stacks
 _MAX_BITS = 14_000  # of an integer; the 4300 decimal digits that Python writes at most have 14284
-_START = re.compile(r"^\s*# region (?P<name>[a-z_]+)\s*$")
-_END = re.compile(r"^\s*# endregion\b")
+_START = re.compile(r"^\s*(?:#|//) region (?P<name>[a-z_]+)\s*$")
+_END = re.compile(r"^\s*(?:#|//) endregion\b")
 
 
 class Source(NamedTuple):
@@ -39,7 +41,7 @@ def path(folder: str, name: str) -> str:
 
 
 def read(folder: str, name: str, file: str) -> Source | None:
-    """Read the file ``name`` directly inside ``folder`` or its folder of wrong fixes; problems call it ``file``.
+    """Read the file ``name`` inside ``folder`` or its folder of wrong fixes or of idioms; problems call it ``file``.
 
     Returns None if ``name`` is a path, a link that leaves the folder, or no file.
 
@@ -47,8 +49,8 @@ def read(folder: str, name: str, file: str) -> Source | None:
         DocumentError: the file is unreadable, not regular, too large, or not UTF-8.
     """
     there = path(folder, name)
-    parent = os.path.join(folder, WRONG) if name.startswith(f"{WRONG}/") else folder
-    plain = name.removeprefix(f"{WRONG}/")
+    inner, _, plain = name.rpartition("/") if name.startswith((f"{WRONG}/", f"{IDIOMS}/")) else ("", "", name)
+    parent = os.path.join(folder, inner)
     if os.path.basename(plain) != plain or os.path.dirname(os.path.realpath(there)) != os.path.realpath(parent):
         return None
     if not os.path.lexists(there):

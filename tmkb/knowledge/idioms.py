@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-import re
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from tmkb.errors import DocumentError, Problem
-from tmkb.knowledge import provenance
-from tmkb.knowledge.pattern import Pattern
+from tmkb.knowledge import attacks, examples, provenance, stacks
+from tmkb.knowledge.pattern import Pattern, hidden_characters, hidden_lines
 from tmkb.schema import metaschema, paths, reader, textfile
+from tmkb.schema.reader import Document
 
 NAME = "idioms.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "idioms.yaml")
+MAX_LINES = 8  # of code, without blank lines
+MAX_CHARACTERS = 420
+_REGION = "idiom"
 _STAGE = "flask"  # the stack on whose stage the code of patterns runs
-_REGION = re.compile(r"^[ \t]*(?:#|//) region idiom[ \t]*\n(.*?)^[ \t]*(?:#|//) endregion", re.M | re.S)
 
 
 class Idiom(NamedTuple):
@@ -26,34 +31,102 @@ class Idiom(NamedTuple):
 
 
 def read(folder: str) -> tuple[dict[str, Idiom], list[Problem]]:
-    """Return the idioms of the pattern in ``folder`` by stack, and the problems of its files."""
+    """Return the idioms of the pattern in ``folder`` by stack, and the problems of its files.
+
+    An idiom with a problem is left out, unless it is only too long.
+    """
     file = os.path.join(folder, NAME)
     if not os.path.lexists(file):
         return {}, []
     try:
-        doc = reader.read(file, paths.shown(file))
-        if problems := metaschema.check(doc, SCHEMA):
-            return {}, problems
-        value: Any = doc.value
-        return {stack: _idiom(folder, each) for stack, each in value["stacks"].items()}, []
+        text = textfile.read(file, paths.shown(file))
+        doc = reader.parse(text, paths.shown(file))
     except DocumentError as error:
         return {}, error.problems
+    if problems := metaschema.check(doc, SCHEMA) or hidden_characters(doc, text):
+        return {}, problems
+    idioms: dict[str, Idiom] = {}
+    for stack in doc.section("stacks"):
+        idiom, found = _idiom(folder, doc, stack)
+        problems += [*found, *_sizes(doc, stack, idiom.code)]
+        if not found:
+            idioms[stack] = idiom
+    return idioms, problems
 
 
-def _idiom(folder: str, value: dict[str, str]) -> Idiom:
-    code = value.get("code")
-    if code is None:
-        text = textfile.read(os.path.join(folder, value["app"]), value["app"])
-        match = _REGION.search(text)
-        code = match[1] if match else ""
-    return Idiom(code, value.get("caution"), value.get("app"))
+def _idiom(folder: str, doc: Document, stack: str) -> tuple[Idiom, list[Problem]]:
+    """Return the idiom for ``stack``, and its problems."""
+    value: dict[str, str] = doc.section("stacks")[stack]
+    path = ("stacks", stack)
+    problems: list[Problem] = []
+    code, app = value.get("code", ""), value.get("app")
+    if app is not None:
+        code = _region(folder, app, problems) or code
+        if not code and not problems:
+            problems.append(doc.problem("no_app", (*path, "app"), name=app))
+    known = stacks.packaged().stacks
+    if stack not in known:
+        problems.append(doc.key_problem("unknown_stack", path, name=stack, **metaschema.near(stack, known)))
+    return Idiom(code, value.get("caution"), app), problems
+
+
+def _region(folder: str, app: str, problems: list[Problem]) -> str:
+    """Return the region `idiom` of an application; an empty text if there is no such file."""
+    try:
+        source = examples.read(folder, app, paths.shown(os.path.join(folder, app)))
+    except DocumentError as error:
+        problems += error.problems
+        return ""
+    if source is None:
+        return ""
+    problems += hidden_lines(source.file, source.text)
+    if app.endswith(".py"):
+        examples.parse(source, problems)
+    return examples.region(source, _REGION, problems)
+
+
+def _sizes(doc: Document, stack: str, code: str) -> Iterator[Problem]:
+    """Report code that is longer than an answer has room for."""
+    path, place = ("stacks", stack), f"The idiom for {stack}"
+    lines, characters = sum(bool(line.strip()) for line in code.splitlines()), len(code.strip())
+    if lines > MAX_LINES:
+        yield doc.key_problem("too_many_lines", path, place=place, count=lines, limit=MAX_LINES)
+    if characters > MAX_CHARACTERS:
+        yield doc.key_problem("too_long", path, place=place, count=characters, limit=MAX_CHARACTERS)
+
+
+def digest(folder: str, stack: str, idiom: Idiom) -> str:
+    """Return the SHA-256 of what the proof of an idiom depends on: its entry, its application, and the attacks."""
+    parts = [json.dumps([stack, idiom.code, idiom.caution, idiom.app])]
+    for name in filter(None, (idiom.app, attacks.NAME)):
+        source = examples.read(folder, name, name)
+        parts.append(source.text if source else "")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def compiled_digest(stack: str, idiom: Idiom) -> str:
+    """Return the first 16 digits of the SHA-256 of what a parser reads of an idiom: its stack and its code."""
+    return hashlib.sha256(f"{stack}\0{idiom.code}".encode()).hexdigest()[:16]
+
+
+def status(folder: str, pattern: Pattern, stack: str, idiom: Idiom) -> str:
+    """Return what is recorded about an idiom.
+
+    It is proven if the attacks of the pattern were played on its application, compiled if the parser of its language
+    has accepted its code, and text otherwise.
+    """
+    recorded = provenance.lookup(folder, pattern)
+    if recorded and recorded.get("idioms", {}).get(stack) == digest(folder, stack, idiom):
+        return "proven"
+    if recorded and recorded.get("compiled", {}).get(stack) == compiled_digest(stack, idiom):
+        return "compiled"
+    return "text"
 
 
 def served(folder: str, pattern: Pattern) -> dict[str, dict[str, str]]:
     """Return what is shown of the idioms of a pattern, by stack: code, status and, if there is one, caution.
 
-    The stack of the pattern's own code has its template. The status is proven if the attacks of the pattern were played
-    on the code, compiled if the parser of its language has accepted it, and text otherwise.
+    The stack of the pattern's own code has its template. See `status`.
     """
     shown: dict[str, dict[str, str]] = {}
     if "template" in pattern:
@@ -62,7 +135,7 @@ def served(folder: str, pattern: Pattern) -> dict[str, dict[str, str]]:
         own = Idiom(pattern["template"], pattern["agent_summary"].get("caution"), None)
         shown[stack] = _shown(own, "proven" if proven else "text")
     for stack, idiom in read(folder)[0].items():
-        shown[stack] = _shown(idiom, "text")
+        shown[stack] = _shown(idiom, status(folder, pattern, stack, idiom))
     return shown
 
 

@@ -98,7 +98,7 @@ def read(path: str) -> PatternFolder:
     except DocumentError as error:
         folder.problems = error.problems
         return folder
-    folder.problems = metaschema.check(doc, SCHEMA) or _hidden_characters(doc, text)
+    folder.problems = metaschema.check(doc, SCHEMA) or hidden_characters(doc, text)
     if not folder.problems:
         pattern = cast(Pattern, doc.mapping() | {"steps": []})
         if "code" in pattern:
@@ -128,7 +128,7 @@ def check_text(text: str, file: str, known: Collection[str]) -> list[Problem]:
         doc = reader.parse(text, file, MAX_VALUES)
     except DocumentError as error:
         return error.problems
-    problems = metaschema.check(doc, SCHEMA) or _hidden_characters(doc, text)
+    problems = metaschema.check(doc, SCHEMA) or hidden_characters(doc, text)
     pattern = cast(Pattern, doc.value)
     return problems or _mitigations(doc, pattern) or list(_sizes_and_relations(doc, pattern, known))
 
@@ -148,9 +148,9 @@ def _sizes_and_relations(doc: Document, pattern: Pattern, known: Collection[str]
             yield doc.problem("unknown_pattern", path, name=other["id"], **metaschema.near(other["id"], known))
 
 
-def _hidden_characters(doc: Document, text: str) -> list[Problem]:
+def hidden_characters(doc: Document, text: str) -> list[Problem]:
     """Report each line of ``text`` with a hidden character; without any, each value with an escaped one."""
-    problems = _hidden_lines(doc.file, text)
+    problems = hidden_lines(doc.file, text)
     if problems:
         return problems
     for path, place in doc.values.items():
@@ -160,7 +160,7 @@ def _hidden_characters(doc: Document, text: str) -> list[Problem]:
     return problems
 
 
-def _hidden_lines(file: str, text: str) -> list[Problem]:
+def hidden_lines(file: str, text: str) -> list[Problem]:
     """Report the first lines of ``text`` with a hidden character, and the number of the others."""
     places = hidden.places(text)
     problems = [_hidden_character(file, *place) for place in islice(places, _MAX_HIDDEN_LINES)]
@@ -266,7 +266,7 @@ class _Files:
             if source is None:
                 problems.append(self.doc.problem("no_example", path, name=name))
                 return None  # not cached, so that each place that names the file is reported
-            problems += _hidden_lines(source.file, source.text)
+            problems += hidden_lines(source.file, source.text)
             examples.parse(source, problems)
         self.sources[name] = source
         return source

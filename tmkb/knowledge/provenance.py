@@ -12,6 +12,9 @@ The digest ``wrong`` covers the wrong fixes. A wheel has none, and there it is n
 
 It does not cover the modules that run proofs (runner, worker, mutants) or third-party libraries: each release proves
 all patterns again. Files in the folder that nothing names do not count either.
+
+The record also has a digest of each idiom in another stack, see `tmkb.knowledge.idioms`: under ``idioms`` of those on
+whose applications all attacks were played, and under ``compiled`` of those that the parser of their language accepted.
 """
 
 from __future__ import annotations
@@ -32,11 +35,13 @@ from tmkb.schema import metaschema, paths, reader, textfile
 
 Status = Literal["proven", "changed", "unproven"]
 Digest = dict[str, str]  # the two digests
-Proven = dict[str, str]  # sha256, wrong if there are wrong fixes, date, tmkb
+Proven = dict[str, Any]  # sha256, wrong if there are wrong fixes, date, tmkb, and idioms and compiled: stack → digest
+Checked = dict[str, dict[str, str]]  # idioms and compiled, of the record
 
 NAME = "_proven.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "proven.yaml")
 _DIGESTS = ("sha256", "wrong")
+CHECKED = ("idioms", "compiled")
 _PACKAGE = "tmkb.authoring.proofs"
 _HEAD = """\
 # Written by `tmkb prove --record`, never by hand.
@@ -50,7 +55,7 @@ def status(folder: str, pattern: Pattern) -> Status:
     if proven is None or "code" not in pattern:
         return "unproven"
     now = digest(folder, pattern)
-    known = {key: proven[key] for key in _DIGESTS if key in proven}
+    known = proof(proven)
     if not attacks_file.has_wrong_fixes(folder):
         known.pop("wrong", None)
     return "proven" if now == known else "changed"
@@ -59,6 +64,11 @@ def status(folder: str, pattern: Pattern) -> Status:
 def lookup(folder: str, pattern: Pattern) -> Proven | None:
     """Return what is recorded about the ``pattern`` in ``folder``."""
     return read(_record_path(folder))[0].get(pattern["id"])
+
+
+def proof(entry: Proven) -> Digest:
+    """Return the digests of the proof in an entry of a record."""
+    return {key: entry[key] for key in _DIGESTS if key in entry}
 
 
 def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
@@ -101,11 +111,14 @@ def problems(folders: Iterable[str]) -> list[Problem]:
     return [problem for path in dict.fromkeys(map(_record_path, folders)) for problem in read(path)[1]]
 
 
-def record(runs: Mapping[str, tuple[str, Digest | None]], date: str, release: str) -> list[str]:
+def record(
+    runs: Mapping[str, tuple[str, Digest | None]], date: str, release: str, checked: Mapping[str, Checked] | None = None
+) -> list[str]:
     """Write the records, and return their paths.
 
-    ``runs``: id → (folder, the digests that were proven, or None). Entries whose digests are unchanged stay as they
-    are, and so do those of other patterns that still exist. Raises OSError.
+    ``runs``: id → (folder, the digests that were proven, or None). Entries whose digests are unchanged keep their date
+    and release. Other patterns that still exist keep their entries. ``checked``: id → what is recorded of its idioms.
+    Raises OSError.
     """
     written = []
     for path in dict.fromkeys(_record_path(folder) for folder, _ in runs.values()):
@@ -113,8 +126,10 @@ def record(runs: Mapping[str, tuple[str, Digest | None]], date: str, release: st
         entries = {id_: each for id_, each in before.items() if id_ not in runs and _exists(path, id_)}
         for id_, (folder, proven) in runs.items():
             if proven and _record_path(folder) == path:
-                is_same = id_ in before and proven == {k: v for k, v in before[id_].items() if k in _DIGESTS}
-                entries[id_] = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
+                is_same = id_ in before and proven == proof(before[id_])
+                entry = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
+                idioms = {key: value for key, value in (checked or {}).get(id_, {}).items() if value}
+                entries[id_] = {key: value for key, value in entry.items() if key not in CHECKED} | idioms
         try:
             textfile.save(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
         except OSError as error:  # names a temporary file

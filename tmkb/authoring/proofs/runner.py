@@ -94,7 +94,7 @@ class Worker:
         """``timeout``: seconds for one case. ``spawn``: run each in a new interpreter instead of a fork."""
         self.timeout = timeout
         self.number = next(_numbers) % services.REDIS_DATABASES
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
         command = [sys.executable, "-P", "-m", "tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else [])]
         self.process = subprocess.Popen(
             command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -116,7 +116,7 @@ class Worker:
         self.process.wait()
 
 
-def _import_path() -> list[str]:
+def import_path() -> list[str]:
     """Return the absolute import path of this process without the current folder, for a worker.
 
     The current folder may contain a module with the name of a library. It stays if tmkb itself is imported from there.

@@ -1,0 +1,195 @@
+"""A small multi-tenant FastAPI application around an idiom. Requires the extra ``proofs``.
+
+It has the organizations and users of the stage of the proofs. An application defines ``router``, and models that
+inherit from `Base`. It can define functions ``event_NAME(db, …)`` and ``state_NAME(db)``, and ``configure(app)``, which
+adds middleware and exception handlers.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, HTTPException
+from sqlalchemy import ForeignKey, create_engine, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tmkb.authoring.play import Response
+from tmkb.authoring.stacks import stage
+
+config: dict[str, Any] = {}  # `config` of attacks.yaml
+
+
+class Base(DeclarativeBase):
+    """The base class of all models."""
+
+
+class Organization(Base):
+    """A tenant."""
+
+    __tablename__ = "organizations"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+
+
+class User(Base):
+    """A user who signs in. Without an organization after leaving it."""
+
+    __tablename__ = "users"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    role: Mapped[str] = mapped_column(default="member")
+    organization_id: Mapped[int | None] = mapped_column(ForeignKey("organizations.id"))
+
+
+class Document(Base):
+    """A document of one user and one organization."""
+
+    __tablename__ = "documents"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    state: Mapped[str] = mapped_column(default="new")
+    owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
+    organization_id: Mapped[int] = mapped_column(ForeignKey("organizations.id"))
+
+
+SessionLocal = sessionmaker()
+
+
+def get_db() -> Iterator[Session]:
+    """Open a session for one request."""
+    with SessionLocal() as session:
+        yield session
+
+
+Db = Annotated[Session, Depends(get_db)]
+
+
+def optional_user(db: Db, x_user: Annotated[str | None, Header()] = None) -> User | None:
+    """Return the user of the header X-User; None for an anonymous request."""
+    return db.scalar(select(User).where(User.name == x_user))
+
+
+def current_user(user: Annotated[User | None, Depends(optional_user)]) -> User:
+    """Return the user who is signed in; refuse anonymous requests."""
+    if user is None:
+        raise HTTPException(401)
+    return user
+
+
+OptionalUser = Annotated[User | None, Depends(optional_user)]
+CurrentUser = Annotated[User, Depends(current_user)]
+
+
+class Stage(stage.Stage):
+    """An application in this process, with a SQLite database in the current folder."""
+
+    def __init__(self, app: ModuleType, settings: Mapping[str, Any]) -> None:
+        super().__init__(app)
+        config.update(settings)
+        engine = create_engine(f"sqlite:///{tempfile.mkdtemp(dir=os.getcwd())}/stage.db")
+        SessionLocal.configure(bind=engine)
+        Base.metadata.create_all(engine)
+        with SessionLocal.begin() as db:
+            db.add_all(Organization(id=id_, name=name) for id_, name in stage.ORGANIZATIONS)
+            db.add_all(User(id=id_, name=name, role=role, organization_id=of) for id_, name, role, of in stage.USERS)
+            db.add_all(
+                Document(id=id_, title=title, owner_id=owner, organization_id=of)
+                for id_, title, owner, of in stage.DOCUMENTS
+            )
+        self._asgi = FastAPI()
+        if hasattr(app, "configure"):
+            app.configure(self._asgi)
+        self._asgi.include_router(app.router)
+        self._clients: dict[str, TestClient] = {}  # each actor has cookies of its own
+
+    def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
+        """Send a request as ``actor``; anonymous sends no user."""
+        if actor not in self._clients:
+            headers = {} if actor == stage.ANONYMOUS else {"X-User": actor}
+            server = _Server(self._asgi, self.crashes)
+            self._clients[actor] = TestClient(
+                server,
+                headers=headers,
+                raise_server_exceptions=False,
+                follow_redirects=False,
+            )
+        options: dict[str, Any] = {key: parts[key] for key in ("json", "headers") if key in parts}
+        if "data" in parts:
+            options["content"] = parts["data"]
+        if "form" in parts:
+            options["data"] = parts["form"]
+        if "files" in parts:
+            files = parts["files"].items()
+            options["files"] = {key: (file["name"], file["content"].encode(), file["type"]) for key, file in files}
+        answer = self._clients[actor].request(method, path, **options)
+        return Response(answer.status_code, answer.text, dict(answer.headers))
+
+    def event(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Call ``event_NAME`` of the application with a session, or one of the common events."""
+        function: Callable[..., Any] = getattr(self.app, f"event_{name}", None) or _EVENTS[name]
+        with SessionLocal.begin() as db:
+            return function(db, **values)
+
+    def state(self, name: str) -> Any:
+        """Return the result of ``state_NAME`` of the application."""
+        with SessionLocal() as db:
+            return getattr(self.app, f"state_{name}")(db)
+
+    def run_job(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call ``function`` with a session of its own, which is its first argument."""
+        with SessionLocal() as db:
+            return function(db, *args, **kwargs)
+
+
+class _Server:
+    """Middleware that answers HEAD as Flask and Django do, like GET, and notes exceptions. FastAPI refuses HEAD."""
+
+    def __init__(self, app: ASGIApp, crashes: list[str]) -> None:
+        self._app = app
+        self._crashes = crashes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("method") == "HEAD":
+            scope = {**scope, "method": "GET"}
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            self._crashes.append(stage.described(error))
+            raise
+
+
+def _account(db: Session, user: str) -> User:
+    return db.scalars(select(User).where(User.name == user)).one()
+
+
+def _leave(db: Session, user: str) -> None:
+    _account(db, user).organization_id = None
+
+
+def _join(db: Session, user: str, organization: str, role: str = "member") -> None:
+    account = _account(db, user)
+    account.role = role
+    account.organization_id = db.scalars(select(Organization.id).where(Organization.name == organization)).one()
+
+
+def _set_role(db: Session, user: str, role: str) -> None:
+    _account(db, user).role = role
+
+
+def _delete_user(db: Session, user: str) -> None:
+    db.delete(_account(db, user))
+
+
+# Events of every application; an application defines others as functions `event_NAME`.
+_EVENTS: dict[str, Callable[..., Any]] = {
+    "leave": _leave,
+    "join": _join,
+    "set_role": _set_role,
+    "delete_user": _delete_user,
+}

@@ -1,0 +1,118 @@
+"""Play the cases of a pattern on the applications of its idioms."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tmkb.authoring.proofs.runner import import_path
+from tmkb.authoring.stacks import express
+from tmkb.authoring.stacks.worker import UNPLAYED
+from tmkb.knowledge import attacks as attacks_file
+from tmkb.knowledge import examples, idioms
+from tmkb.knowledge.attacks import Attacks
+from tmkb.knowledge.idioms import Idiom
+
+STACKS = ("django", "express", "fastapi")  # that have a stage
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The expected and the observed status of one case on the application of one stack."""
+
+    stack: str
+    case: str
+    expected: str
+    status: str
+    detail: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is the expected one."""
+        return self.status == self.expected
+
+    @property
+    def failed(self) -> bool:
+        """Whether the case was played with another status than the expected one."""
+        return not self.ok and self.status != UNPLAYED
+
+    def __str__(self) -> str:
+        return f"{self.stack} {self.case}: expected {self.expected}, was {self.status} ({self.detail})"
+
+
+@dataclass(slots=True)
+class Result:
+    """What the cases came to on one application; no cells if something is missing."""
+
+    stack: str
+    digest: str  # of what was played
+    cells: list[Cell] = field(default_factory=list)
+    missing: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether all cases were played with the expected status."""
+        return bool(self.cells) and all(cell.ok for cell in self.cells)
+
+    def __str__(self) -> str:
+        if self.missing:
+            return f"{self.stack} not proven: needs {self.missing}"
+        return f"{self.stack} {sum(cell.ok for cell in self.cells)}/{len(self.cells)}"
+
+
+def play_idioms(folder: str, timeout: float = 20.0) -> list[Result]:
+    """Play all cases of the pattern in ``folder`` on each of its applications.
+
+    ``timeout``: seconds for one case.
+    """
+    attacks, _ = attacks_file.read(folder) if os.path.exists(os.path.join(folder, attacks_file.NAME)) else (None, [])
+    if attacks is None:
+        return []
+    found = idioms.read(folder)[0]
+    return [_played(folder, stack, idiom, attacks, timeout) for stack, idiom in found.items() if idiom.app]
+
+
+def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: float) -> Result:
+    result = Result(stack, idioms.digest(folder, stack, idiom), missing=_missing(stack))
+    if result.missing:
+        return result
+    file = os.path.abspath(os.path.join(folder, str(idiom.app)))
+    source = examples.read(folder, str(idiom.app), file)
+    assert source is not None  # else the idiom could not be served
+    request = {"stack": stack, "file": file, "source": source.text, "attacks": attacks.value, "timeout": timeout}
+    names = [case.name for case in attacks.cases]
+    for case, answer in zip(attacks.cases, _answers(request, names), strict=True):
+        expected = "served" if case.allowed else "refused"
+        result.cells.append(Cell(stack, case.name, expected, answer["status"], answer["detail"]))
+    return result
+
+
+def _missing(stack: str) -> str:
+    """Return what is needed to play on applications of ``stack`` and is not installed."""
+    if stack not in STACKS:
+        return f"a stage; there are stages for {', '.join(STACKS)}"
+    if stack == "express":
+        return express.missing()
+    return "" if importlib.util.find_spec(stack) else f"{stack}: pip install 'tmkb[proofs]'"
+
+
+def _answers(request: dict[str, object], cases: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield the answer to each case."""
+    groups = [list(cases)] if hasattr(os, "fork") else [[case] for case in cases]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
+    command = [sys.executable, "-P", "-m", "tmkb.authoring.stacks.worker"]
+    for group in groups:
+        text = json.dumps({**request, "cases": group})
+        with tempfile.TemporaryDirectory(prefix="tmkb-idiom-") as cwd:
+            done = subprocess.run(
+                command, input=text, text=True, stdout=subprocess.PIPE, check=False, cwd=cwd, env=environment
+            )
+        lines = done.stdout.splitlines()
+        died = {"status": "error", "detail": "the process died"}
+        yield from (json.loads(lines[at]) if at < len(lines) else died for at in range(len(group)))

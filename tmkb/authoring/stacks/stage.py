@@ -1,0 +1,87 @@
+"""What the stages of all stacks share: the organizations and users, and the targets on which `play` plays cases."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any
+
+import time_machine
+
+from tmkb.authoring.play import Response, Rival
+
+ANONYMOUS = "anonymous"
+ORGANIZATIONS = [(1, "Acme"), (2, "Globex")]
+USERS = [(1, "alice", "admin", 1), (2, "bob", "member", 1), (3, "mallory", "admin", 2)]
+DOCUMENTS = [(1, "Acme payroll", 1, 1), (2, "Globex plan", 3, 2)]
+
+_jobs: deque[tuple[Callable[..., Any], str]] = deque()
+
+
+def enqueue(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Queue a call of ``function`` for a worker, which receives the arguments as JSON, as from a broker."""
+    _jobs.append((function, json.dumps([args, kwargs])))
+
+
+class Stage:
+    """A Python application in this process. Subclasses define `send` and `event`."""
+
+    def __init__(self, app: ModuleType) -> None:
+        self.app = app
+        self.crashes: list[str] = []  # the exceptions behind responses with status 500
+        self._clock: time_machine.Traveller | None = None
+
+    def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
+        """Send a request as ``actor``; see `play.Target`."""
+        raise NotImplementedError
+
+    def event(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Call ``event_NAME`` of the application, or one of the common events."""
+        raise NotImplementedError
+
+    def state(self, name: str) -> Any:
+        """Return the result of ``state_NAME`` of the application."""
+        raise NotImplementedError
+
+    def work(self) -> Response:
+        """Run all queued jobs, one after the other, outside of requests."""
+        results: list[str] = []
+        raised: list[str] = []
+        while _jobs:
+            function, text = _jobs.popleft()
+            args, kwargs = json.loads(text)
+            try:
+                results.append(repr(self.run_job(function, args, kwargs)))
+            except Exception as error:
+                results.append(repr(error))
+                raised.append(type(error).__name__)
+        return Response(text=" ".join(results), raised=raised)
+
+    def run_job(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call ``function`` as a worker does."""
+        return function(*args, **kwargs)
+
+    def wait(self, seconds: float) -> None:
+        """Advance the clock of this process."""
+        if self._clock is None:
+            self._clock = time_machine.travel(datetime.now(UTC), tick=True).start()
+        self._clock.shift(seconds)
+
+    def during(self, after: str | None, rival: Rival) -> AbstractContextManager[dict[str, Any] | None]:
+        """Idioms are not played by two requests at the same time."""
+        raise NotImplementedError("during")
+
+
+def described(error: BaseException) -> str:
+    """Return an exception in one line, with its innermost place in the application."""
+    file = getattr(sys.modules.get("app"), "__file__", "")
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    where = f" at {os.path.basename(str(file))}:{lines[-1]}" if lines else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -1,0 +1,126 @@
+"""``python -m tmkb.authoring.stacks.worker``: play the cases of one application. One JSON request in, one line a case.
+
+A request has ``stack``, ``file`` and ``source`` of the application, ``attacks`` (the value of an attacks.yaml),
+``cases`` (names) and ``timeout`` (seconds). Each case runs in a process that is forked from this one. Where there is no
+fork, a request has one case. The current folder is temporary, and the process is guarded as a proof is. An Express
+application runs in a Node process, which Node itself guards.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import signal
+import sys
+from types import ModuleType
+from typing import Any
+
+from tmkb.authoring import play
+from tmkb.authoring.proofs import guard
+from tmkb.authoring.stacks.stage import described
+from tmkb.knowledge.attacks import Attacks
+
+Request = dict[str, Any]
+Answer = dict[str, str]  # status, detail
+
+UNPLAYED = "not played"
+
+
+def main() -> None:
+    """Answer the request on standard input."""
+    request = json.loads(sys.stdin.read())
+    write = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    application = _Application(request)
+    for name in request["cases"]:
+        os.write(write, json.dumps(application.answer(name)).encode() + b"\n")
+
+
+class _Application:
+    """The executed application of one stack."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.attacks = Attacks(request["attacks"])
+        self.failure: Answer | None = None
+        self.stack = importlib.import_module(f"tmkb.authoring.stacks.{request['stack']}")
+        if request["stack"] != "express":
+            guard.install(os.getcwd(), {})
+        try:
+            self.app = self._execute()
+        except Exception as error:
+            self.failure = _error(error)
+
+    def _execute(self) -> ModuleType | str:
+        """Execute the application if it is in Python; return its source otherwise."""
+        if self.request["stack"] == "express":
+            return str(self.request["source"])
+        module = ModuleType("app")
+        sys.modules["app"] = module
+        module.__file__ = self.request["file"]
+        exec(compile(self.request["source"], self.request["file"], "exec"), module.__dict__)
+        return module
+
+    def answer(self, name: str) -> Answer:
+        """Play the case ``name`` with new data."""
+        if self.failure is not None:
+            return self.failure
+        if isinstance(self.app, str) or not hasattr(os, "fork"):
+            return self._played(name)
+        read, write = os.pipe()
+        pid = guard.fork()
+        if not pid:
+            try:
+                os.setpgid(0, 0)
+                os.write(write, json.dumps(self._played(name)).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        ready = select.select([read], [], [], self.request["timeout"])[0]
+        data = b""
+        while ready and (chunk := os.read(read, 65536)):
+            data += chunk
+        os.close(read)
+        if not ready:
+            _kill(pid)
+        os.waitpid(pid, 0)
+        if not data:
+            detail = "the process died" if ready else f"no answer within {self.request['timeout']} s"
+            return {"status": "error", "detail": detail}
+        answer: Answer = json.loads(data)
+        return answer
+
+    def _played(self, name: str) -> Answer:
+        case = self.attacks.case(name)
+        if case.services:
+            return {"status": UNPLAYED, "detail": f"needs {', '.join(case.services)}"}
+        try:
+            target = self.stack.Stage(self.app, self.attacks.config)
+            verdict = play.play(case, target, play.prepare(self.attacks.setup, target))
+            crashes = [] if verdict.status in (play.SERVED, play.REFUSED) else target.crashes
+            return {"status": verdict.status, "detail": "; ".join([verdict.detail, *crashes])}
+        except play.StepError as error:
+            return {"status": play.FAILED, "detail": "; ".join([str(error), *target.crashes])}
+        except NotImplementedError as error:
+            return {"status": UNPLAYED, "detail": f"the stage does not offer {error}"}
+        except Exception as error:
+            return _error(error)
+
+
+def _error(error: Exception) -> Answer:
+    return {"status": "error", "detail": described(error)}
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
