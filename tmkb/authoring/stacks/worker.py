@@ -50,10 +50,18 @@ class _Application:
         self.stack = importlib.import_module(f"tmkb.authoring.stacks.{request['stack']}")
         if request["stack"] != "express":
             guard.install(os.getcwd(), {})
+        if hasattr(signal, "SIGALRM"):
+            signal.signal(signal.SIGALRM, self._stop)
+            signal.setitimer(signal.ITIMER_REAL, request["timeout"])
         try:
             self.app = self._execute()
         except Exception as error:
             self.failure = _error(error)
+        if hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _stop(self, *_: object) -> None:
+        raise TimeoutError(f"no answer within {self.request['timeout']} s")
 
     def _execute(self) -> ModuleType | str:
         """Execute the application if it is in Python; return its source otherwise."""
