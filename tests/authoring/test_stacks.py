@@ -156,3 +156,11 @@ def test_an_application_that_does_not_answer_is_stopped(play_with):
 
     assert {cell.status for cell in result.cells} == {"error"}
     assert "no answer within 2 s" in result.cells[0].detail
+
+
+def test_a_request_that_does_not_end_is_stopped(play_with):
+    result = play_with("fastapi", '"cancelled"\n', '"cancelled"\n    while True:\n        pass\n', timeout=5)
+
+    assert statuses(result)["own_cancel"] == "error"
+    assert "no answer within 5 s" in next(cell.detail for cell in result.cells if cell.case == "own_cancel")
+    assert statuses(result)["mallory_cancel"] == "refused"
