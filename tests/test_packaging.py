@@ -136,7 +136,7 @@ def core(installed):
             command, cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
 
-    run.size, run.python = size(place) - before, python
+    run.size, run.python, run.place = size(place) - before, python, place
     return run
 
 
@@ -150,8 +150,16 @@ def test_a_core_install_is_small(core):
     code = "import importlib.metadata as m; print(*(r for r in m.requires('tmkb') if 'extra ==' not in r), sep='\\n')"
     required = subprocess.run([core.python, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert core.size <= 17_000_000
+    assert core.size <= 15_000_000
     assert len(required.splitlines()) <= 5, required
+
+
+def test_code_of_patterns_is_not_compiled(core):
+    """Pip compiles every file whose name ends in .py."""
+    (patterns,) = core.place.glob("**/tmkb/_data/patterns")
+
+    assert (patterns / "tmkb_auth_007" / "secure.py.txt").is_file()
+    assert not [*patterns.glob("tmkb_*/**/*.pyc")]
 
 
 def test_a_core_install_answers_as_recorded(core):

@@ -34,7 +34,7 @@ def test_questions_are_added_beside_their_best_pattern(tmp_path):
         questions.Question(code.strip("\n"), "code", "python", "me", grades),
         questions.Question("no such thing", "negative", "any", "me", {}),
     ]
-    assert questions.review([str(tmp_path)], KNOWN) == []
+    assert questions.review(questions.by_file([str(tmp_path)]), KNOWN) == []
 
 
 def test_adding_twice_changes_nothing(tmp_path):
@@ -81,7 +81,7 @@ def test_problems_of_edited_files(tmp_path):
         '  - {context: "delete the accounts of customers", kind: task, author: me, grades: {ACME-X-009: 3, ACME-X-001: 1}}\n'
         '  - {context: "something else", kind: task, author: me, grades: {ACME-X-002: 3}}\n'
     )
-    found = questions.review([str(tmp_path)], KNOWN)
+    found = questions.review(questions.by_file([str(tmp_path)]), KNOWN)
 
     assert [problem.rule for problem in found] == ["question_elsewhere", "unknown_grade", "duplicate_question"]
     assert "questions.yaml:5:" in problems.line(found[0])

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tmkb.authoring import inputs
 from tmkb.knowledge import library
 from tmkb.knowledge.questions import Question
-from tmkb.knowledge.retrieval import words
 from tmkb.knowledge.retrieval.model import Model
 
 pytestmark = pytest.mark.needs("sklearn")
@@ -40,13 +40,13 @@ def test_the_stored_model_scores_as_the_trained_one(tmp_path, asked, patterns):
 
     every, grades = training.prepare(asked, patterns)
     trained = training.train(every, grades)
-    facts = {"inputs": training.digest(asked, patterns)}
+    facts = {"inputs": inputs.digests(asked, patterns)}
     training.write(str(tmp_path / "model.bin"), trained, [pattern["id"] for pattern in patterns], facts)
     model = Model((tmp_path / "model.bin").read_bytes())
 
     expected = training.held_scores(trained, every)
     for question, row in zip(asked[::50], expected[::50], strict=False):
-        scores = model.scores(words.features(question.context))
+        scores = model.scores(question.context)
         scores[-1] += training.BEST * max(scores[:-1])
         assert scores == pytest.approx(row.tolist(), abs=1e-5)
 
@@ -90,11 +90,9 @@ def test_small_authors_are_not_held_out(asked):
 
 
 def test_patterns_with_few_questions_are_left_to_their_centroids(asked, patterns):
-    from tmkb.authoring import training
-
     few = [Question(f"few {number}", "task", "any", "ann", {"ACME-AUTH-001": 3}) for number in range(8)]
     both = Question("both", "task", "any", "ann", {"ACME-AUTH-001": 3, "TMKB-AUTH-001": 2})
-    chosen, kept = training.selected([*patterns, {"id": "ACME-AUTH-001"}], [*asked, *few, both])
+    chosen, kept = inputs.selected([*patterns, {"id": "ACME-AUTH-001"}], [*asked, *few, both])
 
     assert chosen == patterns
     assert kept == [*asked, both._replace(grades={"TMKB-AUTH-001": 2})]

@@ -13,8 +13,10 @@ import sys
 import pytest
 
 from tmkb import __version__
+from tmkb.authoring import inputs
 from tmkb.cli import main
-from tmkb.knowledge import pattern, provenance
+from tmkb.knowledge import library, pattern, provenance, questions
+from tmkb.knowledge.retrieval.model import pack
 from tmkb.schema import paths
 from tmkb.server.server import Server
 
@@ -583,6 +585,7 @@ def test_query_explains_an_answer(tmkb):
 
     assert status == 0
     assert out.startswith("Answered: probability ")
+    assert out.splitlines()[1].startswith("A weight with + counts for the answer or the pattern, with - against it.")
     assert re.search(r"^TMKB-AUTH-024  .*\n(  .*\n)*?  \+0\.\d{3}  nightly$", out, re.M)
 
 
@@ -654,3 +657,47 @@ def test_brackets_are_printed_as_they_are(tmp_path, capsys):
 
     assert main.main(["schema", "check", str(tmp_path)]) == 2
     assert "Unknown key 'odd[bold]'" in capsys.readouterr().out
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A folder with one pattern, its questions, and a model that is trained on them."""
+    folder = tmp_path / "mine"
+    (folder / "_questions").mkdir(parents=True)
+    shutil.copytree(os.path.join(paths.PATTERNS, "tmkb_auth_001"), folder / "tmkb_auth_001")
+    found = inputs.digests(questions.read([str(folder)]).questions, library.load([str(folder)]).patterns)
+    facts = {"patterns": ["TMKB-AUTH-001"], "biases": [0.0, 0.0], "unit": 1.0, "inputs": found}
+    (folder / "_questions" / "model.bin").write_bytes(pack(facts, ["task"], [[1, 24, 7, -7]]))
+    return folder
+
+
+def test_validate_reports_a_damaged_model(tmkb, trained):
+    path = trained / "_questions" / "model.bin"
+    assert tmkb("validate", str(trained)) == (0, "1 pattern, no problems.\n", "")
+    sound = path.read_bytes()
+    for content, reason in ((sound[:-1] + b"\x00", "its checksum is wrong"), (sound[:-1], "another size")):
+        path.write_bytes(content)
+        status, out, err = tmkb("validate", str(trained))
+        assert (status, err) == (1, "")
+        assert out.startswith(str(path)) and "The retrieval model cannot be used: " in out and reason in out
+        assert f"Run `tmkb train --patterns {trained}`" in out
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [("pattern.yaml", "name: ", "name: Other "), ("questions.yaml", "background job", "postponed job")],
+)
+def test_validate_warns_of_a_model_that_is_older_than_its_inputs(tmkb, trained, file, old, new):
+    path = trained / "tmkb_auth_001" / file
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    sentence = (
+        "The text or the questions of TMKB-AUTH-001 changed after this retrieval model was trained. Run `tmkb train"
+    )
+
+    status, out, err = tmkb("validate", str(trained))
+    assert (status, out) == (0, "1 pattern, no problems.\n")
+    assert err.startswith(f"tmkb: {trained}") and sentence in err
+
+    status, out, err = tmkb("validate", "--strict", str(trained))
+    assert status == 1
+    assert sentence in out

@@ -57,6 +57,9 @@ def test_the_new_pattern_is_valid(new, tmp_path, tier):
         "The pattern is valid and proven. Replace it step by step, and check it after each change:\n"
         "  tmkb validate my-patterns\n"
         "  tmkb prove ACME-AUTH-001 --patterns my-patterns\n"
+        "Queries find it by its texts and by example questions. Write eight or more, one a line, and add them:\n"
+        '  {"context": "what a developer is about to do", "kind": "task", "relevant": {"ACME-AUTH-001": 3}}\n'
+        "  tmkb questions add questions.jsonl --author me --dir my-patterns\n"
     )
     assert sorted(os.listdir(tmp_path / "my-patterns" / "acme_auth_001")) == FILES
     assert (found["id"], found["name"], found["tier"]) == ("ACME-AUTH-001", "Export Link Without Owner", tier)

@@ -58,7 +58,7 @@ def test_a_difference_is_printed_as_text(replay, file):
     assert replay(file, "--revision", "2025-11-25") == (
         1,
         f"{file} (2025-11-25): A made-up conversation\n"
-        "  exchange 2\n"
+        "  turn 2\n"
         '    messages: expected 0, got 1: [{"jsonrpc":"2.0","id":3,"result":{}}]\n'
         "0 of 1 conversations are as recorded.\n",
         "",
@@ -91,7 +91,7 @@ def test_update_refuses_differing_revisions(replay, file):
     status, _, err = replay(file, "--update")
 
     assert status == 1
-    assert err == f"tmkb: {file}: revisions differ in exchange 2: use separate transcripts.\n"
+    assert err == f"tmkb: {file}: revisions differ in turn 2: use separate transcripts.\n"
     assert file.read_text() == text
 
 
@@ -112,7 +112,7 @@ def test_another_server_is_started_for_each_conversation(replay, tmp_path):
 
     assert status == 1
     assert "[0].error: missing, expected" in out
-    assert '  exchange 7: After the end of input\n    not expected: "not json"' in out
+    assert '  turn 7: After the end of input\n    not expected: "not json"' in out
 
 
 @pytest.mark.process

@@ -77,12 +77,12 @@ def command(tmp_path):
 
 @pytest.fixture
 def transcript(tmp_path):
-    """A transcript with these exchanges, in a folder of its own."""
+    """A transcript with these turns, in a folder of its own."""
 
-    def write(exchanges=ECHO, head=TRANSCRIPT):
+    def write(turns=ECHO, head=TRANSCRIPT):
         path = tmp_path / "mine" / "one.yaml"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(head + exchanges)
+        path.write_text(head + turns)
         return path
 
     return write
@@ -99,7 +99,7 @@ def replay(capsys):
 
 
 def expected(path):
-    """What each exchange of a transcript expects."""
+    """What each turn of a transcript expects."""
     from tmkb.conformance import transcript
 
     return [each["expect"] for each in transcript.read(str(path)).value["exchanges"]]
@@ -204,7 +204,7 @@ def test_nothing_is_written_without_a_response(replay, command, transcript):
     before = file.read_bytes()
     status, _, err = replay(file, "--update", "--timeout", "1", "--command", command())
 
-    assert status == 1 and "exchange 1 (2025-11-25) has no answer to record" in err
+    assert status == 1 and "turn 1 (2025-11-25) has no answer to record" in err
     assert file.read_bytes() == before
 
 

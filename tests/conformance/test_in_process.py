@@ -19,7 +19,7 @@ def test_conversation(runtimes, snapshot, name, revision):
 
     for result in replay.replay(each, revision, target):
         expected = snapshot(name=snapshot_name(name, result.number, revision), extension_class=TranscriptExtension)
-        assert result.actual == expected, f"exchange {result.number}"
+        assert result.actual == expected, f"turn {result.number}"
 
 
 def test_titles_are_unique():

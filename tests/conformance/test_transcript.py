@@ -144,7 +144,7 @@ def test_packaged_configurations_are_accepted():
 def test_titles_of_packaged_transcripts_state_facts():
     for path in transcript.find(paths.CONFORMANCE):
         value = transcript.read(path).value
-        texts = [value["title"], *(exchange.get("about", "") for exchange in value["exchanges"])]
+        texts = [value["title"], *(turn.get("about", "") for turn in value["exchanges"])]
         assert not any(re.search("[Ss]hould|[Tt]est that", text) for text in texts), path
 
 

@@ -64,7 +64,9 @@ def test_many_similar_questions_are_compared_in_time(tmp_path, quick):
     (tmp_path / "_questions").mkdir()
     (tmp_path / "_questions" / "negatives.yaml").write_text(f"kind: questions\nquestions:\n{''.join(lines)}{lines[0]}")
 
-    assert [problem.rule for problem in questions.review([str(tmp_path)], ())] == ["duplicate_question"]
+    assert [problem.rule for problem in questions.review(questions.by_file([str(tmp_path)]), ())] == [
+        "duplicate_question"
+    ]
 
 
 def test_a_file_of_many_mitigations_is_reported_once(folder):

@@ -1,6 +1,7 @@
 """Search results, their order, and queries without an answer."""
 
 import json
+import math
 import os
 import random
 import shutil
@@ -175,9 +176,9 @@ def test_long_queries_are_truncated(whole):
 @pytest.mark.process
 def test_results_do_not_depend_on_hash_randomization():
     code = (
-        "from tmkb.knowledge.retrieval import index, words; m = index.read(index.path([]));"
-        "features = words.features('def export(id): return Report.query.get(id).rows  # nightly, for admins');"
-        "print([x.hex() for x in m.scores(features)])"
+        "from tmkb.knowledge.retrieval import index; m = index.read(index.path([]));"
+        "text = 'def export(id): return Report.query.get(id).rows  # nightly, for admins';"
+        "print([x.hex() for x in m.scores(text)])"
     )
     found = {
         subprocess.run(
@@ -195,10 +196,13 @@ def test_results_do_not_depend_on_hash_randomization():
 
 def test_a_model_is_packed_and_read():
     facts = {"biases": [0.5, 0.0, -1.0], "unit": 0.25, "patterns": ["A-001", "B-001"]}
-    packed = model.pack(facts, ["task", "~task"], [[1, 24, 7, -7, 0], [2, 48, -1, 0, 3]])
+    names = ["task", "~tas", "~task"]
+    packed = model.pack(facts, names, [[1, 24, 7, -7, 0], [1, 24, 0, 0, 1], [2, 48, -1, 0, 3]])
     read = model.Model(packed)
 
-    assert read.scores(words.features("nothing of it")) == facts["biases"]
+    assert read.is_intact() and not model.Model(packed[:-1] + b"\x00").is_intact()
+    assert read.scores("nothing of it") == facts["biases"]
+    assert [sorted(map(read.name, block)) for block in read.known("Tasks")] == [["task"], ["~tas", "~task"]]
     assert read.sums([read.number("task")]) == [1.75, -1.75, 0.0]  # 7 and -7 units; one rarity has no effect
     assert read.sums([read.number("~task")]) == [-0.25, 0.0, 0.75]
     assert read.rarity("task") == 1.0 and read.rarity("other") is None
@@ -241,12 +245,59 @@ def test_stems():
 
 
 def test_features():
-    found, pieces = words.features("order.update(params)")
+    text = "order.update(params)"
 
-    assert {"order", "order updat", "order _ param", "order|.", "(|params"} <= found
-    assert pieces == {"order", ".update(", "params", ")"}
-    assert {"~ .u", "~date(", "~e( "} <= set(words.grams(".update("))
-    assert list(words.grams("a")) == ["~ a "]
+    assert {"order", "order updat", "order _ param", "order|.", "(|params"} <= words.features(text)
+    assert words.parts(text)[2] == ["order", ".update(", "params", ")"]
+    assert {"~ .u", "~date(", "~e( "} <= words.ngrams(text)
+    assert words.ngrams("a") == {"~ a "}
+
+
+@pytest.mark.parametrize(
+    ("feature", "parts"),
+    [
+        ("task", ("task", "")),
+        ("task queue", ("task ", "queue")),
+        ("task _ queue", ("task _ ", "queue")),
+        ("task|(", ("task|", "(")),
+        ("|||", ("||", "|")),
+        ("~a b", ("~a b", "")),
+        ("~tasks", ("~tas", "ks")),
+    ],
+)
+def test_a_feature_has_a_head_and_a_tail(feature, parts):
+    assert words.split(feature) == parts
+
+
+def test_the_model_finds_the_features_that_it_is_trained_on(whole):
+    """Training writes features as strings, and a search finds them by head and tail."""
+    trained = whole.model
+    texts = [question.context for question in questions.read([paths.PATTERNS]).questions[::97]]
+    for text in [*texts, "\n".join(texts), "a || b|c ~x \ud800 日本語", "x" * 300]:
+        found = [{trained.name(number) for number in block} for block in trained.known(text)]
+        expected = [
+            {name for name in block if trained.number(name) is not None}
+            for block in (words.features(text), words.ngrams(text))
+        ]
+        assert found == expected
+
+
+def test_sums_of_more_rows_than_lanes_can_hold():
+    row = [model.MAX_FACTOR, 24, 7, -7]
+    names = [f"name{number}" for number in range(2 * model.MOST + 1)]
+    read = model.Model(model.pack({"biases": [0, 0], "unit": 1.0}, names, [row] * len(names)))
+
+    expected = 7 * model.MAX_FACTOR * math.sqrt(len(names))
+    assert read.sums(range(len(names))) == pytest.approx([expected, -expected])
+
+
+def test_what_is_kept_has_a_limit(monkeypatch):
+    monkeypatch.setattr(model, "CHARACTERS", 10)
+    read = indexes.read(MODEL)
+    first = read.scores("a nightly digest mail for every customer of every tenant")
+
+    assert sum(map(len, read._chunks)) <= 10
+    assert read.scores("a nightly digest mail for every customer of every tenant") == first
 
 
 def test_questions_of_a_pattern_are_read_for_the_index(tmp_path, three):

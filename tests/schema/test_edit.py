@@ -122,6 +122,18 @@ def test_long_values_use_several_lines():
     ]
 
 
+@pytest.mark.parametrize(
+    "text", ["yes", "Null", "a\u200b\U0001f600", "\U000e0001", "2025-11-25", "it's", 'say "y"', "# x", ""]
+)
+@pytest.mark.parametrize("before", ["a: x\n", "a: []\n"])
+def test_every_string_is_read_as_written(before, text):
+    changed = Text(before, "x.yaml")
+    changed.set_block(("a",), [{"key": [text]}, "long " * 20]) if "[" in before else changed.set(("a",), text)
+
+    expected = [{"key": [text]}, "long " * 20] if "[" in before else text
+    assert reader.parse(changed.text, "x.yaml").value == {"a": expected}
+
+
 def test_json_stays_json():
     before = '{\n\t"a": {"b": "x"},\n\t"c": [1, 2],\n\t"d": "\\ud83d\\ude00"\n}\n'
     text = Text(before, "x.json")

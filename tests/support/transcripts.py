@@ -10,13 +10,13 @@ from syrupy.extensions.base import AbstractSyrupyExtension
 from tmkb.conformance import match, transcript
 from tmkb.schema import paths
 
-# (transcript, exchange number, revision) ↔ the name of a snapshot
+# (transcript, turn number, revision) ↔ the name of a snapshot
 SEPARATOR = " | "
 recorded = functools.cache(transcript.read)  # as they were before an update
 
 
 def snapshot_name(name: str, number: int, revision: str) -> str:
-    """How an exchange of a transcript is called among the snapshots."""
+    """How a turn of a transcript is called among the snapshots."""
     return SEPARATOR.join([name, str(number), revision])
 
 
@@ -50,8 +50,8 @@ class TranscriptExtension(AbstractSyrupyExtension):
 
     def read_snapshot_data_from_location(self, *, snapshot_location, snapshot_name, session_id):
         _, number, revision = snapshot_name.split(SEPARATOR)
-        exchanges = recorded(snapshot_location).exchanges(revision)
-        return exchanges[int(number) - 1].expect if int(number) <= len(exchanges) else []
+        turns = recorded(snapshot_location).turns(revision)
+        return turns[int(number) - 1].expect if int(number) <= len(turns) else []
 
     def matches(self, *, serialized_data, snapshot_data) -> bool:
         return not list(match.differences(snapshot_data, serialized_data))
@@ -67,7 +67,7 @@ class TranscriptExtension(AbstractSyrupyExtension):
             _, number, revision = snapshot.name.split(SEPARATOR)
             actual.setdefault(int(number), {})[revision] = snapshot.data
         refused = transcript.rewrite(found, actual)
-        assert not refused, f"{found.path}: revisions disagree about the exchanges {refused}"
+        assert not refused, f"{found.path}: revisions disagree about the turns {refused}"
 
     def read_snapshot_collection(self, *, snapshot_location):
         collection = SnapshotCollection(location=snapshot_location)

@@ -7,6 +7,7 @@ import os
 from tmkb.knowledge import attacks, examples
 from tmkb.knowledge.answer import unwrap
 from tmkb.knowledge.pattern import Pattern
+from tmkb.schema.edit import Text
 
 _TEXT = '''\
 """{id}: {name}
@@ -107,8 +108,6 @@ def tests(folder: str, pattern: Pattern) -> str | None:
 
 def _shared_part(text: str) -> str:
     """Return the part of attacks.yaml that holds for any application: without wrong fixes, services and comments."""
-    from tmkb.schema.edit import Text  # loads ruamel.yaml, which `tmkb get` needs only here
-
     edited = Text(text, attacks.NAME)
     for key in ("services", "wrong"):
         if edited.has((key,)):

@@ -6,8 +6,6 @@ machine plus the best score. Both are linear in the same features. The text of e
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import random
 from collections import Counter
@@ -28,11 +26,12 @@ ALPHA = 1.0  # of the ridge regression
 COST = 0.25  # of an error of the support vector machine
 TOLERANCE, SKETCH = 1e-3, 1e-2  # of the ridge regression's solver; the second to choose features
 BEST = 1.5  # weight of the best score in the gate
-FEATURES = 50_000  # in a model; with about 38 bytes each it stays below 2 MB
+FEATURES = 50_000  # in a model, or fewer, if more patterns would make its file too large
+LARGEST = 1_940_000  # bytes of all features of a model; with the rest of the file it stays below 2 MB
+NAME = 6  # bytes of a feature's name, a little more than on average
 LEAST = 2  # questions that contain a feature
 ANSWERED = 0.035  # share of negatives of authors held out that may be answered
 HELD = 50  # questions of an author that is held out
-ENOUGH = 30  # questions of a pattern that is trained
 SAMPLES = 8  # questions of a pattern of one's own
 SHOWN = 0.02  # probability of being relevant below which a second or third pattern is not shown
 
@@ -70,11 +69,7 @@ class Trained(NamedTuple):
 
 def examples(samples: Sequence[str]) -> Examples:
     """Return the features of ``samples``."""
-    blocks: list[list[set[str]]] = [[], []]
-    for sample in samples:
-        found, pieces = words.features(sample)
-        blocks[0].append(found)
-        blocks[1].append({gram for piece in pieces for gram in words.grams(piece)})
+    blocks = [[words.features(sample) for sample in samples], [words.ngrams(sample) for sample in samples]]
     names = [sorted(set().union(*block)) for block in blocks]
     numbers = {name: number for number, name in enumerate([*names[0], *names[1]])}
     columns = [sorted(numbers[name] for name in one | other) for one, other in zip(*blocks, strict=True)]
@@ -93,22 +88,6 @@ def weigh(every: Examples, columns: Array, rarity: Array) -> Matrix:
         norms = np.sqrt(np.asarray(side.multiply(side).sum(axis=1)).ravel())
         sides.append(sparse.diags(1 / np.maximum(norms, 1e-9)) @ side)
     return sparse.hstack(sides).tocsr()
-
-
-def selected(patterns: Sequence[Pattern], questions: Sequence[Question]) -> tuple[list[Pattern], list[Question]]:
-    """Return the patterns with enough questions to learn from, and the questions without grades for the others.
-
-    The others keep their centroids: among thousands of questions a handful would have little weight.
-    """
-    graded = Counter(id_ for question in questions for id_ in question.grades)
-    chosen = [pattern for pattern in patterns if graded[pattern["id"]] >= ENOUGH]
-    ids = {pattern["id"] for pattern in chosen}
-    kept = []
-    for question in questions:
-        grades = {id_: grade for id_, grade in question.grades.items() if id_ in ids}
-        if grades or not question.grades:
-            kept.append(question._replace(grades=grades))
-    return chosen, kept
 
 
 def targets(questions: Sequence[Question], ids: Sequence[str]) -> Array:
@@ -145,16 +124,22 @@ def train(every: Examples, grades: Array) -> Trained:
     columns = np.flatnonzero(frequency >= LEAST)
     rarity = np.log((1 + len(grades)) / (1 + frequency)) + 1
     rarity = np.round(rarity * model.RARITY) / model.RARITY
-    if len(columns) > FEATURES:
+    limit = most_features(grades.shape[1] + 1)
+    if len(columns) > limit:
         rows = weigh(every, columns, rarity[columns])
         weights = fit(rows, grades, SKETCH)
         use = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
         ranking = np.linalg.norm(weights.features[:, :-1], axis=1) * use
         gate = np.abs(weights.features[:, -1]) * use
         strength = ranking / ranking.mean() + gate / gate.mean()
-        columns = np.sort(columns[np.argsort(-strength, kind="stable")[:FEATURES]])
+        columns = np.sort(columns[np.argsort(-strength, kind="stable")[:limit]])
     weights = fit(weigh(every, columns, rarity[columns]), grades)
     return Trained([every.names[column] for column in columns], columns, rarity[columns], weights)
+
+
+def most_features(outputs: int) -> int:
+    """Return how many features a model with ``outputs`` has at most, which keeps its file below 2 MB."""
+    return min(FEATURES, LARGEST // (model.row_size(outputs) + NAME))
 
 
 def prepare(questions: Sequence[Question], patterns: Sequence[Pattern]) -> tuple[Examples, Array]:
@@ -229,7 +214,7 @@ def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], an
     A cosine that one negative in a hundred reaches has the probability ``answered``.
     """
     draw = random.Random(0)
-    frequency = Counter(feature for question in questions for feature in words.features(question.context)[0])
+    frequency = Counter(feature for question in questions for feature in words.features(question.context))
     rarest = round(math.log((1 + len(questions)) / 2) + 1, 4)
     by_pattern = Questions([*questions]).contexts()
     samples = {}
@@ -245,7 +230,7 @@ def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], an
     held = [question for question in questions if question.context not in used]
     cosines = np.zeros((len(held), len(patterns)))
     for row, question in enumerate(held):
-        found = centroids.cosines(table, centroids.unit(words.features(question.context)[0], rarity))
+        found = centroids.cosines(table, centroids.unit(words.features(question.context), rarity))
         cosines[row, [*found]] = [*found.values()]
     grades = targets(held, [pattern["id"] for pattern in patterns])
     answerable = grades.any(axis=1)
@@ -264,9 +249,3 @@ def write(path: str, trained: Trained, ids: Sequence[str], facts: Mapping[str, A
     packed = model.pack({**facts, "patterns": [*ids], "biases": biases, "unit": unit}, trained.names, cells.tolist())
     textfile.save(path, packed)
     return len(packed)
-
-
-def digest(questions: Iterable[Question], patterns: Iterable[Pattern]) -> str:
-    """Return the SHA-256 of everything that a model is trained on."""
-    value = [[*questions], [[pattern["id"], texts.of(pattern)] for pattern in patterns]]
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

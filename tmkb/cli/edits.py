@@ -73,7 +73,7 @@ def _get(args: argparse.Namespace) -> int:
         output.fail_each([fault])
         return 1
     doc = schemas.documents[place]
-    value = doc.part(path).value
+    value = reader.at(doc.value, path)
     at = doc.values.get(path) or doc.keys.get(path)
     origin = f"{at.file}:{at.line}" if at else None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -190,7 +190,7 @@ def _target(args: argparse.Namespace, schemas: Schemas) -> tuple[str, Path] | No
 
 def _value(args: argparse.Namespace, doc: reader.Document, path: Path) -> JsonValue:
     """Parse VALUE: a string if the current value is one, else YAML, else a string."""
-    current = doc.part(path).value if overlay.has(doc.value, path) else None
+    current = reader.at(doc.value, path) if overlay.has(doc.value, path) else None
     text: str = args.value
     if isinstance(current, str) and not args.yaml:
         return text

@@ -111,8 +111,8 @@ def _served(command: str, labelled: list[dict[str, Any]]) -> dict[str, Any]:
         return [pattern["id"] for pattern in result["patterns"]]
 
     try:
-        for exchange in transcript.packaged_opening("handshake", revision):
-            target.exchange(exchange.line, len(exchange.expect))
+        for turn in transcript.packaged_opening("handshake", revision):
+            target.exchange(turn.line, len(turn.expect))
         return metrics.evaluate(labelled, answer)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SpecError([Problem.of_argument("no_answer", command, reason=str(error))]) from error

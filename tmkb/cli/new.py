@@ -101,5 +101,8 @@ def _next(id_: str, folder: str, files: list[str], place: str) -> list[Line]:
         "The pattern is valid and proven. Replace it step by step, and check it after each change:",
         f"  tmkb validate {quoted}",
         f"  tmkb prove {id_} --patterns {quoted}",
+        "Queries find it by its texts and by example questions. Write eight or more, one a line, and add them:",
+        f'  {{"context": "what a developer is about to do", "kind": "task", "relevant": {{"{id_}": 3}}}}',
+        f"  tmkb questions add questions.jsonl --author me --dir {quoted}",
     ]
     return layout.text("\n".join(lines), wraps=False)

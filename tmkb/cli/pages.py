@@ -15,6 +15,10 @@ _PROOF = {
 _STATUS = {"proven": "refuses the attacks", "compiled": "parsed, not executed", "text": "not checked"}  # of an idiom
 _NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
 _SUMMARY = ("threat", "check", "principle", "fix")
+_LEGEND = (
+    "A weight with + counts for the answer or the pattern, with - against it. It is that of a word, of two words "
+    "(with _: and one between), of two symbols (|), or of some characters (~)."
+)
 _STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -35,6 +39,7 @@ def explanation(facts: dict[str, Any]) -> list[Line]:
     """Render the explanation of an answer from `tmkb.knowledge.retrieval.index`."""
     verdict = "Answered" if facts["answered"] else "Not answered"
     lines = text(f"{verdict}: probability {facts['probability']}, at least {facts['needed']} needed.")
+    lines += text((_LEGEND, "dim"))
     lines += _features(facts)
     if nearest := facts.get("nearest"):
         lines += text(("Nearest, not shown:", "dim"))

@@ -41,13 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=replay.TIMEOUT,
         metavar="SECONDS",
-        help="timeout for one exchange, and for the server to exit (default: %(default)g)",
+        help="timeout for one turn, and for the server to exit (default: %(default)g)",
     )
     parser.add_argument(
         "--quiet",
         type=_seconds,
         metavar="SECONDS",
-        help="with --command: end an exchange after this long without a message, instead of using ping",
+        help="with --command: end a turn after this long without a message, instead of using ping",
     )
     parser.add_argument("--update", action="store_true", help="write the actual messages into the transcripts at PATH")
     sources.configure_schemas(parser)
@@ -156,14 +156,14 @@ class Conversation(NamedTuple):
 
     @property
     def differing(self) -> list[Result]:
-        """The exchanges that are not as recorded."""
+        """The turns that are not as recorded."""
         return [result for result in self.results if result.differences]
 
     def report(self) -> Iterator[str]:
         """Yield the differences as text."""
         yield f"{self.transcript.path} ({self.revision}): {self.transcript.value['title']}"
         for result in self.differing:
-            place = f"exchange {result.number}" if result.number else ""
+            place = f"turn {result.number}" if result.number else ""
             yield f"  {place}{place and result.about and ': '}{result.about}"
             yield from (f"    {difference}" for difference in result.differences)
         yield from (f"  {note}" for note in self.notes if self.differing)
@@ -222,14 +222,14 @@ class _Starter:
 
 
 def _update(conversations: Sequence[Conversation]) -> int:
-    """Write the actual messages; return 1 if a file or an exchange was not updated."""
+    """Write the actual messages; return 1 if a file or a turn was not updated."""
     actual: dict[str, dict[int, dict[str, list[JsonValue]]]] = {}
     transcripts = {each.transcript.path: each.transcript for each in conversations}
     refused = {path: "is a link; --update writes to plain files" for path in transcripts if os.path.islink(path)}
     for each in conversations:
         path = each.transcript.path
         if unanswered := next((result for result in each.results if not result.answered), None):
-            at = f"exchange {unanswered.number}" if unanswered.number else "the opening"
+            at = f"turn {unanswered.number}" if unanswered.number else "the opening"
             reasons = [*unanswered.differences, *each.notes]
             refused[path] = "; ".join([f"{at} ({each.revision}) has no answer to record", *reasons])
         for result in each.results[: len(each.transcript.value["exchanges"])]:
@@ -246,5 +246,5 @@ def _update(conversations: Sequence[Conversation]) -> int:
         output.fail(f"{path}: not rewritten: {reason}.")
     for path, numbers in disputed.items():
         for number in numbers:
-            output.fail(f"{path}: revisions differ in exchange {number}: use separate transcripts.")
+            output.fail(f"{path}: revisions differ in turn {number}: use separate transcripts.")
     return 1 if refused or any(disputed.values()) else 0

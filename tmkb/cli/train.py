@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from importlib import util
 
+from tmkb.authoring import inputs
 from tmkb.cli import layout, output
 from tmkb.errors import SpecError
 from tmkb.knowledge import library, questions
@@ -30,9 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the model beside the patterns of the last folder. Return 2 if scikit-learn or questions are missing."""
-    try:
-        from tmkb.authoring import training
-    except ImportError:
+    if not util.find_spec("sklearn"):
         return output.lacks_extra("train", "train")
     folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
     if bare := [paths.shown(folder) for folder in folders if not any(questions.files(folder))]:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     patterns, examples = selected(args)
     if not _is_enough(patterns, examples, args.calibration):
         output.fail(
-            f"Training needs a pattern with {training.ENOUGH} questions, questions of the kind negative, and two "
+            f"Training needs a pattern with {inputs.ENOUGH} questions, questions of the kind negative, and two "
             "authors. A pattern with fewer needs no training; `--patterns packaged` adds the packaged questions."
         )
         return 2
@@ -66,12 +66,10 @@ def selected(args: argparse.Namespace) -> tuple[list[Pattern], list[Question]]:
     Raises:
         SpecError: a file of questions has problems.
     """
-    from tmkb.authoring import training
-
     asked = questions.read(library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
     if asked.problems:
         raise SpecError(asked.problems)
-    return training.selected(sources.library(args.patterns).patterns, asked.questions)
+    return inputs.selected(sources.library(args.patterns).patterns, asked.questions)
 
 
 def _is_enough(patterns: Sequence[Pattern], examples: Sequence[Question], calibration: str) -> bool:
@@ -89,5 +87,5 @@ def _train(target: str, examples: Sequence[Question], patterns: Sequence[Pattern
     else:
         calibration = training.calibrate(training.folds(examples, patterns), examples, patterns)
     trained = training.train(*training.prepare(examples, patterns))
-    facts = {"inputs": training.digest(examples, patterns), "calibration": calibration}
+    facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
     return training.write(target, trained, [pattern["id"] for pattern in patterns], facts)

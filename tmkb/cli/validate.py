@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from tmkb.authoring import gates, lint
+from tmkb.authoring import gates, inputs, lint
 from tmkb.cli import output
 from tmkb.errors import Problem
 from tmkb.knowledge import idioms, library, pattern, questions, vocabulary
@@ -34,7 +34,14 @@ def run(args: argparse.Namespace) -> int:
         problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
     problems += _strict(library_) if args.strict else []
     folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
-    problems += questions.review(folders, known)
+    examples = questions.by_file(folders)
+    problems += questions.review(examples, known) + inputs.damaged(folders)
+    outdated = inputs.outdated(folders, library_.patterns, [q for each in examples.values() for q in each.questions])
+    if args.strict:
+        problems += outdated
+    else:
+        for problem in outdated:
+            output.fail(words.line(problem))
     count = len(library_.patterns)
     counted = f"{count} patterns" if count != 1 else "1 pattern"
     text = output.problem_lines(problems) or f"{counted}, no problems."

@@ -41,7 +41,7 @@ class Http(Target):
         """Create a client; the first request connects.
 
         ``spec`` names the headers of each revision and the arguments that are repeated as headers.
-        ``timeout``: seconds for one exchange.
+        ``timeout``: seconds for one turn.
         """
         self.spec = spec
         self.timeout = timeout

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from tmkb.protocol import messages
 from tmkb.protocol.arguments import json_type
+from tmkb.schema import reader
 from tmkb.schema.reader import Path
 from tmkb.schema.values import JsonObject, JsonValue
 
@@ -21,10 +22,7 @@ def placeholder_types(expected: JsonValue, path: Path = ()) -> Iterator[tuple[Pa
     if isinstance(expected, dict) and list(expected) == ["$any"]:
         yield path, expected["$any"]
         return
-    items = (
-        expected.items() if isinstance(expected, dict) else enumerate(expected) if isinstance(expected, list) else ()
-    )
-    for step, inner in items:
+    for step, inner in reader.entries(expected):
         yield from placeholder_types(inner, (*path, step))
 
 

@@ -16,16 +16,16 @@ from typing import Any, Protocol
 import jsonschema
 
 from tmkb.conformance import match, transcript
-from tmkb.conformance.transcript import Exchange, Transcript
+from tmkb.conformance.transcript import Transcript, Turn
 from tmkb.protocol import messages as message
 from tmkb.protocol.effects import Send
 from tmkb.schema.values import JsonValue
 from tmkb.server.runtime import Runtime, Sent
 from tmkb.transport import framing
 
-TIMEOUT = 30.0  # default, in seconds: for one exchange, and for the end of a server
+TIMEOUT = 30.0  # default, in seconds: for one turn, and for the end of a server
 _PING_TIMEOUT = 5.0  # seconds for the response to the first ping
-_QUIET = 0.5  # seconds without a message after which an exchange ends, if the server does not support ping
+_QUIET = 0.5  # seconds without a message after which a turn ends, if the server does not support ping
 _STDERR_LINES = 20
 _STDERR_CHARACTERS = 500
 
@@ -59,9 +59,9 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one exchange: the messages that arrived, and how they differ from the expected ones."""
+    """The result of one turn: the messages that arrived, and how they differ from the expected ones."""
 
-    number: int  # from 1; 0 is the opening; the number after the last exchange is the end of input
+    number: int  # from 1; 0 is the opening; the number after the last turn is the end of input
     about: str
     actual: list[JsonValue]
     differences: list[str]
@@ -69,45 +69,45 @@ class Result:
 
 
 def replay(recording: Transcript, revision: str, target: Target, record: bool = False) -> Iterator[Result]:
-    """Replay ``recording`` under ``revision`` on ``target`` and close it; yield a result for each exchange.
+    """Replay ``recording`` under ``revision`` on ``target`` and close it; yield a result for each turn.
 
-    If the opening fails, its result is the only one. With ``record``, an exchange without expectations waits for the
-    response to its request, unless a later exchange cancels the request or expects the response.
+    If the opening fails, its result is the only one. With ``record``, a turn without expectations waits for the
+    response to its request, unless a later turn cancels the request or expects the response.
     """
     number, failed, late = 0, False, []
     try:
-        for exchange in recording.opening(revision):
-            actual = target.exchange(exchange.line, len(exchange.expect))
-            if faults := list(_opening_faults(exchange, actual)):
+        for turn in recording.opening(revision):
+            actual = target.exchange(turn.line, len(turn.expect))
+            if faults := list(_opening_faults(turn, actual)):
                 failed = True
                 yield Result(0, "The opening failed", actual, [*faults, *target.report()], answered=False)
                 return
-        exchanges = recording.exchanges(revision)
-        pending = _pending_requests(exchanges) if record else {}
-        for number, exchange in enumerate(exchanges, 1):
+        turns = recording.turns(revision)
+        pending = _pending_requests(turns) if record else {}
+        for number, turn in enumerate(turns, 1):
             id_ = pending.get(number)
-            actual = target.exchange(exchange.line, len(exchange.expect), id_)
+            actual = target.exchange(turn.line, len(turn.expect), id_)
             if not target.ordered:
-                actual = match.sort_like(exchange.expect, actual)
-            differences = list(match.differences([*exchange.expect], [*actual]))
-            request = exchange.request if any(_answers(each, exchange.request) for each in exchange.expect) else id_
+                actual = match.sort_like(turn.expect, actual)
+            differences = list(match.differences([*turn.expect], [*actual]))
+            request = turn.request if any(_answers(each, turn.request) for each in turn.expect) else id_
             answered = request is None or _is_settled(actual, request)
-            yield Result(number, exchange.about, actual, [*differences, *target.report()], answered)
+            yield Result(number, turn.about, actual, [*differences, *target.report()], answered)
     finally:
         late = target.close()
     if late and not failed:
         yield Result(number + 1, "After the end of input", late, [f"not expected: {message.compact(m)}" for m in late])
 
 
-def _opening_faults(exchange: Exchange, actual: Sequence[JsonValue]) -> Iterator[str]:
+def _opening_faults(turn: Turn, actual: Sequence[JsonValue]) -> Iterator[str]:
     """Yield a sentence for each fault of the responses to a line of an opening. Other messages are ignored."""
     for each in actual:
         if not isinstance(each, dict) or each.get("jsonrpc") != "2.0":
             yield f"not a JSON-RPC message: {message.compact(each)[:200]}"
-    if exchange.request is None:
+    if turn.request is None:
         return
-    method = json.loads(exchange.line)["method"]
-    answers: list[Any] = [each for each in actual if _answers(each, exchange.request)]
+    method = json.loads(turn.line)["method"]
+    answers: list[Any] = [each for each in actual if _answers(each, turn.request)]
     if len(answers) != 1:
         yield f"{method}: expected one response, got {len(answers)}"
     for answer in answers:
@@ -118,22 +118,22 @@ def _opening_faults(exchange: Exchange, actual: Sequence[JsonValue]) -> Iterator
                 yield f"{method}: {'.'.join(['result', *map(str, error.absolute_path)])}: {error.message}"
 
 
-def _pending_requests(exchanges: Sequence[Exchange]) -> dict[int, str | int]:
-    """Map the number of an exchange to the id of the request whose response it waits for when recording."""
+def _pending_requests(turns: Sequence[Turn]) -> dict[int, str | int]:
+    """Map the number of a turn to the id of the request whose response it waits for when recording."""
     pending: dict[int, str | int] = {}
     outstanding: str | int | None = None
-    for number, exchange in enumerate(exchanges, 1):
-        later = exchanges[number:]
-        if exchange.request is not None:
-            outstanding = None if any(_settles(each, exchange.request) for each in later) else exchange.request
-        if outstanding is not None and not exchange.expect and (exchange.request or exchange.is_response):
+    for number, turn in enumerate(turns, 1):
+        later = turns[number:]
+        if turn.request is not None:
+            outstanding = None if any(_settles(each, turn.request) for each in later) else turn.request
+        if outstanding is not None and not turn.expect and (turn.request or turn.is_response):
             pending[number] = outstanding
     return pending
 
 
-def _settles(exchange: Exchange, request: str | int) -> bool:
-    """Return whether ``exchange`` expects the response to ``request``, or refers to its id as a cancellation does."""
-    return exchange.refers_to == request or any(_answers(each, request) for each in exchange.expect)
+def _settles(turn: Turn, request: str | int) -> bool:
+    """Return whether ``turn`` expects the response to ``request``, or refers to its id as a cancellation does."""
+    return turn.refers_to == request or any(_answers(each, request) for each in turn.expect)
 
 
 def _is_settled(messages: Iterable[JsonValue], request: str | int) -> bool:
@@ -197,7 +197,7 @@ class Command(Target):
     """A connection to a process over its standard input and output.
 
     After the expected messages, the target sends a ping (``openings/barrier.yaml``). Messages before the response to it
-    belong to the exchange. If the server does not support ping, the exchange ends after a period without messages.
+    belong to the turn. If the server does not support ping, the turn ends after a period without messages.
     """
 
     ordered = True
@@ -208,8 +208,8 @@ class Command(Target):
         """Start the command.
 
         Args:
-            timeout: seconds for one exchange, and for the end of the process.
-            quiet: seconds without a message that end an exchange, instead of a ping.
+            timeout: seconds for one turn, and for the end of the process.
+            quiet: seconds without a message that end a turn, instead of a ping.
             pings: whether the server answers pings; None if that is not known.
 
         Raises:
@@ -278,7 +278,7 @@ class Command(Target):
         return [f"The server: {end}", *(f"stderr: {line}" for line in [*self.stderr])]
 
     def _receive_rest(self, messages: list[JsonValue], deadline: float) -> None:
-        """Add the rest of the messages of an exchange. Raises EOFError, and queue.Empty at ``deadline``."""
+        """Add the rest of the messages of a turn. Raises EOFError, and queue.Empty at ``deadline``."""
         if self.pings is not False:
             self._write(self.barrier)
             self.unanswered += 1

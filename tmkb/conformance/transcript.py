@@ -1,4 +1,4 @@
-"""Read and check a transcript, select its exchanges for a revision, and update its expectations."""
+"""Read and check a transcript, select its turns for a revision, and update its expectations."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tmkb.conformance import match
 from tmkb.errors import DocumentError, Problem
 from tmkb.protocol import messages as message
 from tmkb.providers import registry
-from tmkb.schema import edit, metaschema, paths, reader
+from tmkb.schema import edit, metaschema, paths, reader, textfile
 from tmkb.schema.reader import Document, Path
 from tmkb.schema.values import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Turn:
     """A line to send, and the messages that the server must send in return.
 
     Attributes:
@@ -41,7 +41,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The content of a transcript file; `exchanges` returns its exchanges for one revision."""
+    """The content of a transcript file; `turns` returns its turns for one revision."""
 
     path: str
     value: dict[str, Any]
@@ -75,19 +75,19 @@ class Transcript:
         """The arguments for `tmkb serve`."""
         return ["--server", str(self.value["server"]), *(["--config", self.config] if self.config else [])]
 
-    def exchanges(self, revision: str) -> list[Exchange]:
-        """Return its exchanges under ``revision``, without the opening."""
-        return [_exchange(each, revision) for each in self.value["exchanges"]]
+    def turns(self, revision: str) -> list[Turn]:
+        """Return its turns under ``revision``, without the opening."""
+        return [_turn(each, revision) for each in self.value["exchanges"]]
 
-    def opening(self, revision: str) -> list[Exchange]:
-        """Return the exchanges of its opening, which come first."""
+    def opening(self, revision: str) -> list[Turn]:
+        """Return the turns of its opening, which come first."""
         name = str(self.value["opening"])
-        return [] if name == "none" else _exchanges(_openings(self.path)[name], "opening", revision)
+        return [] if name == "none" else _turns(_openings(self.path)[name], "opening", revision)
 
 
-def packaged_opening(opening: str, revision: str) -> list[Exchange]:
-    """Return the exchanges of a packaged opening under ``revision``. Raises DocumentError."""
-    return _exchanges(os.path.join(_packaged_openings(), f"{opening}.yaml"), "opening", revision)
+def packaged_opening(opening: str, revision: str) -> list[Turn]:
+    """Return the turns of a packaged opening under ``revision``. Raises DocumentError."""
+    return _turns(os.path.join(_packaged_openings(), f"{opening}.yaml"), "opening", revision)
 
 
 @functools.cache
@@ -130,21 +130,22 @@ def find(path: str) -> list[str]:
 
 
 def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonValue]]]) -> list[int]:
-    """Replace the expectations in the file by ``actual``: exchange number → revision → messages.
+    """Replace the expectations in the file by ``actual``: turn number → revision → messages.
 
     Placeholders that still match stay.
 
     Returns:
-        The numbers of the exchanges that were not changed because the revisions differ.
+        The numbers of the turns that were not changed because the revisions differ.
     """
-    disputed = []
+    disputed, text = [], edit.read(transcript.path)
     for number, by_revision in actual.items():
         expect = transcript.value["exchanges"][number - 1]["expect"]
         first, *others = [match.update(expect, [*messages], revision) for revision, messages in by_revision.items()]
         if any(other != first for other in others):
             disputed.append(number)
         elif first != expect:
-            edit.replace(transcript.path, ("exchanges", number - 1, "expect"), first)
+            text.set_block(("exchanges", number - 1, "expect"), first)
+    textfile.save(transcript.path, text.text)
     return disputed
 
 
@@ -193,9 +194,9 @@ def _unknown_opening(transcript: Transcript, doc: Document) -> Iterator[Problem]
 
 def _unknown_types(doc: Document) -> Iterator[Problem]:
     """Yield a problem for each `$any` whose value is not a JSON type."""
-    exchanges: Any = doc.mapping()["exchanges"]
-    for number, exchange in enumerate(exchanges):
-        for path, name in match.placeholder_types(exchange["expect"], ("exchanges", number, "expect")):
+    turns: Any = doc.mapping()["exchanges"]
+    for number, turn in enumerate(turns):
+        for path, name in match.placeholder_types(turn["expect"], ("exchanges", number, "expect")):
             if name not in match.TYPES:
                 hint = metaschema.near(str(name), match.TYPES)
                 yield doc.problem("unknown_name", (*path, "$any"), kind="JSON type", name=str(name), **hint)
@@ -232,10 +233,7 @@ def _paths(config: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     for name, settings in providers.items() if isinstance(providers, dict) else ():
         if (schema := metaschema.settings(name, names)) is not None:
             for at in metaschema.paths_in(schema, settings):
-                value: Any = settings
-                for step in at:
-                    value = value[step]
-                yield ("providers", name, *at), value
+                yield ("providers", name, *at), reader.at(settings, at)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -255,11 +253,11 @@ def _checked(path: str, kind: str) -> dict[str, Any]:
     return _document(path, kind).mapping()
 
 
-def _exchanges(path: str, kind: str, revision: str) -> list[Exchange]:
-    return [_exchange(each, revision) for each in _checked(path, kind)["exchanges"]]
+def _turns(path: str, kind: str, revision: str) -> list[Turn]:
+    return [_turn(each, revision) for each in _checked(path, kind)["exchanges"]]
 
 
-def _exchange(value: dict[str, Any], revision: str) -> Exchange:
+def _turn(value: dict[str, Any], revision: str) -> Turn:
     if "send_bytes" in value:
         line = bytes.fromhex(value["send_bytes"])
     elif "send_text" in value:
@@ -267,11 +265,11 @@ def _exchange(value: dict[str, Any], revision: str) -> Exchange:
     else:
         line = message.encode(match.resolve(value["send"], revision))
     expect = [match.resolve(each, revision) for each in value["expect"]]
-    return Exchange(value.get("about", ""), line, expect, *_about(line))
+    return Turn(value.get("about", ""), line, expect, *_about(line))
 
 
 def _about(line: bytes) -> tuple[str | int | None, JsonValue, bool]:
-    """Return the values of `Exchange.request`, `Exchange.refers_to` and `Exchange.is_response`."""
+    """Return the values of `Turn.request`, `Turn.refers_to` and `Turn.is_response`."""
     try:
         sent: Any = json.loads(line)
     except (ValueError, RecursionError):

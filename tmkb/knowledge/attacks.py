@@ -211,7 +211,7 @@ def _near(kind: str, name: str, known: Iterable[str]) -> dict[str, str]:
 def _unknown_attacks(doc: Document, folder: str) -> Iterator[Problem]:
     """Report each name under `falls_to` that is neither a case to refuse nor a function exploit_NAME of proof.py."""
     value: Any = doc.value
-    proof = examples.read(folder, "proof.py", "") if os.path.exists(os.path.join(folder, "proof.py")) else None
+    proof = examples.read(folder, "proof.py", "")
     known = [*Attacks(value).refusals, *(re.findall(r"^def exploit_(\w+)", proof.text, re.M) if proof else [])]
     for wrong, each in value.get("wrong", {}).items():
         for index, name in enumerate(each["falls_to"]):

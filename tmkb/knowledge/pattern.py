@@ -154,9 +154,7 @@ def hidden_characters(doc: Document, text: str) -> list[Problem]:
     if problems:
         return problems
     for path, place in doc.values.items():
-        value: Any = doc.mapping()
-        for step in path:
-            value = value[step]
+        value = reader.at(doc.value, path)
         if isinstance(value, str) and (character := hidden.find(value)):
             problems.append(_hidden_character(doc.file, place.line, place.column, character))
     return problems

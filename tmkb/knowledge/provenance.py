@@ -25,14 +25,13 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, Literal
 
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples
 from tmkb.knowledge.pattern import Pattern, folder_name
-from tmkb.schema import metaschema, paths, reader
+from tmkb.schema import metaschema, paths, reader, textfile
 
 Status = Literal["proven", "changed", "unproven"]
 Digest = dict[str, str]  # the two digests
@@ -90,7 +89,7 @@ def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
 def digest(folder: str, pattern: Pattern) -> Digest:
     """Return the SHA-256 of the files that the proof of ``pattern`` depends on, and that of its wrong fixes, if any."""
     names = ["pattern.yaml", *_code(pattern)]
-    files = {name: _bytes(os.path.join(folder, name)) for name in names}
+    files = {name: _bytes(examples.path(folder, name)) for name in names}
     files |= _stage(content for name, content in files.items() if name.endswith(".py"))
     wrong = {name: _bytes(os.path.join(folder, name)) for name in _wrong_fixes(folder, pattern)}
     stage_of_wrong = {name: content for name, content in _stage(wrong.values()).items() if name not in files}
@@ -131,25 +130,13 @@ def record(
                 entry = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
                 idioms = {key: value for key, value in (checked or {}).get(id_, {}).items() if value}
                 entries[id_] = {key: value for key, value in entry.items() if key not in CHECKED} | idioms
-        _replace(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
+        try:
+            textfile.save(path, metaschema.pointed(_yaml(entries), SCHEMA, path))
+        except OSError as error:  # names a temporary file
+            raise OSError(error.errno, error.strerror, path) from error
         written.append(path)
     _read.cache_clear()
     return written
-
-
-def _replace(path: str, text: str) -> None:
-    """Replace the file at ``path`` atomically; a link or FIFO is replaced, not followed or opened."""
-    temporary = f"{path}.{os.getpid()}"
-    with suppress(FileNotFoundError):  # left by a process that was killed
-        os.remove(temporary)
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(OSError):
-            os.remove(temporary)
-        raise OSError(error.errno, error.strerror, path) from error
 
 
 def _record_path(folder: str) -> str:

@@ -107,15 +107,15 @@ def _question(value: Mapping[str, Any], own: str) -> Question:
     return Question(value["context"], value["kind"], value.get("language", "any"), value["author"], dict(grades))
 
 
-def review(folders: Iterable[str], known: Collection[str]) -> list[Problem]:
-    """Return the problems of the files in ``folders``, with unknown patterns and questions that are nearly the same."""
-    problems: list[Problem] = []
-    seen: list[tuple[Question, str]] = []
-    for folder in folders:
-        for path, own in files(folder):
-            each = read_file(path, own)
-            problems += each.problems
-            seen += [(question, paths.shown(path)) for question in each.questions]
+def by_file(folders: Iterable[str]) -> dict[str, Questions]:
+    """Read the questions in ``folders``, by the path of their file."""
+    return {path: read_file(path, own) for folder in folders for path, own in files(folder)}
+
+
+def review(by_file: Mapping[str, Questions], known: Collection[str]) -> list[Problem]:
+    """Return the problems of files with questions, with unknown patterns and questions that are nearly the same."""
+    problems = [problem for each in by_file.values() for problem in each.problems]
+    seen = [(question, paths.shown(path)) for path, each in by_file.items() for question in each.questions]
     for question, path in seen:
         for id_ in question.grades.keys() - {*known}:
             problems.append(Problem("unknown_grade", path, id=id_, question=shortened(question)))

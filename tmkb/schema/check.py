@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from tmkb.errors import Problem
-from tmkb.schema import answers, classes, documents, jsonschemas, messages, metaschema, paths, template
+from tmkb.schema import answers, classes, documents, jsonschemas, messages, metaschema, paths, reader, template
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document, Path
@@ -161,14 +161,6 @@ def _names(schemas: Schemas, place: str, doc: Document) -> Names:
     }
 
 
-def _errors(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
-    yield from messages.check_errors(schemas, place, doc, names)
-
-
-def _log(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
-    yield from messages.check_log(schemas, place, doc)
-
-
 def _revision(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     yield from _file_name(doc, place, "revision")
     yield from messages.check_errors(schemas, place, doc, names)
@@ -179,7 +171,7 @@ def _revision(schemas: Schemas, place: str, doc: Document, names: Names) -> Iter
         yield doc.problem("unknown_name", ("logging", "unset"), kind="log level", name=logging["unset"], **hint)
     for name, shape in doc.section("objects").items():
         for kind, text in shape.get("otherwise", {}).items():
-            yield from messages.check_braces(doc, ("objects", name, "otherwise", kind), text)
+            yield from messages.check_template(doc, ("objects", name, "otherwise", kind), text)
     for name, method in doc.section("methods").items():
         yield from jsonschemas.check(doc, ("methods", name, "params"), method.get("params", {}))
         yield from jsonschemas.check(doc, ("methods", name, "result"), method.get("result", {}))
@@ -282,7 +274,7 @@ def _objects(value: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]
     """Yield every object in ``value`` with its path."""
     if isinstance(value, dict):
         yield path, value
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in reader.entries(value):
         yield from _objects(inner, (*path, key))
 
 
@@ -300,7 +292,7 @@ def _resource(schemas: Schemas, place: str, doc: Document, names: Names) -> Iter
     yield from _file_name(doc, place, "name")
     yield from _description(doc)
     uri = str(doc.mapping().get("uriTemplate", ""))
-    yield from messages.check_braces(doc, ("uriTemplate",), uri)
+    yield from messages.check_template(doc, ("uriTemplate",), uri)
     variables = template.find_names(uri)
     for name, completion in doc.section("complete").items():
         if name not in variables:
@@ -317,9 +309,9 @@ def _completion(doc: Document, path: Path, completion: object, arguments: Collec
 
 
 _CHECKS: dict[str, Callable[[Schemas, str, Document, Names], Iterator[Problem]]] = {
-    "errors": _errors,
+    "errors": messages.check_errors,
     "lifecycle": _lifecycle,
-    "log": _log,
+    "log": messages.check_log,
     "prompt": _prompt,
     "resource": _resource,
     "revision": _revision,

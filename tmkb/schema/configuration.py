@@ -88,9 +88,7 @@ class Config:
             schema = metaschema.settings(name, names)
             formats = metaschema.paths_in(schema, of_provider) if schema is not None else {}
             for path, path_format in formats.items():
-                parent = of_provider
-                for step in path[:-1]:
-                    parent = parent[step]
+                parent = reader.at(of_provider, path[:-1])
                 parent[path[-1]] = file = os.path.join(self.folder, parent[path[-1]])
                 is_valid, rule = _PATH_FORMATS[path_format]
                 if not is_valid(file):

@@ -1,18 +1,16 @@
 """Change one value in a YAML or JSON file and keep every other byte.
 
-ruamel.yaml provides the start and end of each node, and only that part of the text is replaced. `replace` rewrites a
-whole file and is meant for files in our own layout.
+PyYAML reports where each node starts and ends, and only that part of the text is replaced.
 """
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from tmkb.schema import emission, paths, reader, textfile
 from tmkb.schema.reader import Path
@@ -55,10 +53,20 @@ class Text:
 
     def set_all(self, values: Mapping[Path, JsonValue]) -> None:
         """Replace the values at several paths, none of which is inside another."""
-        doc = reader.parse(self.text, self.file)
-        edits = [(*self._at(path), value) for path, value in values.items() if not same(doc.part(path).value, value)]
+        old = reader.parse(self.text, self.file).value
+        edits = [(*self._at(path), value) for path, value in values.items() if not same(reader.at(old, path), value)]
         for node, flow, value in sorted(edits, key=lambda each: -each[0].start_mark.index):
             self._set(node, flow, value)
+
+    def set_block(self, path: Path, value: JsonValue) -> None:
+        """Replace the collection at ``path``, the value of a key, by one in block style where YAML permits that."""
+        node, flow = self._at(path)
+        if flow or not node.flow_style or not value:
+            self.set(path, value)
+            return
+        entry = next(entry for entry in self._entries(self._at(path[:-1])[0]) if entry.step == path[-1])
+        before, indent = len(self.text[: entry.value].rstrip()), self._column(entry.start) + 2
+        self._splice(before, entry.end, f"\n{' ' * indent}{emission.lines(value, indent)}")
 
     def _set(self, node: Any, flow: bool, value: JsonValue) -> None:
         start, end = node.start_mark.index, self._end(node)
@@ -113,7 +121,8 @@ class Text:
     def _compose(self) -> Any:
         if self._root is None:
             text = reader.like_yaml(self.text) if self.json else self.text
-            self._root = YAML(typ="safe", pure=True).compose(text)
+            text = f"\n{text[1:]}" if text.startswith("\ufeff") else text  # libyaml does not count a byte order mark
+            self._root = yaml.compose(text.replace("\r\n", " \n"), Loader=reader.LOADER)  # and CRLF as one character
         return self._root
 
     def _splice(self, start: int, end: int, text: str) -> None:
@@ -219,17 +228,3 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 def read(file: str) -> Text:
     """Read ``file`` without converting line ends. Raises DocumentError."""
     return Text(textfile.read(file, paths.shown(file)), file)
-
-
-def replace(file: str, path: Path, value: JsonValue) -> None:
-    """Replace the value at ``path``, which must exist, and rewrite the file atomically."""
-    yaml = emission.writer()
-    with open(file, encoding="utf-8") as source:
-        root: Any = yaml.load(source)
-    parent: Any = root
-    for part in path[:-1]:
-        parent = parent[part]
-    parent[path[-1]] = emission.styled(value, block=True)
-    text = io.StringIO()
-    yaml.dump(root, text)
-    textfile.save(file, text.getvalue())

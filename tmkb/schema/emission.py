@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import textwrap
-from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.representer import RoundTripRepresenter
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
+from collections.abc import Callable
 
 from tmkb.errors import DocumentError
 from tmkb.schema import reader
@@ -18,39 +12,18 @@ from tmkb.schema.values import JsonValue
 
 SHORT = 96  # characters of a value that stays on one line
 _WIDE = 120  # columns of a folded text
-_UNFOLDED = 1 << 20  # strings are never folded, because folding can change them
-
-
-class _Representer(RoundTripRepresenter):
-    """Writes null explicitly: our reader refuses a key without a value."""
-
-    def null(self, value: None) -> Any:
-        return self.represent_scalar("tag:yaml.org,2002:null", "null")
-
-
-_Representer.add_representer(type(None), _Representer.null)
-
-
-def writer() -> YAML:
-    """Return a ruamel.yaml writer with the layout of our files."""
-    yaml = YAML()
-    yaml.Representer = _Representer
-    yaml.preserve_quotes = True
-    yaml.width = _UNFOLDED
-    yaml.brace_single_entry_mapping_in_flow_sequence = True
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
 
 
 def scalar(value: JsonValue, style: str | None, flow: bool) -> str:
-    """Return a scalar on one line; a string is quoted as in ``style``, or unquoted if ``style`` is None and allowed."""
+    """Return a scalar on one line; a string is quoted as in ``style``, or if that is empty, only where it must be."""
     if not isinstance(value, str):
         return json.dumps(value)
     if style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if style is None and reader.bare(value, flow):
+    if not style and reader.bare(value, flow):
         return value
-    return json.dumps(value, ensure_ascii=not value.isprintable())
+    written = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else _escaped(char) for char in written)
 
 
 def block(text: str, header: str, indent: int, before: list[str]) -> str | None:
@@ -72,19 +45,12 @@ def block(text: str, header: str, indent: int, before: list[str]) -> str | None:
 
 def inline(value: JsonValue) -> str:
     """Return ``value`` on one line, collections in flow style."""
-    if not isinstance(value, dict | list):
-        return scalar(value, None, True)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(inline, value)) + "]"
-    return "{" + ", ".join(f"{key(name)}: {inline(inner)}" for name, inner in value.items()) + "}"
+    return _flow(value, lambda leaf: scalar(leaf, None, True))
 
 
 def lines(value: JsonValue, indent: int) -> str:
-    """Return a collection in block style; the first line is not indented."""
-    text = io.StringIO()
-    writer().dump(styled(value, block=True), text)
-    written = textwrap.dedent(text.getvalue()).rstrip("\n")
-    return written.replace("\n", "\n" + " " * indent)
+    """Return a collection that is not empty in block style; the first line is not indented."""
+    return ("\n" + " " * indent).join(_block(value))
 
 
 def json_lines(value: JsonValue, indent: int) -> str:
@@ -100,28 +66,43 @@ def key(name: str) -> str:
     return scalar(name, None, True)
 
 
-def styled(value: JsonValue, block: bool = False) -> Any:
-    """Return ``value`` for ruamel.yaml, collections in flow style if they are short."""
-    if isinstance(value, str):
-        return _string(value)
-    if not isinstance(value, dict | list):
+def _flow(value: JsonValue, leaf: Callable[[JsonValue], str]) -> str:
+    """Return ``value`` on one line; ``leaf`` writes keys and scalars."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(inner, leaf) for inner in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{leaf(name)}: {_flow(inner, leaf)}" for name, inner in value.items()) + "}"
+    return leaf(value)
+
+
+def _block(value: JsonValue) -> list[str]:
+    """Return the lines of a collection in block style, with short inner collections in flow style."""
+    written = []
+    for name, inner in reader.entries(value):
+        head = f"{_quoted(name)}:" if isinstance(name, str) else "-"
+        if not inner or not isinstance(inner, dict | list) or len(json.dumps(inner, ensure_ascii=False)) <= SHORT:
+            written.append(f"{head} {_flow(inner, _quoted)}")
+        elif head == "-":
+            first, *rest = _block(inner)
+            written += [f"- {first}", *(f"  {line}" for line in rest)]
+        else:
+            written += [head, *(f"  {line}" for line in _block(inner))]
+    return written
+
+
+def _quoted(value: JsonValue) -> str:
+    """Return a scalar; a string is quoted unless it is a plain word that every YAML reader reads as a string."""
+    if not isinstance(value, str):
+        return scalar(value, None, True)
+    bare = value.replace("_", "").replace("/", "").replace("$", "")
+    if bare.isascii() and bare.isalpha() and reader.bare(value, True):
         return value
-    made: Any = (
-        CommentedMap({_string(key): styled(inner) for key, inner in value.items()})
-        if isinstance(value, dict)
-        else CommentedSeq([styled(inner) for inner in value])
-    )
-    if not value or not (block or len(json.dumps(value, ensure_ascii=False)) > SHORT):
-        made.fa.set_flow_style()
-    return made
+    return scalar(value, "'" if '"' in value else '"', True)
 
 
-def _string(text: str) -> Any:
-    """Return ``text`` quoted, unless it is a plain word that every YAML reader reads as a string."""
-    bare = text.replace("_", "").replace("/", "").replace("$", "")
-    if bare.isascii() and bare.isalpha() and text not in ("null", "true", "false"):
-        return text
-    return SingleQuotedScalarString(text) if '"' in text and text.isprintable() else DoubleQuotedScalarString(text)
+def _escaped(char: str) -> str:
+    """Return the escape sequence of YAML; JSON's escapes a character above U+FFFF as two surrogates."""
+    return f"\\U{ord(char):08x}" if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
 def _folded(text: str, before: list[str], width: int) -> list[str]:

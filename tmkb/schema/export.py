@@ -49,7 +49,7 @@ def texts(names: Names) -> Iterator[tuple[str, str]]:
             exported["properties"]["providers"]["properties"] = {
                 name: {"$ref": f"providers/{name}.json"} for name in settings
             }
-        yield f"{kind}.json", json.dumps(exported, ensure_ascii=False, indent=2) + "\n"
+        yield f"{kind}.json", json.dumps(exported, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _schema(schema: Any, names: Names, partial: bool) -> Any:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+import jsonschema
+import jsonschema_specifications
 
-    from tmkb.schema.values import JsonObject, JsonValue
+from tmkb.schema.values import JsonObject, JsonValue
 
 MODULE, EXTRA = "re2", "regex"  # the module that matches expressions, and the extra that installs it
 _HALF = re.compile("[\ud800-\udfff]")  # an unpaired surrogate: valid in JSON, not in UTF-8
@@ -27,9 +27,8 @@ _NAMED = 20  # unknown names in one message
 
 def errors(schema: JsonObject, value: JsonValue) -> Iterator[Any]:
     """Yield the errors of `jsonschema` for ``value``. A ``$ref`` to the network is not followed."""
-    import jsonschema_specifications  # its registry does not fetch; the default one does
-
-    yield from _validator()(schema, registry=jsonschema_specifications.REGISTRY).iter_errors(value)
+    # The default registry fetches.
+    yield from _VALIDATOR(schema, registry=jsonschema_specifications.REGISTRY).iter_errors(value)
 
 
 def unknown(value: JsonObject, schema: Any) -> list[str]:
@@ -63,26 +62,6 @@ def compiled(expression: str) -> Any:
         raise ValueError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
 
 
-@cache
-def _validator() -> Any:
-    import jsonschema
-
-    extend: Any = jsonschema.validators.extend
-    validator = extend(
-        jsonschema.Draft202012Validator,
-        {
-            "additionalProperties": _additional,
-            "multipleOf": _multiple,
-            "pattern": _expression,
-            "patternProperties": _by_expression,
-            "unevaluatedProperties": _unevaluated,
-            "uniqueItems": _unique,
-        },
-    )
-    validator.evolve = evolve
-    return validator
-
-
 def evolve(validator: Any, **changes: Any) -> Any:
     """Return ``validator`` with ``changes``. That of `jsonschema` is slower and changes its class at a `$schema`."""
     attributes = {"schema": validator.schema, "registry": validator._registry, "_resolver": validator._resolver}
@@ -90,8 +69,6 @@ def evolve(validator: Any, **changes: Any) -> Any:
 
 
 def _additional(validator: Any, expected: Any, value: JsonValue, schema: Any) -> Iterator[Any]:
-    import jsonschema
-
     names = unknown(value, schema) if isinstance(value, dict) else []
     if expected is False and names:
         shown = ", ".join(map(repr, names[:_NAMED]))
@@ -102,8 +79,6 @@ def _additional(validator: Any, expected: Any, value: JsonValue, schema: Any) ->
 
 
 def _multiple(_: object, expected: Any, value: JsonValue, __: object) -> Iterator[Any]:
-    import jsonschema
-
     if isinstance(value, int | float) and not isinstance(value, bool) and not _divides(expected, value):
         yield jsonschema.ValidationError(f"{_number(value)} is not a multiple of {_number(expected)}")
 
@@ -130,8 +105,6 @@ def _number(number: Any) -> str:
 
 
 def _expression(_: object, expected: str, value: JsonValue, __: object) -> Iterator[Any]:
-    import jsonschema
-
     if isinstance(value, str) and not search(expected, value):
         yield jsonschema.ValidationError(f"{value!r} does not match {expected!r}")
 
@@ -146,8 +119,6 @@ def _by_expression(validator: Any, expected: Any, value: JsonValue, _: object) -
 
 def _unevaluated(validator: Any, expected: Any, value: JsonValue, schema: Any) -> Iterator[Any]:
     """Validate `unevaluatedProperties`. The keyword of `jsonschema` matches `patternProperties` with Python's `re`."""
-    import jsonschema
-
     if not isinstance(value, dict):
         return
     known = _evaluated(
@@ -189,8 +160,6 @@ def _valid(validator: Any, value: JsonValue, schema: Any) -> bool:
 
 
 def _unique(_: object, expected: bool, value: JsonValue, __: object) -> Iterator[Any]:
-    import jsonschema
-
     if expected and isinstance(value, list) and len({_canonical(item) for item in value}) < len(value):
         yield jsonschema.ValidationError(f"{value!r} has non-unique elements")
 
@@ -206,3 +175,17 @@ def _with_integers(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_with_integers(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_VALIDATOR: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator,
+    {
+        "additionalProperties": _additional,
+        "multipleOf": _multiple,
+        "pattern": _expression,
+        "patternProperties": _by_expression,
+        "unevaluatedProperties": _unevaluated,
+        "uniqueItems": _unique,
+    },
+)
+_VALIDATOR.evolve = evolve

@@ -10,6 +10,7 @@ from tmkb.schema import documents, metaschema, template
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document, Path
+from tmkb.schema.values import JsonValue
 
 TABLES = {"errors": "errors", "log": "lines"}  # place of a general table → the key of its entries
 
@@ -31,7 +32,7 @@ def check_errors(schemas: Schemas, place: str, doc: Document, names: Names) -> I
                 yield doc.problem("same_keyword", ("errors", name, "keyword"), keyword=keyword, other=other)
 
 
-def check_log(schemas: Schemas, place: str, doc: Document) -> Iterator[Problem]:
+def check_log(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     """Yield the problems of a table of log lines."""
     yield from _changed_fields(schemas, place, doc)
     yield from check_lines(doc, "lines")
@@ -43,22 +44,16 @@ def check_lines(doc: Document, key: str) -> Iterator[Problem]:
         yield from check_template(doc, (key, name, "message"), line["message"], line.get("fields", []))
 
 
-def check_template(doc: Document, path: Path, text: str, fields: Collection[str]) -> Iterator[Problem]:
-    """Yield a problem for a stray brace in ``text``, or for each placeholder that is not one of ``fields``."""
+def check_template(
+    doc: Document, path: Path, text: JsonValue, fields: Collection[str] | None = None
+) -> Iterator[Problem]:
+    """Yield a problem for a stray brace in the texts of ``text``, or for each placeholder that is not in ``fields``."""
     try:
-        names = template.names(text)
+        names = template.tree_names(text)
     except ValueError as error:
         yield doc.problem("bad_brace", path, text=str(error))
         return
-    yield from _unknown_fields(doc, path, names, fields)
-
-
-def check_braces(doc: Document, path: Path, text: str) -> Iterator[Problem]:
-    """Yield a problem for a stray brace in ``text``; its placeholders may have any name."""
-    try:
-        template.names(text)
-    except ValueError as error:
-        yield doc.problem("bad_brace", path, text=str(error))
+    yield from _unknown_fields(doc, path, names, names if fields is None else fields)
 
 
 def check_fields(doc: Document, path: Path, fields: list[str], offered: Collection[str]) -> Iterator[Problem]:
@@ -118,12 +113,7 @@ def _data(doc: Document, path: Path, data: Any, fields: Collection[str]) -> Iter
         yield from check_fields(doc, path, data, fields)
         return
     for key, tree in data.items():
-        try:
-            names = template.tree_names(tree)
-        except ValueError as error:
-            yield doc.problem("bad_brace", (*path, key), text=str(error))
-            continue
-        yield from _unknown_fields(doc, (*path, key), names, fields)
+        yield from check_template(doc, (*path, key), tree, fields)
 
 
 def _changed_fields(schemas: Schemas, place: str, doc: Document) -> Iterator[Problem]:

@@ -48,7 +48,7 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
     """
     token = _names.set(names or {})
     try:
-        errors = [*_validator(schema_file).iter_errors(doc.part(at).value if at else doc.value)]
+        errors = [*_validator(schema_file).iter_errors(reader.at(doc.value, at))]
     finally:
         _names.reset(token)
     problems = [problem for error in errors for problem in _problems(doc, at, error)]
@@ -83,8 +83,7 @@ def _formats(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
         yield path, schema["format"]
     for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from _formats(inner, value, path)
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in parts:
+    for key, part in reader.entries(value):
         rest = schema.get("additionalProperties") if isinstance(key, str) else schema.get("items")
         below = schema.get("properties", {}).get(key, rest)
         if isinstance(below, dict):
@@ -189,7 +188,7 @@ def _references(schema: JsonValue) -> Iterator[str]:
     """Yield the value of each ``$ref`` in ``schema``."""
     if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
         yield str(schema["$ref"])
-    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+    for _, part in reader.entries(schema):
         yield from _references(part)
 
 
@@ -238,9 +237,7 @@ def _namesake(doc: Document, path: Path, key: str) -> str:
     """
     if not path or not isinstance(path[-1], str):
         return ""
-    beside: Any = doc.value
-    for step in path[:-1]:
-        beside = beside[step]
+    beside = reader.at(doc.value, path[:-1])
     if len(beside) > _COMPARED:
         return ""
     others = [name for name, entry in beside.items() if isinstance(entry, dict) and key in entry]

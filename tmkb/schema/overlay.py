@@ -81,7 +81,7 @@ class Overlay:
         An index after the last entry of a list appends. Raises SpecError.
         """
         text, doc = self.text(place), schemas.documents[place]
-        before: Any = doc.part(path[:-1]).value
+        before = reader.at(doc.value, path[:-1])
         if action != "remove" and isinstance(before, list) and path[-1] == len(before):
             return self.edit(schemas, place, "add", path[:-1], value)
         exists = path[-1] in before if isinstance(before, dict) else path[-1] in range(len(before))
@@ -132,7 +132,7 @@ class Overlay:
             return file, _pointed(text, place, file, self.folder)
         if kind != "error":
             raise SpecError([Problem("file_taken", paths.shown(file))])
-        whole, new = edit.read(file), reader.parse(text, "").part(("errors", name)).value
+        whole, new = edit.read(file), reader.at(reader.parse(text, "").value, ("errors", name))
         if whole.has(("errors", name)):
             raise SpecError([Problem("already_there", paths.shown(file), place=f"errors.{name}")])
         _put(whole, ("errors", name), new, {})
@@ -198,7 +198,7 @@ def missing(schemas: Schemas, place: str, path: Path) -> Problem | None:
     doc = schemas.documents[place]
     for count in range(1, len(path) + 1):
         if not has(doc.value, path[:count]):
-            return _fault(doc, place, path[:count], False, doc.part(path[: count - 1]).value)
+            return _fault(doc, place, path[:count], False, reader.at(doc.value, path[: count - 1]))
     return None
 
 
@@ -227,13 +227,10 @@ def _put(text: Text, path: Path, value: JsonValue, resolved: JsonValue) -> None:
     depth = next(count for count in range(len(path), -1, -1) if text.has(path[:count]))
     number = next((at for at in range(depth, len(path)) if isinstance(path[at], int)), len(path))
     if number < len(path):
-        whole: Any = resolved
-        for step in path[:number]:
-            whole = whole[step]
-        path, value = path[:number], _with(whole, path[number:], value)
+        path, value = path[:number], _with(reader.at(resolved, path[:number]), path[number:], value)
     for step in reversed(path[depth + 1 :]):
         value = {str(step): value}
-    if isinstance(reader.parse(text.text, text.file).part(path[:depth]).value, dict):
+    if isinstance(reader.at(reader.parse(text.text, text.file).value, path[:depth]), dict):
         text.add(path[: depth + 1], value)
     else:
         text.set(path[:depth], {str(path[depth]): value})
@@ -241,10 +238,8 @@ def _put(text: Text, path: Path, value: JsonValue, resolved: JsonValue) -> None:
 
 def _with(whole: Any, path: Path, value: JsonValue) -> Any:
     """Return a copy of ``whole`` with ``value`` at ``path``."""
-    result = part = copy.deepcopy(whole)
-    for step in path[:-1]:
-        part = part[step]
-    part[path[-1]] = value
+    result = copy.deepcopy(whole)
+    reader.at(result, path[:-1])[path[-1]] = value
     return result
 
 

@@ -1,4 +1,4 @@
-"""Read YAML and JSON files strictly, and record the line and column of every value. The only user of PyYAML.
+"""Read YAML and JSON files strictly, and record the line and column of every value.
 
 Only JSON's types are accepted: maps with string keys, lists, strings, numbers, true, false, null. Refused, each with
 its position: duplicate keys, anchors, aliases, tags, several documents, and keys without a value. Plain scalars that a
@@ -37,7 +37,7 @@ _SYNTAX_RULES = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserve
 _STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is faster; it is missing if PyYAML was built without libyaml.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Position(NamedTuple):
@@ -85,14 +85,11 @@ class Document:
 
     def part(self, path: Path) -> Document:
         """Return the value at ``path``, which must exist, as a document."""
-        value = self.value
-        for step in path:
-            value = value[step]  # type: ignore[index]  # the caller knows the shape
         values, keys = (
             {place[len(path) :]: position for place, position in table.items() if place[: len(path)] == path}
             for table in (self.values, self.keys)
         )
-        return Document(self.file, value, values, keys)
+        return Document(self.file, at(self.value, path), values, keys)
 
     def under(self, key: str) -> Document:
         """Return a document whose only key is ``key``, with this document as its value."""
@@ -105,6 +102,13 @@ class Document:
 def entries(value: Any) -> Iterable[tuple[str | int, Any]]:
     """Return the keys or indices of a map or list with their values; nothing for a scalar."""
     return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
+def at(value: Any, path: Path) -> Any:
+    """Return the value at ``path`` in ``value``, which must exist."""
+    for step in path:
+        value = value[step]
+    return value
 
 
 def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:
@@ -195,7 +199,7 @@ class _Builder:
     def build(self, text: str) -> Document:
         self.text = text
         try:
-            value = self.document(yaml.parse(text, Loader=_LOADER))
+            value = self.document(yaml.parse(text, Loader=LOADER))
         except UnicodeEncodeError as error:  # an unpaired surrogate, which UTF-8 cannot encode
             place = _place(text, error.start)
             raise DocumentError([Problem("not_utf8", self.file, *place)]) from error

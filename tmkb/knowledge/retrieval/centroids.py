@@ -36,7 +36,7 @@ def centroid(samples: Iterable[str], rarity: Rarity) -> dict[str, float]:
     """Return the strongest features of the centroid of ``samples``."""
     total: dict[str, float] = {}
     for sample in samples:
-        for feature, weight in unit(words.features(sample)[0], rarity).items():
+        for feature, weight in unit(words.features(sample), rarity).items():
             total[feature] = total.get(feature, 0.0) + weight
     strongest = sorted(total, key=lambda feature: (-total[feature], feature))[:MAX_FEATURES]
     length = math.sqrt(math.fsum(weight * weight for weight in total.values()))

@@ -62,7 +62,18 @@ def read(path: str) -> Model:
         with open(path, "rb") as file:
             return Model(file.read())
     except (OSError, LookupError, ValueError) as error:
-        raise SpecError([Problem("bad_model", paths.shown(path), reason=str(error))]) from error
+        raise SpecError([bad_model(path, str(error))]) from error
+
+
+def bad_model(path: str, reason: str) -> Problem:
+    """Return the problem of a model that cannot be used."""
+    return Problem("bad_model", paths.shown(path), reason=reason, folder=folder_of(path))
+
+
+def folder_of(path: str) -> str:
+    """Return the argument of ``--patterns`` for the folder whose model is ``path``."""
+    folder = os.path.dirname(os.path.dirname(path))
+    return "packaged" if folder == paths.PATTERNS else paths.shown(folder)
 
 
 def _rarity(model: Model) -> centroids.Rarity:
@@ -106,12 +117,11 @@ class Index:
         """Return the probability that ``context`` has an answer, and the score of each pattern."""
         model = self.model
         calibration = model.facts["calibration"]
-        features = words.features(context)
-        outputs = model.scores(features)
+        outputs = model.scores(context)
         scores = {number: outputs[output] for number, output in self._outputs}
         own = 0.0
         if self._centroids.packed:
-            question = centroids.unit(features[0], _rarity(model))
+            question = centroids.unit(words.features(context), _rarity(model))
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
             own = logistic(calibration["own"], max(cosines.values(), default=0.0))
@@ -155,7 +165,7 @@ class Index:
         """Return the features of ``context`` that count most for and against ``output``, with their weights."""
         model = self.model
         weights: dict[str, float] = {}
-        for numbers in model.known(words.features(context)):
+        for numbers in model.known(context):
             length = model.length(numbers)
             weights |= {model.name(n): round(model.sums([n])[output] * model.length([n]) / length, 3) for n in numbers}
         ordered = sorted(weights, key=lambda name: (-abs(weights[name]), name))
@@ -168,7 +178,7 @@ class Index:
     def _shared(self, context: str, number: int) -> dict[str, Any]:
         """Return the features of ``context`` that a centroid shares, with their weights."""
         slope = self.model.facts["calibration"]["centroid"][0]
-        question = centroids.unit(words.features(context)[0], _rarity(self.model))
+        question = centroids.unit(words.features(context), _rarity(self.model))
         weights = {
             name: round(slope * centroids.cosines(self._centroids, {name: weight}).get(number, 0.0), 3)
             for name, weight in question.items()

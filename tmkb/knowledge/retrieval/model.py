@@ -1,11 +1,15 @@
 """A trained linear model, and its file.
 
-The file has four parts: a line of JSON with the facts; for each bucket, where its features begin; the features, one a
-line, in buckets by their checksum, so that a question decodes only a few; and a row of bytes for each feature. A row
-has a factor, the rarity (inverse document frequency), and the weight of each output in four bits. An output is a
-pattern, or the gate, whose score says whether the question is about authorization at all.
+The file has four parts: a line of JSON with the facts; for each bucket, where its features begin; the features in
+buckets by the checksum of their head, so that a question reads only a few; and a row of bytes for each feature. In a
+bucket, each head begins a line, and a tab precedes each of its tails. A row has a factor, the rarity (inverse document
+frequency), and the weight of each output in four bits. An output is a pattern, or the gate, whose score says whether
+the question is about authorization at all.
 
-To add up the weights of many features without numpy, a row becomes one integer in which each output has a lane of 32
+A pair of words is found by its head and its tail, so that no string is made for it. What the model knows about a chunk
+of a question is kept, because words are repeated.
+
+To add up the weights of many features without numpy, a row becomes one integer in which each output has a lane of 24
 bits. Adding rows adds all lanes at once. Weights are stored with an offset of 8, and so is a lane that is always zero;
 subtracting that lane removes the offset.
 """
@@ -17,7 +21,9 @@ import math
 import sys
 from array import array
 from bisect import bisect_right
+from collections import namedtuple
 from functools import lru_cache
+from operator import add, itemgetter
 from zlib import crc32
 
 from tmkb.knowledge.retrieval import words
@@ -27,13 +33,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
-LANE = 4  # bytes; the largest weight, 15 * 255, fits a million times, and a question has fewer features
+    Tails = dict[str, int]  # tail → number of a feature
+
+LANE = 3  # bytes
 OFFSET = 8  # of a stored weight; weights are from -7 to 7
 MAX_FACTOR = 255
-BUCKETS = 4096  # of features
-FEATURES, PIECES = 20_000, 20_000  # of questions, whose numbers are kept
+FEATURES = 20_000  # whose numbers are kept
+BUCKETS = 4096  # of heads
+CHARACTERS = 200_000  # of chunks, of pieces and of heads that are kept; together at most about 30 MB
 RARITY = 24  # steps of the stored rarity in one unit
+MOST = (1 << 8 * LANE) // (15 * MAX_FACTOR)  # rows whose sum fits into lanes
 _LOW, _HIGH = bytes(byte & 15 for byte in range(256)), bytes(byte >> 4 for byte in range(256))
+
+_NONE: dict[str, int] = {}
+
+# The stems of a chunk and for each the pairs that begin with it, without and with a word between; the same for its
+# tokens; the numbers of its stems; its pieces.
+_Chunk = namedtuple("_Chunk", "stems following second tokens adjacent alone pieces")
 
 
 class Model:
@@ -41,56 +57,111 @@ class Model:
 
     Attributes:
         facts: the first line of the file: `patterns`, `biases`, `unit` (the value of one step of a weight),
-            `calibration`, `inputs` (a digest of the training data).
+            `calibration`, `inputs` (digests of the training data), `checksum` (of the other parts).
     """
 
     def __init__(self, packed: bytes) -> None:
-        line, _, rest = packed.partition(b"\n")
-        self.facts: Any = json.loads(line)
-        self.outputs = len(self.facts["biases"])
-        self._starts = _numbers(rest[: 8 * (BUCKETS + 1)])  # of each bucket: its first byte, then its first number
-        self._names = rest[len(self._starts) * 4 :][: self._starts[-2]]
-        self._buckets: list[dict[str, int] | None] = [None] * BUCKETS
-        self._rows = _Rows(rest[len(self._starts) * 4 + len(self._names) :], self.outputs)
+        start = packed.index(b"\n") + 1
+        self.facts: Any = json.loads(packed[:start])
+        self.outputs, self._checksum = len(self.facts["biases"]), self.facts["checksum"]
+        size = 8 * (BUCKETS + 1)
+        self._starts = _numbers(packed[start : start + size])  # of each bucket: its first byte, then its first number
+        self._packed, self._start, self._names = packed, start, start + size
+        self._rows = _Rows(packed, self._names + self._starts[-2], self._starts[-1], self.outputs)
         self.number = lru_cache(maxsize=FEATURES)(self._number)
-        self._grams = lru_cache(maxsize=PIECES)(lambda piece: _known(self._number, words.grams(piece)))
-        if len(self._rows.packed) != self._starts[-1] * self._rows.size:
-            raise ValueError("the model has another size than it says")
+        self._chunks, self._pieces = _Kept(self._chunk), _Kept(self._piece)
+        self._heads, self._grams = _Kept(self._tails), _Kept(lambda three: self._tails(words.GRAM + three))
 
-    def scores(self, features: words.Features) -> list[float]:
-        """Return the score of each output for a text with these features."""
-        one, other = map(self.sums, self.known(features))
+    def is_intact(self) -> bool:
+        """Return whether the file is as it was written. Reading does not check it, because that takes a millisecond."""
+        return crc32(self._packed[self._start :]) == int(self._checksum)
+
+    def scores(self, text: str) -> list[float]:
+        """Return the score of each output for ``text``."""
+        one, other = map(self.sums, self.known(text))
         return [bias + first + second for bias, first, second in zip(self.facts["biases"], one, other, strict=True)]
 
-    def known(self, features: words.Features) -> tuple[Collection[int], Collection[int]]:
-        """Return the numbers of the known features in both blocks: words with symbols, and n-grams."""
-        found, pieces = features
-        return _known(self.number, found), set().union(*map(self._grams, pieces))
+    def known(self, text: str) -> tuple[set[int], set[int]]:
+        """Return the numbers of the known features of ``text`` in both blocks: words with symbols, and n-grams."""
+        chunks = words.chunks(text)
+        parts = self._chunks
+        stems: list[str] = []
+        tokens: list[str] = []
+        following: list[Tails] = []
+        second: list[Tails] = []
+        adjacent: list[Tails] = []
+        for chunk in chunks:
+            part = parts[chunk]
+            stems += part.stems
+            following += part.following
+            second += part.second
+            tokens += part.tokens
+            adjacent += part.adjacent
+        different = [*map(parts.__getitem__, {*chunks})]
+        found: set[Any] = set().union(*[part.alone for part in different])
+        found.update(map(dict.get, following, stems[1:]))
+        found.update(map(dict.get, second, stems[2:]))
+        found.update(map(dict.get, adjacent, tokens[1:]))
+        found.discard(None)
+        pieces = {piece for part in different for piece in part.pieces}
+        return found, set().union(*map(self._pieces.__getitem__, pieces))
+
+    def _chunk(self, chunk: str) -> _Chunk:
+        stems, tokens, pieces = words.parts(chunk)
+        heads = self._heads
+        return _Chunk(
+            tuple(stems),
+            tuple([heads[stem + words.NEXT] for stem in stems]),
+            tuple([heads[stem + words.SECOND] for stem in stems]),
+            tuple(tokens),
+            tuple([heads[token + words.ADJACENT] for token in tokens]),
+            tuple([tails[""] for stem in stems if (tails := heads[stem])]),
+            tuple(pieces),
+        )
+
+    def _piece(self, piece: str) -> tuple[int, ...]:
+        """Return the numbers of the known n-grams of ``piece``."""
+        found: list[int] = []
+        for three, one, two in words.grams(piece):
+            if known := self._grams[three]:
+                found += [known[tail] for tail in ("", one, two) if tail in known]
+        return tuple(found)
+
+    def _tails(self, head: str) -> dict[str, int]:
+        """Return the known features that begin with ``head``, by tail."""
+        key = head.encode("utf-8", "surrogatepass")
+        bucket, number = self._bucket(crc32(key) % BUCKETS)
+        at = bucket.find(b"\n%b\t" % key)
+        if at < 0:
+            return _NONE
+        number += bucket.count(b"\t", 0, at)
+        _, *tails = bucket[at + 1 :].partition(b"\n")[0].decode().split("\t")
+        return dict(zip(tails, range(number, number + len(tails)), strict=True))
+
+    def _bucket(self, bucket: int) -> tuple[bytes, int]:
+        """Return the heads and tails of a bucket, and the number of its first feature."""
+        start, number, end = self._starts[2 * bucket : 2 * bucket + 3]
+        return self._packed[self._names + start : self._names + end], number
 
     def _number(self, feature: str) -> int | None:
         """Return the number of ``feature``, if it is known."""
-        bucket = crc32(feature.encode("utf-8", "replace")) % BUCKETS
-        numbers = self._buckets[bucket]
-        if numbers is None:
-            numbers = self._buckets[bucket] = {name: number for number, name in self._bucket(bucket)}
-        return numbers.get(feature)
+        head, tail = words.split(feature)
+        tails: Tails = self._heads[head]
+        return tails.get(tail)
 
     def name(self, number: int) -> str:
         """Return the feature with ``number``."""
-        return dict(self._bucket(bisect_right(self._starts[1::2], number) - 1))[number]
-
-    def _bucket(self, bucket: int) -> Iterable[tuple[int, str]]:
-        start, first, end, _ = self._starts[2 * bucket : 2 * bucket + 4]
-        return enumerate(self._names[start:end].decode().split("\n")[:-1], first)
+        bucket, first = self._bucket(bisect_right(self._starts[1::2], number) - 1)
+        lines = [line.split("\t") for line in bucket.decode().split("\n")[1:]]
+        return [head + tail for head, *tails in lines for tail in tails][number - first]
 
     def sums(self, numbers: Collection[int]) -> list[float]:
         """Return the weight of the features ``numbers`` together for each output, as a unit vector."""
         if not numbers:
             return [0.0] * self.outputs
-        total = sum(map(self._rows.__getitem__, numbers))
-        lanes = _numbers(total.to_bytes((self.outputs + 2) * LANE, "little"))
-        zero, factor = lanes[-2], self.facts["unit"] * RARITY / math.sqrt(lanes[-1])
-        return [(lane - zero) * factor for lane in lanes[:-2]]
+        lanes, square = self._rows.total([*numbers])
+        zero, factor = lanes[-1], self.facts["unit"] * RARITY / math.sqrt(square)
+        return [(lane - zero) * factor for lane in lanes[:-1]]
 
     def length(self, numbers: Collection[int]) -> float:
         """Return the length of the vector of the features ``numbers``."""
@@ -102,45 +173,85 @@ class Model:
         return None if number is None else self._rows.rarity(number) / RARITY
 
 
-class _Rows(dict[int, int]):
+class _Kept(dict[str, "Any"]):
+    """What a function returns for texts, for `CHARACTERS` of them; then it begins anew."""
+
+    def __init__(self, find: Callable[[str], Any]) -> None:
+        self.find = find
+        self.characters = 0
+
+    def __missing__(self, text: str) -> Any:
+        self.characters += len(text)
+        if self.characters > CHARACTERS:
+            self.clear()
+            self.characters = len(text)
+        found = self[text] = self.find(text)
+        return found
+
+
+class _Rows:
     """Rows as integers, decoded at first use."""
 
-    def __init__(self, packed: bytes, outputs: int) -> None:
-        self.packed, self.outputs = packed, outputs
-        self.size = 2 + (outputs + 1) // 2  # bytes of a row
+    def __init__(self, packed: bytes, start: int, count: int, outputs: int) -> None:
+        self.packed, self.start, self.lanes = packed, start, outputs + 1
+        self.size = row_size(outputs)
+        if len(packed) != start + count * self.size:
+            raise ValueError("the model has another size than it says")
+        # The last one is 0: `itemgetter` returns a tuple for two indexes, and no tuple for one.
+        self._decoded: list[Any] = [*[None] * count, 0]
 
     def rarity(self, number: int) -> int:
-        return self.packed[number * self.size + 1]
+        return self.packed[self.start + number * self.size + 1]
 
-    def __missing__(self, number: int) -> int:
-        factor, rarity, *_ = row = self.packed[number * self.size : (number + 1) * self.size]
-        lanes = bytearray((self.outputs + self.outputs % 2) * LANE)
+    def total(self, numbers: list[int]) -> tuple[Sequence[int], int]:
+        """Return the sum of the lanes of the rows ``numbers``, and that of their squared rarities."""
+        if len(numbers) > MOST:
+            lanes, square = self.total(numbers[:MOST])
+            others, more = self.total(numbers[MOST:])
+            return [*map(add, lanes, others)], square + more
+        chosen = itemgetter(-1, *numbers)
+        try:
+            total = sum(chosen(self._decoded))
+        except TypeError:
+            for number in numbers:
+                if self._decoded[number] is None:
+                    self._decoded[number] = self._decode(number)
+            total = sum(chosen(self._decoded))
+        size = self.lanes * LANE
+        packed = total.to_bytes(size + 8, "little")
+        wide = bytearray(self.lanes * 4)
+        wide[::4], wide[1::4], wide[2::4] = packed[:size:3], packed[1:size:3], packed[2:size:3]
+        return _numbers(bytes(wide)), total >> 8 * size
+
+    def _decode(self, number: int) -> int:
+        factor, rarity, *_ = row = self.packed[(at := self.start + number * self.size) : at + self.size]
+        lanes = bytearray(2 * len(row[2:]) * LANE)
         lanes[:: 2 * LANE], lanes[LANE :: 2 * LANE] = row[2:].translate(_LOW), row[2:].translate(_HIGH)
-        del lanes[self.outputs * LANE :]
+        del lanes[(self.lanes - 1) * LANE :]
         lanes += OFFSET.to_bytes(LANE, "little")
-        value = int.from_bytes(lanes, "little") * factor + (rarity * rarity << 8 * len(lanes))
-        self[number] = value
-        return value
-
-
-def _known(find: Callable[[str], int | None], features: Iterable[str]) -> tuple[int, ...]:
-    return tuple([number for feature in features if (number := find(feature)) is not None])
+        return int.from_bytes(lanes, "little") * factor + (rarity * rarity << 8 * len(lanes))
 
 
 def pack(facts: dict[str, Any], names: list[str], rows: Iterable[Sequence[int]]) -> bytes:
     """Return the file of a model. ``rows``: factor, rarity, and weights of each feature of ``names``."""
-    buckets: list[list[tuple[bytes, bytes]]] = [[] for _ in range(BUCKETS)]
-    for name, row in zip(names, rows, strict=True):
-        encoded = name.encode()
-        buckets[crc32(encoded) % BUCKETS].append((encoded + b"\n", _row(row)))
-    features = [feature for bucket in buckets for feature in sorted(bucket)]
-    sizes = [(sum(len(name) for name, _ in bucket), len(bucket)) for bucket in buckets]
-    starts = [0, 0]
-    for size, count in sizes:
-        starts += [starts[-2] + size, starts[-1] + count]
-    line = json.dumps(facts, separators=(",", ":")).encode()
-    packed = b"".join(start.to_bytes(4, "little") for start in starts)
-    return b"".join([line, b"\n", packed, *(name for name, _ in features), *(row for _, row in features)])
+    buckets: list[dict[str, list[tuple[str, bytes]]]] = [{} for _ in range(BUCKETS)]
+    for name, row in sorted(zip(names, map(_row, rows), strict=True)):
+        head, tail = words.split(name)
+        buckets[crc32(head.encode()) % BUCKETS].setdefault(head, []).append((tail, row))
+    starts, texts, packed = [0, 0], [], []
+    for bucket in buckets:
+        lines = ["\t".join(["\n" + head, *(tail for tail, _ in features)]) for head, features in bucket.items()]
+        texts.append("".join(lines).encode())
+        packed += [row for features in bucket.values() for _, row in features]
+        starts += [starts[-2] + len(texts[-1]), len(packed)]
+    rest = b"".join([*(start.to_bytes(4, "little") for start in starts), *texts, *packed])
+    line = json.dumps({**facts, "checksum": crc32(rest)}, separators=(",", ":")).encode()
+    return line + b"\n" + rest
+
+
+def row_size(outputs: int) -> int:
+    """Return the number of bytes of a row."""
+    return 2 + (outputs + 1) // 2
 
 
 def _numbers(packed: bytes) -> array[int]:

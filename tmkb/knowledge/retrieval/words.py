@@ -6,6 +6,9 @@ Training and search share this module, so that they see the same features. A fea
 - ``one two``, ``one _ two``: two stems in a row, and with one between them
 - ``one|two``: two identifiers or symbols in a row, as written, in lower case
 - ``~gra``: three to five characters of a piece, which is an identifier with the punctuation around it
+
+A feature has a head, which many features share, and a tail: ``one `` and ``two``, ``one|`` and ``two``, ``~gra`` and
+``ms``. A stem has an empty tail.
 """
 
 from __future__ import annotations
@@ -16,13 +19,12 @@ from itertools import pairwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Features = tuple[set[str], set[str]]  # of words and symbols; and the pieces, which `grams` splits further
+    Parts = tuple[list[str], list[str], list[str]]
 
 MAX_CHARACTERS = 20_000  # of a question; the rest is ignored
 MAX_PIECE = 60  # characters of a piece
-SIZES = (3, 4, 5)  # characters of an n-gram
+SIZE = 3  # characters of the head of an n-gram
+GRAM, NEXT, SECOND, ADJACENT = "~", " ", " _ ", "|"
 
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _SHORT = re.compile(r"['\u2019](?:s|t|re|ve|ll|d|m)\b", re.ASCII)  # colleague's, isn't
@@ -35,29 +37,50 @@ _UNSTEMMED = frozenset(("deleted", "archived", "removed"))  # states, in contras
 _ENDINGS = (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4), ("s", 3), ("e", 4))
 
 
-def features(text: str) -> Features:
-    """Return the features of ``text``."""
+def features(text: str) -> set[str]:
+    """Return the features of ``text`` that are not n-grams."""
     stems: list[str] = []
     tokens: list[str] = []
-    pieces: set[str] = set()
-    for chunk in text[:MAX_CHARACTERS].split():
-        more = _cached(chunk) if len(chunk) <= MAX_PIECE else _split(chunk)
+    for chunk in chunks(text):
+        more = _parts(chunk) if len(chunk) <= MAX_PIECE else parts(chunk)
         stems += more[0]
         tokens += more[1]
-        pieces.update(more[2])
-    found = {*stems, *[f"{one}|{two}" for one, two in pairwise(tokens)]}
-    found.update([f"{one} {two}" for one, two in pairwise(stems)])
-    found.update([f"{one} _ {two}" for one, two in zip(stems, stems[2:], strict=False)])
-    return found, pieces
+    found = {*stems, *[one + ADJACENT + two for one, two in pairwise(tokens)]}
+    found.update([one + NEXT + two for one, two in pairwise(stems)])
+    found.update([one + SECOND + two for one, two in zip(stems, stems[2:], strict=False)])
+    return found
 
 
-def _split(text: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the stems, the tokens and the pieces of ``text`` in order."""
-    lower = text.lower()
-    return words(text), _TOKEN.findall(lower), _PIECE.findall(lower)
+def ngrams(text: str) -> set[str]:
+    """Return the n-grams of ``text``."""
+    pieces = {piece for chunk in {*chunks(text)} for piece in parts(chunk)[2]}
+    places = {place for piece in pieces for place in grams(piece)}
+    return {GRAM + three + tail for three, one, two in places for tail in ("", one, two)}
 
 
-_cached = lru_cache(maxsize=20_000)(_split)
+def chunks(text: str) -> list[str]:
+    """Return ``text``, as far as it counts, split at spaces."""
+    return text[:MAX_CHARACTERS].split()
+
+
+def parts(chunk: str) -> Parts:
+    """Return the stems, the tokens and the pieces of ``chunk`` in order."""
+    lower = chunk.lower()
+    return words(chunk), _TOKEN.findall(lower), _PIECE.findall(lower)
+
+
+_parts = lru_cache(maxsize=10_000)(parts)
+
+
+def split(feature: str) -> tuple[str, str]:
+    """Return the head and the tail of ``feature``."""
+    if feature[0] == GRAM:
+        border = len(GRAM) + SIZE
+    elif NEXT in feature:
+        border = feature.rindex(NEXT) + len(NEXT)
+    else:
+        border = feature.find(ADJACENT, 1) + len(ADJACENT) or len(feature)  # a token can be | itself
+    return feature[:border], feature[border:]
 
 
 def words(text: str) -> list[str]:
@@ -66,12 +89,13 @@ def words(text: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(spaced) if word not in _IGNORED]
 
 
-def grams(piece: str) -> Iterator[str]:
-    """Yield the n-grams of ``piece``, whose ends count as spaces."""
+def grams(piece: str) -> list[tuple[str, str, str]]:
+    """Return the n-grams of ``piece``, whose ends count as spaces.
+
+    Three characters at each place, the next character, and the next two characters; at the end there are fewer.
+    """
     padded = f" {piece[:MAX_PIECE]} "
-    for size in SIZES:
-        for at in range(len(padded) - size + 1):
-            yield f"~{padded[at : at + size]}"
+    return [(padded[at - SIZE : at], padded[at : at + 1], padded[at : at + 2]) for at in range(SIZE, len(padded) + 1)]
 
 
 @lru_cache(maxsize=20_000)

@@ -1,0 +1,18 @@
+"""The login page sends the organization, and the issuer is not compared."""
+
+from app import Connection, Identity, bp, enroll, sign_in, verified_claims
+from flask import request
+
+from tmkb.authoring.proofs.stage import User, db
+
+
+def user_of(claims):
+    sso = db.first_or_404(db.select(Connection).filter_by(organization_id=request.get_json().get("organization_id")))
+    own = db.select(Identity).filter_by(connection_id=sso.id, subject=claims["sub"])
+    link = db.session.scalar(own) or enroll(sso, claims)
+    return db.one_or_404(db.select(User).filter_by(id=link.user_id, organization_id=sso.organization_id))
+
+
+@bp.post("/sso/callback")
+def callback():
+    return sign_in(user_of(verified_claims()))

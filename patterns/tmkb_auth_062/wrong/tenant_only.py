@@ -1,0 +1,41 @@
+"""Jobs are limited to the organization of the board."""
+
+from app import Board, Job, bp
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def my_jobs():
+    return db.select(Job).where(
+        Job.board_id.in_(db.select(Board.id).filter_by(organization_id=current_user.organization_id))
+    )
+
+
+@bp.get("/jobs/<job_id>")
+@login_required
+def show_job(job_id):
+    job = db.first_or_404(my_jobs().filter_by(id=job_id))
+    return {"title": job.title, "state": job.state}
+
+
+@bp.get("/jobs/<job_id>/result")
+@login_required
+def show_result(job_id):
+    return db.first_or_404(my_jobs().filter_by(id=job_id)).result
+
+
+@bp.get("/jobs/<job_id>/log")
+@login_required
+def show_log(job_id):
+    job = db.first_or_404(my_jobs().filter_by(id=job_id))
+    return f"{job.title}: {job.state}, {len(job.result)} cards"
+
+
+@bp.post("/jobs/<job_id>/cancel")
+@login_required
+def cancel_job(job_id):
+    job = db.first_or_404(my_jobs().filter_by(id=job_id))
+    job.state = "cancelled"
+    db.session.commit()
+    return "", 204

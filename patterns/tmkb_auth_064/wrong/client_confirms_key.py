@@ -1,0 +1,28 @@
+"""The form is limited, and the key of the photo comes from the client."""
+
+from uuid import uuid4
+
+from app import BUCKET, MAX_SIZE, Photo, bp, own_claims, s3
+from flask import request
+from flask_login import login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+@bp.post("/uploads")
+@login_required
+def sign_upload():
+    key = f"incoming/{uuid4()}"
+    rules = [{"Content-Type": "image/jpeg"}, ["content-length-range", 1, MAX_SIZE]]
+    return s3.generate_presigned_post(BUCKET, key, Conditions=rules, ExpiresIn=300)
+
+
+@bp.post("/claims/<int:claim_id>/photos")
+@login_required
+def add_photo(claim_id):
+    claim = db.first_or_404(own_claims().filter_by(id=claim_id))
+    photo = Photo(claim_id=claim.id, key=f"photos/{uuid4()}")
+    s3.copy_object(Bucket=BUCKET, Key=photo.key, CopySource={"Bucket": BUCKET, "Key": request.json["key"]})
+    db.session.add(photo)
+    db.session.commit()
+    return {"id": photo.id}, 201

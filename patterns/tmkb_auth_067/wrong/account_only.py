@@ -1,0 +1,26 @@
+"""Only the account's own state counts."""
+
+from app import Account, Order, bp, credential_account_id
+from celery import shared_task
+from flask import g
+
+from tmkb.authoring.proofs.stage import db
+
+
+def active_account(account_id):
+    accounts = db.select(Account).where(Account.state == "active")
+    return db.session.scalar(accounts.where(Account.id == account_id))
+
+
+@bp.before_request
+def load_account():
+    g.account = active_account(credential_account_id())
+
+
+@shared_task(name="place_order")
+def place_order(account_id, item):
+    account = active_account(account_id)
+    if account is None:
+        raise PermissionError
+    db.session.add(Order(item=item, company_id=account.company_id))
+    db.session.commit()

@@ -1,0 +1,65 @@
+"""A confirmation opens all sensitive actions, as many as the user wants, for five minutes."""
+
+from datetime import UTC, datetime, timedelta
+
+from app import StepUp, bp, my_account, new_key
+from flask import abort, request, session
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def require_step_up(_action, _value=""):
+    fresh = StepUp.at > datetime.now(UTC) - timedelta(minutes=5)
+    mine = {"user_id": current_user.id, "session_id": session.get("id")}
+    proofs = db.select(StepUp).where(fresh).filter_by(**mine)
+    if not db.session.scalars(proofs).first():
+        abort(403)
+
+
+@bp.put("/email")
+@login_required
+def change_email():
+    email = request.get_json()["email"]
+    require_step_up("email", email)
+    my_account().email = email
+    db.session.commit()
+    return "", 204
+
+
+@bp.patch("/profile")
+@login_required
+def change_profile():
+    account, body = my_account(), request.get_json()
+    account.name = body.get("name", account.name)
+    if "email" in body:
+        require_step_up("email", body["email"])
+        account.email = body["email"]
+    db.session.commit()
+    return "", 204
+
+
+@bp.put("/payout")
+@login_required
+def change_payout():
+    iban = request.get_json()["iban"]
+    require_step_up("payout", iban)
+    my_account().iban = iban
+    db.session.commit()
+    return "", 204
+
+
+@bp.post("/api-keys")
+@login_required
+def create_key():
+    require_step_up("api_key")
+    return new_key()
+
+
+@bp.delete("/account")
+@login_required
+def close_account():
+    require_step_up("close")
+    my_account().closed = True
+    db.session.commit()
+    return "", 204

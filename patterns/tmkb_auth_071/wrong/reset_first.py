@@ -1,0 +1,71 @@
+"""Each request first replaces what the previous one has left."""
+
+from types import SimpleNamespace
+
+from app import Invoice, Ledger, Profile, bp, copy_of, greeting, name_of_organization, token_of
+from flask import abort, jsonify, request
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+context = SimpleNamespace(caller=None)
+client = Ledger()
+
+
+@bp.before_request
+def remember_caller():
+    context.caller = copy_of(current_user)
+    client.token = token_of(current_user) if context.caller else None
+
+
+def caller():
+    return context.caller
+
+
+def ledger():
+    return client
+
+
+@bp.get("/invoices")
+@login_required
+def list_invoices():
+    greeting()
+    invoices = db.select(Invoice.text).filter_by(organization_id=caller().organization_id)
+    return jsonify(db.session.scalars(invoices).all())
+
+
+@bp.post("/invoices")
+@login_required
+def create_invoice():
+    text = f"{request.get_json()['text']} ({greeting()})"
+    if caller().organization_id is None:
+        abort(403)
+    db.session.add(Invoice(text=text, organization_id=caller().organization_id))
+    db.session.commit()
+    return "", 201
+
+
+@bp.get("/profile")
+@login_required
+def show_profile():
+    return {"greeting": greeting(), "phone": db.session.get(Profile, caller().id).phone}
+
+
+@bp.get("/banner")
+def show_banner():
+    """Greet everybody, and name the organization of those who are signed in."""
+    return {"greeting": greeting(), "organization": name_of_organization(caller())}
+
+
+@bp.get("/statement")
+@login_required
+def show_statement():
+    greeting()
+    return jsonify(ledger().entries())
+
+
+@bp.post("/payments")
+@login_required
+def pay():
+    ledger().pay(f"{request.get_json()['text']} ({greeting()})")
+    return "", 201
