@@ -80,7 +80,7 @@ def _missing(language: str) -> str:
     if language in ("javascript", "typescript"):
         return express.missing()
     if module := _MODULES.get(language):
-        return "" if importlib.util.find_spec(module) else f"{module}: pip install 'tmkb[proofs]'"
+        return "" if importlib.util.find_spec(module) else f"{module}: pip install 'tmkb[dev]'"
     program = _PROGRAMS.get(language, "")
     return "" if not program or shutil.which(program) else program
 
