@@ -4,10 +4,17 @@ import ctypes
 import functools
 import importlib.util
 import os
+import shutil
 
 SYSTEM = {
     "libhivex.so.0": "the system package libhivex0",
     "libsystemd.so.0": "the system package libsystemd0",
+}
+PROGRAMS = {
+    "gofmt": "the system package golang-go",
+    "javac": "the system package default-jdk-headless",
+    "php": "the system package php-cli",
+    "ruby": "the system package ruby",
 }
 FROM = {
     "uvicorn": "the extra http",
@@ -19,16 +26,21 @@ FROM = {
     "re2": "the extra regex",
     "sklearn": "the extra train",
     "celery": "the extra proofs",
+    "django": "the extra proofs",
+    "fastapi": "the extra proofs",
     "flask": "the extra proofs",
     "flask_login": "the extra proofs",
     "flask_sqlalchemy": "the extra proofs",
     "graphql": "the extra proofs",
     "jwt": "the extra proofs",
     "sqlalchemy": "the extra proofs",
+    "time_machine": "the extra proofs",
+    "tree_sitter_c_sharp": "the extra dev",
     "anyio": "the extra dev",
     "hatchling": "the extra dev",
     "hypothesis": "the extra test",
     "mcp": "the extra dev",
+    "pglast": "the extra dev",
     "psycopg": "the extra proofs",
     "redis": "the extra proofs",
     "pyregf": "the extra dev",
@@ -47,6 +59,13 @@ def missing(name):
         except OSError:
             return f"needs {name}, of {SYSTEM[name]}"
         return None
+    if name in PROGRAMS:
+        return None if shutil.which(name) else f"needs {name}, of {PROGRAMS[name]}"
+    if name == "node":
+        from tmkb.authoring.stacks import express
+
+        lacking = express.missing()
+        return f"needs {lacking}" if lacking else None
     try:
         there = importlib.util.find_spec(name) is not None
     except ImportError:  # a meta path hook may refuse it

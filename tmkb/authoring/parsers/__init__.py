@@ -80,7 +80,7 @@ def _missing(language: str) -> str:
     if language in ("javascript", "typescript"):
         return express.missing()
     if module := _MODULES.get(language):
-        return "" if importlib.util.find_spec(module) else f"{module}: pip install 'tmkb[proofs]'"
+        return "" if importlib.util.find_spec(module) else f"{module}: pip install 'tmkb[dev]'"
     program = _PROGRAMS.get(language, "")
     return "" if not program or shutil.which(program) else program
 
@@ -103,13 +103,12 @@ def _csharp(sources: Sequence[str]) -> Errors:
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_c_sharp.language()))
 
     def error(source: str) -> str | None:
-        nodes = [parser.parse(source.encode()).root_node]
-        while nodes:
-            node = nodes.pop()
-            if node.is_error or node.is_missing:
-                return f"line {node.start_point.row + 1}: unexpected code"
-            nodes += reversed([each for each in node.children if each.has_error])
-        return None
+        node = parser.parse(source.encode()).root_node
+        if not node.has_error:
+            return None
+        while inner := [each for each in node.children if each.has_error or each.is_missing]:
+            node = inner[0]
+        return f"line {node.start_point.row + 1}: unexpected or missing code"
 
     return [error(source) for source in sources]
 

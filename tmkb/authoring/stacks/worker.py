@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import select
 import signal
 import sys
 from types import ModuleType
@@ -50,10 +49,21 @@ class _Application:
         self.stack = importlib.import_module(f"tmkb.authoring.stacks.{request['stack']}")
         if request["stack"] != "express":
             guard.install(os.getcwd(), {})
+        if hasattr(signal, "SIGALRM"):
+            signal.signal(signal.SIGALRM, self._stop)
+            signal.setitimer(signal.ITIMER_REAL, request["timeout"])
         try:
             self.app = self._execute()
         except Exception as error:
             self.failure = _error(error)
+        if hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _stop(self, *_: object) -> None:
+        raise TimeoutError(self._late())
+
+    def _late(self) -> str:
+        return f"no answer within {self.request['timeout']} s"
 
     def _execute(self) -> ModuleType | str:
         """Execute the application if it is in Python; return its source otherwise."""
@@ -75,22 +85,18 @@ class _Application:
         pid = guard.fork()
         if not pid:
             try:
-                os.setpgid(0, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process
+                signal.setitimer(signal.ITIMER_REAL, self.request["timeout"])
                 os.write(write, json.dumps(self._played(name)).encode())
             finally:
                 os._exit(0)
         os.close(write)
-        ready = select.select([read], [], [], self.request["timeout"])[0]
-        data = b""
-        while ready and (chunk := os.read(read, 65536)):
-            data += chunk
-        os.close(read)
-        if not ready:
-            _kill(pid)
-        os.waitpid(pid, 0)
+        with open(read, "rb") as pipe:
+            data = pipe.read()
+        status = os.waitpid(pid, 0)[1]
         if not data:
-            detail = "the process died" if ready else f"no answer within {self.request['timeout']} s"
-            return {"status": "error", "detail": detail}
+            late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+            return {"status": "error", "detail": self._late() if late else "the process died"}
         answer: Answer = json.loads(data)
         return answer
 
@@ -113,13 +119,6 @@ class _Application:
 
 def _error(error: Exception) -> Answer:
     return {"status": "error", "detail": described(error)}
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,166 @@
+"""The stages of FastAPI, Django and Express: what they offer, what they refuse, and how results are reported."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.support.repository import ROOT
+from tmkb.authoring.idiom_checks import check_all
+from tmkb.authoring.stacks import express, runner
+from tmkb.schema import paths
+
+pytestmark = [pytest.mark.full, pytest.mark.needs("fastapi", "django", "time_machine", "node")]
+
+STACKS = {"fastapi": "fastapi.py", "django": "django.py", "express": "express.mjs"}
+DATA = os.path.join(ROOT, "tests", "data", "idioms")
+INVOICES = os.path.join(paths.PATTERNS, "tmkb_auth_007")
+
+
+@pytest.fixture
+def play_with(tmp_path):
+    """Replace ``old`` by ``new`` in the application of a stack of pattern 007, play it, and return the result."""
+
+    def play(stack, old, new, timeout=60):
+        folder = shutil.copytree(INVOICES, tmp_path / "tmkb_auth_007")
+        app = folder / "idioms" / STACKS[stack]
+        assert old in app.read_text()
+        app.write_text(app.read_text().replace(old, new))
+        (folder / "idioms.yaml").write_text(f"kind: idioms\nstacks: {{{stack}: {{app: idioms/{app.name}}}}}\n")
+        (result,) = runner.play_idioms(str(folder), timeout)
+        return result
+
+    return play
+
+
+def statuses(result):
+    return {cell.case: cell.status for cell in result.cells}
+
+
+@pytest.fixture(scope="module")
+def features():
+    """The results of an application that uses everything, by stack."""
+    return {result.stack: result for result in runner.play_idioms(DATA)}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stage_offers_what_cases_use(features, stack):
+    unexpected = {cell.case: cell.status for cell in features[stack].cells if not cell.ok}
+
+    assert unexpected == {"crash": "neither", "race": "not played", "cached": "not played"}
+    assert not features[stack].proven
+    assert str(features[stack]) == f"{stack} 19/22"
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_exception_behind_a_status_500_is_reported(features, stack):
+    detail = next(cell.detail for cell in features[stack].cells if cell.case == "crash")
+
+    assert "Error: nothing here" in detail
+
+
+def test_every_application_of_the_packaged_patterns_refuses_and_serves():
+    folders = {name: os.path.join(paths.PATTERNS, name) for name in os.listdir(paths.PATTERNS) if name[0] != "_"}
+    checks = dict(check_all(folders, jobs=2, timeout=60))
+
+    assert checks["tmkb_auth_007"].summary() == "idioms: django 14/14, fastapi 14/14, express 14/14, 13 of 13 compiled"
+    assert {name: [*each.details()] for name, each in checks.items() if [*each.details()]} == {}
+
+
+REMOVED = {
+    "fastapi": ("select(Invoice).where(Invoice.organization_id == user.organization_id)", "select(Invoice)"),
+    "django": (", organization_id=user.organization_id)", ")"),
+    "express": ("and(eq(invoices.id, Number(req.params.id)), mine)", "eq(invoices.id, Number(req.params.id))"),
+}
+CLOSED = {
+    "fastapi": ("if invoice is None:", "if True:"),
+    "django": ("pk=invoice_id", "pk=0"),
+    "express": ("return req.invoice ?", "return false ?"),
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_without_its_condition_an_idiom_is_exploited(play_with, stack):
+    result = play_with(stack, *REMOVED[stack])
+
+    assert statuses(result)["mallory_show"] == "gained"
+    assert statuses(result)["bob_show"] == "served"
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_refusing_all_requests_is_no_fix(play_with, stack):
+    result = play_with(stack, *CLOSED[stack])
+
+    assert statuses(result)["bob_show"] == "failed"
+    assert any(cell.failed for cell in result.cells)
+
+
+BROKEN = {
+    "fastapi": ("router = APIRouter()", "router = APIRooter()"),
+    "django": ("urlpatterns = [", "urlpatterns = paths["),
+    "express": ("export const router = Router();", "export const router = Rooter();"),
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_application_that_cannot_be_executed_is_an_error(play_with, stack):
+    result = play_with(stack, *BROKEN[stack])
+
+    assert {cell.status for cell in result.cells} == {"error"}
+    assert "not defined" in result.cells[0].detail
+
+
+@pytest.mark.parametrize(
+    ("stack", "old", "attempt"),
+    [
+        ("fastapi", "router = APIRouter()", "router = APIRouter()\nopen({file!r}, 'w')"),
+        ("django", "urlpatterns = [", "open({file!r}, 'w')\nurlpatterns = ["),
+        (
+            "express",
+            "export const router",
+            "import fs from 'fs';\nfs.writeFileSync({file!r}, '');\nexport const router",
+        ),
+    ],
+)
+def test_an_application_cannot_write_outside_its_folder(play_with, tmp_path, stack, old, attempt):
+    file = tmp_path / "written"
+    result = play_with(stack, old, attempt.format(file=str(file)))
+
+    assert {cell.status for cell in result.cells} == {"error"}
+    assert not file.exists()
+
+
+def test_a_node_application_cannot_start_processes(play_with):
+    result = play_with(
+        "express",
+        "export const router",
+        "import { execSync } from 'child_process';\nexecSync('true');\nexport const router",
+    )
+
+    assert {cell.status for cell in result.cells} == {"error"}
+
+
+def test_what_is_missing_is_named(monkeypatch, tmp_path):
+    shutil.copytree(INVOICES, tmp_path / "tmkb_auth_007")
+    monkeypatch.setattr(express, "HERE", str(tmp_path))
+    monkeypatch.setattr(runner.importlib.util, "find_spec", lambda name: None)
+    results = {each.stack: each for each in runner.play_idioms(str(tmp_path / "tmkb_auth_007"))}
+
+    assert str(results["express"]) == f"express not proven: needs Node packages: npm install --prefix {tmp_path}"
+    assert str(results["django"]) == "django not proven: needs django: pip install 'tmkb[proofs]'"
+    assert not any(each.proven or each.cells for each in results.values())
+
+
+def test_an_application_that_does_not_answer_is_stopped(play_with):
+    result = play_with("fastapi", "router = APIRouter()", "router = APIRouter()\nwhile True:\n    pass", timeout=2)
+
+    assert {cell.status for cell in result.cells} == {"error"}
+    assert "no answer within 2 s" in result.cells[0].detail
+
+
+def test_a_request_that_does_not_end_is_stopped(play_with):
+    result = play_with("fastapi", '"cancelled"\n', '"cancelled"\n    while True:\n        pass\n', timeout=5)
+
+    assert statuses(result)["own_cancel"] == "error"
+    assert "no answer within 5 s" in next(cell.detail for cell in result.cells if cell.case == "own_cancel")
+    assert statuses(result)["mallory_cancel"] == "refused"
