@@ -31,5 +31,7 @@ class Data(BuildHookInterface):
         for file in sorted((root / "patterns").rglob("*")):
             name = file.relative_to(root)
             if file.is_file() and not any(map(name.match, LEFT_OUT)):
-                suffix = ".txt" if name.match("patterns/tmkb_*/*.py") or name.match("patterns/tmkb_*/idioms/*.py") else ""  # pip compiles files called .py
+                suffix = (
+                    ".txt" if name.match("patterns/tmkb_*/*.py") or name.match("patterns/tmkb_*/idioms/*.py") else ""
+                )  # pip compiles files called .py
                 build_data["force_include"][str(file)] = f"tmkb/_data/{name.as_posix()}{suffix}"
