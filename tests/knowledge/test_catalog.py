@@ -25,7 +25,7 @@ def test_keys_of_a_full_pattern(patterns):
 
     assert list(shown) == [
         "id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity",
-        "likelihood", "threat", "check", "fix", "caution", "description", "blind_spots", "generalizes_to", "attack_scenario",
+        "likelihood", "threat", "check", "principle", "fix", "caution", "description", "blind_spots", "generalizes_to", "attack_scenario",
         "vulnerable", "secure_template", "mitigations", "principles", "testing", "related_patterns", "references",
     ]  # fmt: skip
     assert list(shown["attack_scenario"]) == ["preconditions", "steps", "impact"]
