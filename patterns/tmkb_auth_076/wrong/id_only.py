@@ -1,0 +1,47 @@
+"""Entities are checked if they are named by their id, which is the first of two keys."""
+
+from app import Shipment, Topic, query, subscription
+
+from tmkb.authoring.proofs.stage import User, db
+
+
+def load_shipment(context, **key):
+    user = db.session.get(User, context["user_id"])
+    own = db.select(Shipment).filter_by(organization_id=user and user.organization_id)
+    return db.session.scalar(own.filter_by(**key))
+
+
+@query.field("shipment")
+def resolve_shipment(_, info, id):
+    return load_shipment(info.context, id=id)
+
+
+@query.field("_entities")
+def resolve_entities(_, info, representations):
+    keys = [{name: each[name] for name in ("id", "tracking") if name in each} for each in representations]
+    return [
+        load_shipment(info.context, **key) if "id" in key else db.session.scalar(db.select(Shipment).filter_by(**key))
+        for key in keys
+    ]
+
+
+@subscription.source("shipment")
+def watch_shipment(_, info, id):
+    if load_shipment(info.context, id=id) is None:
+        raise PermissionError("no such shipment")
+    return Topic(f"shipment:{id}", "shipment")
+
+
+@subscription.event("shipment")
+def pass_shipment(shipment, context):
+    return load_shipment(context, id=shipment.id)
+
+
+@subscription.source("shipments")
+def watch_shipments(_, info, organizationId):
+    return Topic(f"organization:{organizationId}", "shipments")
+
+
+@subscription.event("shipments")
+def pass_shipments(shipment, context):
+    return load_shipment(context, id=shipment.id)

@@ -1,0 +1,53 @@
+"""Only public responses to anonymous requests may be stored, and each path of the account is named."""
+
+from app import Discount, Link, Order, bp
+from flask import jsonify
+from flask_login import current_user, login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+# region example
+# region template
+@bp.after_request
+def forbid_storage(response):
+    if current_user.is_authenticated or not response.cache_control.public:
+        response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+@bp.get("/account/<any(profile, billing):page>")
+@login_required
+def account(page):
+    return {"iban": f"IBAN-{current_user.name}"}
+
+
+# endregion
+
+
+@bp.get("/orders")
+@login_required
+def orders():
+    own = db.select(Order.text).filter_by(organization_id=current_user.organization_id)
+    response = jsonify(db.session.scalars(own).all())
+    response.cache_control.max_age = 60
+    return response
+
+
+@bp.get("/prices")
+def prices():
+    discount = db.session.get(Discount, current_user.id) if current_user.is_authenticated else None
+    response = jsonify(tent=100, discount=discount and discount.text)
+    response.cache_control.public = True
+    response.cache_control.max_age = 60
+    return response
+
+
+@bp.get("/shared/<token>")
+def shared(token):
+    response = jsonify(db.session.get(Order, db.get_or_404(Link, token).order_id).text)
+    response.cache_control.max_age = 60
+    return response
+
+
+# endregion
