@@ -1,0 +1,46 @@
+"""Grants name the account's id, and closing deletes the account."""
+
+from app import Account, Folder, Grant, bp, me, new_account, open_accounts, requested_handle
+from flask import abort
+from flask_login import login_required
+
+from tmkb.authoring.proofs.stage import db
+
+
+def claim(account, name):
+    if db.session.scalar(open_accounts(handle=name).where(Account.id != account.id)):
+        abort(409)
+    account.handle = name
+
+
+@bp.post("/account")
+@login_required
+def register():
+    claim(new_account(), requested_handle())
+    db.session.commit()
+    return "", 201
+
+
+@bp.put("/account/handle")
+@login_required
+def rename():
+    claim(me(), requested_handle())
+    db.session.commit()
+    return "", 204
+
+
+@bp.delete("/account")
+@login_required
+def close():
+    db.session.delete(me())
+    db.session.commit()
+    return "", 204
+
+
+@bp.get("/folders/<int:folder_id>")
+@login_required
+def show_folder(folder_id):
+    account = me()
+    shared = db.select(Grant.folder_id).filter_by(account_id=account.id)
+    readable = db.select(Folder).where((Folder.owner_id == account.id) | Folder.id.in_(shared))
+    return {"text": db.first_or_404(readable.filter_by(id=folder_id)).text}
