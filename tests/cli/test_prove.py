@@ -100,6 +100,29 @@ def test_patterns_changed_during_the_run_are_not_recorded(command, patterns, mon
     assert "patterns: {}" in (folder / "_proven.yaml").read_text()
 
 
+def test_only_idioms_are_recorded(command, patterns):
+    folder = patterns("acme_auth_026")
+    path = folder / "acme_auth_026" / "idioms.yaml"
+    path.write_text("kind: idioms\nstacks:\n  django: {code: x = 1}\n")
+    record = folder / "_proven.yaml"
+    record.write_text(
+        f'kind: proven\npatterns:\n  ACME-AUTH-026: {{sha256: "{"0" * 64}", date: "2026-01-02", tmkb: "1.0"}}\n'
+    )
+    status, out, _ = command("--patterns", folder, "--idioms", "--record")
+
+    assert (status, out) == (0, "ACME-AUTH-026  idioms: 1 of 1 compiled\n")
+    assert f'sha256: "{"0" * 64}", date: "2026-01-02", tmkb: "1.0", compiled: {{"django": ' in record.read_text()
+
+
+def test_an_idiom_that_is_not_correct_is_exit_status_1(command, patterns):
+    folder = patterns("acme_auth_026")
+    (folder / "acme_auth_026" / "idioms.yaml").write_text("kind: idioms\nstacks:\n  django: {code: x = = 1}\n")
+    status, out, _ = command("--patterns", folder, "--idioms")
+
+    assert status == 1
+    assert out.splitlines()[1] == "    django does not compile: line 1: invalid syntax"
+
+
 def test_an_incomplete_run_is_not_recorded(command, patterns):
     with pytest.raises(SystemExit) as exit:
         command("--patterns", patterns("acme_auth_026"), "--record", "--no-mutants")

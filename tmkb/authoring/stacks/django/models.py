@@ -12,6 +12,8 @@ class Organization(models.Model):  # type: ignore[misc]  # Django has no types
     name = models.TextField()
 
     class Meta:
+        """The app to which the model belongs."""
+
         app_label = "stage"
 
 
@@ -24,6 +26,8 @@ class User(AbstractBaseUser):  # type: ignore[misc]  # as above
     organization = models.ForeignKey(Organization, models.SET_NULL, null=True)
 
     class Meta:
+        """The app to which the model belongs."""
+
         app_label = "stage"
 
 
@@ -36,4 +40,6 @@ class Document(models.Model):  # type: ignore[misc]  # as above
     organization = models.ForeignKey(Organization, models.CASCADE)
 
     class Meta:
+        """The app to which the model belongs."""
+
         app_label = "stage"
