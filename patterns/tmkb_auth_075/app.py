@@ -1,7 +1,7 @@
 """Documents whose readers are decided by relations, as in Zanzibar. A version of the code changes and checks relations.
 
 A revision is a change of relations. To be fast, a check uses a revision that is some seconds old, unless the caller
-demands a newer one or all changes.
+demands a newer one or all changes. Readers can be guests, so only relations count, and not the reader's organization.
 """
 
 import time

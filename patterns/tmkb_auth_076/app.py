@@ -86,7 +86,7 @@ class Topic:
 
 
 bp = Blueprint("shipping", __name__)
-query, subscription = ObjectType("Query"), ObjectType("Subscription")
+query, subscription, shipment_type = map(ObjectType, ("Query", "Subscription", "Shipment"))
 sockets = {}
 
 
