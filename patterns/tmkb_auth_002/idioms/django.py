@@ -21,7 +21,7 @@ class NoteQuerySet(models.QuerySet):
 
 
 @login_required
-def show_note(request, note_id):  # the list: Note.objects.visible_to(request.user)
+def show_note(request, note_id):
     note = get_object_or_404(Note.objects.visible_to(request.user), pk=note_id)
     return JsonResponse({"customer": note.customer, "text": note.text})
 

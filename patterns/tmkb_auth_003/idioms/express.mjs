@@ -23,22 +23,22 @@ router.post('/bids', requireUser, async (req, res) => {
 });
 
 // region idiom
-const liveBids = (user) => and(eq(bids.organizationId, user.organizationId), isNull(bids.deletedAt));
+const isLive = (user) => and(eq(bids.organizationId, user.organizationId), isNull(bids.deletedAt));
 router.patch('/bids/:id', requireUser, async (req, res) => {
-  const { price = bids.price, text = bids.text } = req.body; // an absent field keeps its column
-  const where = and(liveBids(req.user), eq(bids.id, Number(req.params.id)));
-  const changed = await db.update(bids).set({ price, text }).where(where).returning();
-  res.sendStatus(changed.length === 1 ? 204 : 404);
+  const { price = bids.price, text = bids.text } = req.body;
+  const where = and(isLive(req.user), eq(bids.id, Number(req.params.id)));
+  const [bid] = await db.update(bids).set({ price, text }).where(where).returning();
+  res.sendStatus(bid ? 204 : 404);
 });
 // endregion
 
 async function findBid(user, id) {
-  const [bid] = await db.select().from(bids).where(and(liveBids(user), eq(bids.id, Number(id))));
+  const [bid] = await db.select().from(bids).where(and(isLive(user), eq(bids.id, Number(id))));
   return bid;
 }
 
 router.get('/bids', requireUser, async (req, res) => {
-  const live = await db.select().from(bids).where(liveBids(req.user));
+  const live = await db.select().from(bids).where(isLive(req.user));
   res.json(live.map(({ id, text }) => ({ id, text })));
 });
 

@@ -43,13 +43,13 @@ def create_bid(body: NewBid, user: CurrentUser, db: Db):
 
 
 # region idiom
-def live_bids(user: User) -> Select:
+def live_bids(user):
     return select(Bid).where(Bid.organization_id == user.organization_id, Bid.deleted_at.is_(None))
 
 
 @router.patch("/bids/{bid_id}", status_code=204)
 def update_bid(bid_id: int, change: BidUpdate, user: CurrentUser, db: Db):
-    bid = get_or_404(db, live_bids(user).with_for_update(), bid_id)
+    bid = lock_or_404(db, live_bids(user), bid_id)
     for field, value in change.model_dump(exclude_none=True).items():
         setattr(bid, field, value)
     db.commit()
@@ -63,6 +63,10 @@ def get_or_404(db: Session, bids: Select, bid_id: int) -> Bid:
     if bid is None:
         raise HTTPException(404)
     return bid
+
+
+def lock_or_404(db: Session, bids: Select, bid_id: int) -> Bid:
+    return get_or_404(db, bids.with_for_update(), bid_id)
 
 
 def require_admin(user: User) -> None:
@@ -83,7 +87,7 @@ def show_bid(bid_id: int, user: CurrentUser, db: Db):
 
 @router.delete("/bids/{bid_id}", status_code=204)
 def delete_bid(bid_id: int, user: CurrentUser, db: Db):
-    bid = get_or_404(db, live_bids(user).with_for_update(), bid_id)
+    bid = lock_or_404(db, live_bids(user), bid_id)
     require_admin(user)
     bid.deleted_at = int(time())
     db.commit()
@@ -101,7 +105,7 @@ def copy_bid(bid_id: int, user: CurrentUser, db: Db):
 @router.post("/bids/{bid_id}/restore", status_code=204)
 def restore_bid(bid_id: int, user: CurrentUser, db: Db):
     bids = select(Bid).where(Bid.organization_id == user.organization_id)
-    bid = get_or_404(db, bids.with_for_update(), bid_id)
+    bid = lock_or_404(db, bids, bid_id)
     require_admin(user)
     bid.deleted_at = None
     db.commit()
