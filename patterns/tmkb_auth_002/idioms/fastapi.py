@@ -27,7 +27,18 @@ class NewNote(BaseModel):
     private: bool
 
 
+class NoteOut(BaseModel):
+    customer: str
+    text: str
+
+
 router = APIRouter()
+
+
+def or_404(note: Note | None) -> Note:
+    if note is None:
+        raise HTTPException(404)
+    return note
 
 
 @router.post("/notes", status_code=201)
@@ -46,18 +57,12 @@ def visible_notes(user: CurrentUser) -> Select:
     return select(Note).where(Note.organization_id == user.organization_id, ~Note.deleted, allowed)
 
 
-@router.get("/notes/{note_id}")
+@router.get("/notes/{note_id}", response_model=NoteOut)
 def show_note(note_id: int, notes: Annotated[Select, Depends(visible_notes)], db: Db):
-    return note_out(db.scalar(notes.where(Note.id == note_id)))
+    return or_404(db.scalar(notes.where(Note.id == note_id)))
 
 
 # endregion
-
-
-def note_out(note: Note | None) -> dict[str, str]:
-    if note is None:
-        raise HTTPException(404)
-    return {"customer": note.customer, "text": note.text}
 
 
 @router.get("/notes")
@@ -66,10 +71,7 @@ def list_notes(notes: Annotated[Select, Depends(visible_notes)], db: Db):
 
 
 def get_own_note(note_id: int, notes: Annotated[Select, Depends(visible_notes)], user: CurrentUser, db: Db) -> Note:
-    note = db.scalar(notes.where(Note.id == note_id, Note.author_id == user.id))
-    if note is None:
-        raise HTTPException(404)
-    return note
+    return or_404(db.scalar(notes.where(Note.id == note_id, Note.author_id == user.id)))
 
 
 OwnNote = Annotated[Note, Depends(get_own_note)]
