@@ -24,9 +24,8 @@ export const projects = sqliteTable('projects', {
 async function loadMembership(req, res, next) {
   const org = req.get('X-Org-Id') ?? String(req.user.organizationId);
   if (!/^[0-9]{1,9}$/.test(org)) return res.sendStatus(400);
-  const mine = eq(memberships.userId, req.user.id);
-  const chosen = and(mine, eq(memberships.organizationId, Number(org)));
-  [req.membership] = await db.select().from(memberships).where(chosen);
+  const mine = and(eq(memberships.userId, req.user.id), eq(memberships.organizationId, Number(org)));
+  [req.membership] = await db.select().from(memberships).where(mine);
   return req.membership ? next() : res.sendStatus(404);
 }
 // endregion
