@@ -119,7 +119,8 @@ class Stage(stage.Stage):
                 raise_server_exceptions=False,
                 follow_redirects=False,
             )
-        options: dict[str, Any] = {key: parts[key] for key in ("json", "headers") if key in parts}
+        options: dict[str, Any] = {"json": parts["json"]} if "json" in parts else {}
+        options["headers"] = {name: str(value).encode() for name, value in parts.get("headers", {}).items()}
         if "data" in parts:
             options["content"] = parts["data"]
         if "form" in parts:

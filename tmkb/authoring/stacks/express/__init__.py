@@ -53,7 +53,7 @@ class Stage:
         cookies = self._cookies.setdefault(actor, SimpleCookie())
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={each.value}" for name, each in cookies.items())
-        headers |= {name: str(value) for name, value in parts.get("headers", {}).items()}
+        headers |= {name: str(value).encode() for name, value in parts.get("headers", {}).items()}
         connection = http.client.HTTPConnection("127.0.0.1", self._node.port, timeout=_TIMEOUT)
         try:
             connection.request(method, path, body, headers)
@@ -159,7 +159,7 @@ def _permission() -> str:
     return "--permission" if _version() >= (23, 5) else "--experimental-permission"
 
 
-def _encoded(parts: Mapping[str, Any]) -> tuple[bytes | None, dict[str, str]]:
+def _encoded(parts: Mapping[str, Any]) -> tuple[bytes | None, dict[str, str | bytes]]:
     """Return the body and its headers."""
     if "json" in parts:
         return json.dumps(parts["json"]).encode(), {"Content-Type": "application/json"}
@@ -170,7 +170,7 @@ def _encoded(parts: Mapping[str, Any]) -> tuple[bytes | None, dict[str, str]]:
     return (str(parts["data"]).encode() if "data" in parts else None), {}
 
 
-def _multipart(form: Mapping[str, Any], files: Mapping[str, Any]) -> tuple[bytes, dict[str, str]]:
+def _multipart(form: Mapping[str, Any], files: Mapping[str, Any]) -> tuple[bytes, dict[str, str | bytes]]:
     """Return the fields and files as multipart/form-data (RFC 7578)."""
     boundary = uuid.uuid4().hex
     fields = [(f'name="{name}"', "", str(value)) for name, value in form.items()]
