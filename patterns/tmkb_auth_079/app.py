@@ -15,6 +15,10 @@ from tmkb.authoring.proofs.stage import User, db
 LIMIT = 1000
 
 
+def now():
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
 class Identity(db.Model):
     user_id = mapped_column(db.Integer, primary_key=True)
     person = mapped_column(db.String, nullable=False)
@@ -27,7 +31,7 @@ class Payment(db.Model):
     payee = mapped_column(db.Integer, nullable=False)
     amount = mapped_column(db.Integer, nullable=False)
     revision = mapped_column(db.Integer, nullable=False, default=1)
-    created_at = mapped_column(db.DateTime, nullable=False, default=lambda: datetime.now(UTC).replace(tzinfo=None))
+    changed_at = mapped_column(db.DateTime, nullable=False, default=now, onupdate=now)
     paid = mapped_column(db.Boolean, nullable=False, default=False)
 
 
@@ -54,14 +58,19 @@ def find_payment(payment_id):
     return payment
 
 
+def is_admin(user, payment):
+    """Return whether a user is now an administrator of the payment's organization."""
+    return user.role == "admin" and user.organization_id == payment.organization_id
+
+
 def person_of(user):
     """Return the person to whom an account belongs; None for an account of a program."""
     return db.session.scalar(db.select(Identity.person).filter_by(user_id=user.id))
 
 
 def writers(payment):
-    """Return the persons who have written a revision of a payment."""
-    edits = db.select(Identity.person).join(Edit, Edit.user_id == Identity.user_id)
+    """Return the persons who have written a revision of a payment, with None for an account without a person."""
+    edits = db.select(Identity.person).select_from(Edit).outerjoin(Identity, Edit.user_id == Identity.user_id)
     return set(db.session.scalars(edits.where(Edit.payment_id == payment.id)))
 
 
@@ -72,9 +81,9 @@ def approvers(payment_id, revision=None):
 
 
 def total(payment):
-    """Return the sum of all payments of the organization to the same payee within 30 days."""
-    begin, end = payment.created_at - timedelta(days=30), payment.created_at + timedelta(days=30)
-    payments = db.select(db.func.sum(Payment.amount)).where(Payment.created_at.between(begin, end))
+    """Return the sum of the organization's payments to the payee that are open or were paid in the last 30 days."""
+    counted = ~Payment.paid | (Payment.changed_at > now() - timedelta(days=30))
+    payments = db.select(db.func.sum(Payment.amount)).where(counted)
     return db.session.scalar(payments.filter_by(organization_id=payment.organization_id, payee=payment.payee))
 
 

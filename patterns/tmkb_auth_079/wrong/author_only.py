@@ -1,6 +1,6 @@
 """Only the author may not approve."""
 
-from app import LIMIT, Approval, Payment, approvers, bp, find_payment, person_of, total
+from app import LIMIT, Approval, Payment, approvers, bp, find_payment, is_admin, person_of, total
 from flask import abort, request
 from flask_login import current_user, login_required
 
@@ -9,8 +9,7 @@ from tmkb.authoring.proofs.stage import User, db
 
 def may_approve(user, payment):
     author = db.session.get(User, payment.author_id)
-    admin = user.role == "admin" and user.organization_id == payment.organization_id
-    return admin and person_of(user) not in {None, person_of(author)}
+    return is_admin(user, payment) and person_of(user) not in {None, person_of(author)}
 
 
 def persons(payment):

@@ -1,6 +1,6 @@
 """Accounts are compared instead of persons."""
 
-from app import LIMIT, Approval, Payment, approvers, bp, find_payment, total
+from app import LIMIT, Approval, Payment, approvers, bp, find_payment, is_admin, total
 from flask import abort, request
 from flask_login import current_user, login_required
 
@@ -8,8 +8,7 @@ from tmkb.authoring.proofs.stage import db
 
 
 def may_approve(user, payment):
-    admin = user.role == "admin" and user.organization_id == payment.organization_id
-    return admin and user.id != payment.author_id
+    return is_admin(user, payment) and user.id != payment.author_id
 
 
 def persons(payment):

@@ -1,6 +1,6 @@
 """Who may approve is checked at the approval and not at the payment."""
 
-from app import LIMIT, Approval, Payment, approvers, bp, find_payment, person_of, total, writers
+from app import LIMIT, Approval, Payment, approvers, bp, find_payment, is_admin, person_of, total, writers
 from flask import abort, request
 from flask_login import current_user, login_required
 
@@ -8,8 +8,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def may_approve(user, payment):
-    admin = user.role == "admin" and user.organization_id == payment.organization_id
-    return admin and person_of(user) not in {None, *writers(payment)}
+    person, authors = person_of(user), writers(payment)
+    return is_admin(user, payment) and None not in {person, *authors} and person not in authors
 
 
 def persons(payment):
