@@ -90,5 +90,11 @@ def event_forge(subject, audience):
     return jwt.encode(claims, None, algorithm="none")
 
 
+def event_endless(subject, audience, scope):
+    """Return a signed token that never expires."""
+    claims = {"iss": ISSUER, "sub": subject, "aud": audience, "scope": scope}
+    return jwt.encode(claims, KEY, algorithm="HS256")
+
+
 def state_files():
     return [[file.id, file.content] for file in db.session.scalars(db.select(File).order_by(File.id))]

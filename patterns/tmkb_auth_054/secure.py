@@ -9,7 +9,7 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def claims_for(audience):
-    return jwt.decode(presented(), KEY, algorithms=["HS256"], issuer=ISSUER, audience=audience)
+    return jwt.decode(presented(), KEY, ["HS256"], {"require": ["exp"]}, issuer=ISSUER, audience=audience)
 
 
 @bp.post("/mcp/tools/read_file/<int:file_id>")

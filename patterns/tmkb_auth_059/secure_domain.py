@@ -10,7 +10,8 @@ def user_of(claims):
     email = claims["email"].lower()
     domain = email.rpartition("@")[2]
     connection = db.first_or_404(db.select(Connection).filter_by(domain=domain, issuer=claims["iss"]))
-    identity = db.session.scalar(db.select(Identity).filter_by(email=email)) or enroll(connection, claims)
+    known = db.select(Identity).filter_by(email=email, connection_id=connection.id)
+    identity = db.session.scalar(known) or enroll(connection, claims)
     members = db.select(User).filter_by(organization_id=connection.organization_id)
     return db.first_or_404(members.filter_by(id=identity.user_id))
 

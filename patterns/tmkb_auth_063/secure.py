@@ -19,7 +19,7 @@ class StoredResponse(db.Model):
 
 
 # region template
-def fingerprint():
+def fingerprint():  # before request.form
     return sha256(f"{request.method} {request.full_path} ".encode() + request.get_data()).hexdigest()
 
 

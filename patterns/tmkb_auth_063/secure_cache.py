@@ -25,8 +25,8 @@ def create_payout(account_id):
     if stored is not None:
         return stored["body"], 201
     body = pay(account, request.json["iban"], request.json["amount"])
-    cache.set(f"payout:{current_user.id}:{key}", {"request": fingerprint(), "body": body}, timeout=86400)
     db.session.commit()
+    cache.set(f"payout:{current_user.id}:{key}", {"request": fingerprint(), "body": body}, timeout=86400)
     return body, 201
 
 

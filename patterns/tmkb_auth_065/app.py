@@ -155,6 +155,11 @@ def event_render(scan_id):
     return {kind: rendition.key for kind, rendition in renditions.items()}
 
 
+def event_number(scan_id, revision):
+    """Replace the random revision of a scan, as an import of scans with counted revisions does."""
+    db.session.get(Scan, scan_id).revision = revision
+
+
 def event_purge(scan_id):
     """Remove a scan from the database. Its renditions stay."""
     db.session.delete(db.session.get(Scan, scan_id))

@@ -15,7 +15,7 @@ def readable_scan(scan_id):
 def renditions_of(scan):
     if scan is None:
         return []
-    return db.session.scalars(db.select(Rendition).filter_by(revision=scan.revision)).all()
+    return db.session.scalars(db.select(Rendition).filter_by(scan_id=scan.id, revision=scan.revision)).all()
 
 
 @bp.get("/renditions/<key>")

@@ -16,6 +16,7 @@ def active_account(account_id):
 
 @bp.before_request
 def load_account():
+    # Views answer 401 if this is None.
     g.account = active_account(credential_account_id())
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import Organization, User, db
 
+ACTIVE = "urn:ietf:params:scim:schemas:core:2.0:user:active"
 CUSTOMER_ROLES = {"billing", "admin"}  # the role `staff` is for the operator's own organization
 
 
@@ -69,12 +70,17 @@ def scim_organization():
 
 
 def requested_activity():
-    """Return the new value of `active`. Identity providers send it as a value or in a map, as a boolean or a text."""
+    """Return the new value of `active`. Identity providers send it as a value or in a map, as a boolean or a text.
+
+    Attribute names have no case.
+    """
     active = None
     for operation in request.get_json()["Operations"]:
         value = operation.get("value")
         changes = value if isinstance(value, dict) else {operation.get("path"): value}
-        active = changes.get("active", active)
+        for name, change in changes.items():
+            if str(name).lower() in ("active", ACTIVE):
+                active = change
     return str(active).lower() == "true" if active is not None else abort(400)
 
 

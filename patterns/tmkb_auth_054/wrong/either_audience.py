@@ -8,7 +8,8 @@ from tmkb.authoring.proofs.stage import db
 
 def claims_for(_audience):
     both = ["https://mcp.example", "https://files.example"]
-    return jwt.decode(presented(), KEY, algorithms=["HS256"], issuer=ISSUER, audience=both)
+    options = {"require": ["exp"]}
+    return jwt.decode(presented(), KEY, algorithms=["HS256"], options=options, issuer=ISSUER, audience=both)
 
 
 @bp.post("/mcp/tools/read_file/<int:file_id>")

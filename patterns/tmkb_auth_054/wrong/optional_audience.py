@@ -7,7 +7,7 @@ from tmkb.authoring.proofs.stage import db
 
 
 def claims_for(audience):
-    options = {"verify_aud": False}
+    options = {"verify_aud": False, "require": ["exp"]}
     claims = jwt.decode(presented(), KEY, algorithms=["HS256"], issuer=ISSUER, options=options)
     if claims.get("aud", audience) != audience:
         raise jwt.InvalidAudienceError

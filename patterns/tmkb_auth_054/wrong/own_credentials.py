@@ -7,7 +7,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def claims_for(audience):
-    return jwt.decode(presented(), KEY, algorithms=["HS256"], issuer=ISSUER, audience=audience)
+    options = {"require": ["exp"]}
+    return jwt.decode(presented(), KEY, algorithms=["HS256"], options=options, issuer=ISSUER, audience=audience)
 
 
 @bp.post("/mcp/tools/read_file/<int:file_id>")

@@ -43,5 +43,6 @@ def copy_page(page_id):
     if page in ancestors(parent):
         abort(409)
     twin = copy_tree(page, parent)
+    twin.restricted = any(each.restricted for each in ancestors(page))
     db.session.commit()
     return {"id": twin.id}, 201
