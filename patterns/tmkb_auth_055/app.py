@@ -5,15 +5,18 @@ once. A version of the code is the part of the proxy that starts an authorizatio
 because whoever starts an authorization also chooses the challenge.
 """
 
+import re
 import secrets
+from urllib.parse import urlsplit
 
-from flask import Blueprint, abort, current_app, redirect, request
+from flask import Blueprint, abort, current_app, g, redirect, request
 from flask_login import current_user, login_required
 from itsdangerous import BadSignature, URLSafeSerializer
 from sqlalchemy.orm import mapped_column
 
 from tmkb.authoring.proofs.stage import db
 
+REDIRECT_URI = re.compile(r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?/[!-~]*")
 MAIL = {1: "Alice's calendar", 2: "salary 4470", 3: "Globex menu"}
 
 
@@ -56,7 +59,9 @@ def spent(code):
 
 @bp.post("/register")
 def register():
-    """Register a client, as anyone may (RFC 7591)."""
+    """Register a client, as anyone may (RFC 7591). Its redirect URIs have no user name that looks like a host."""
+    if not all(REDIRECT_URI.fullmatch(str(uri)) for uri in request.get_json()["redirect_uris"]):
+        abort(400)
     client = Client(**request.get_json())
     db.session.add(client)
     db.session.commit()
@@ -91,7 +96,8 @@ def to_upstream(state):
 
 
 def consent_page(wish, ticket):
-    page = {"client": client_named(wish["client_id"]).name, "sends you to": wish["redirect_uri"], "ticket": ticket}
+    host = urlsplit(wish["redirect_uri"]).hostname
+    page = {"client": client_named(wish["client_id"]).name, "sends you to": host, "ticket": ticket}
     return page, {"Content-Security-Policy": "frame-ancestors 'none'"}
 
 
@@ -105,7 +111,10 @@ def upstream_authorize():
 
 def deliver(wish, upstream_code):
     """Redeem the code of the identity provider, and send the client a code of the proxy."""
-    user_id = spent(upstream_code).user_id
+    return send_code(wish, spent(upstream_code).user_id)
+
+
+def send_code(wish, user_id):
     return redirect(f"{wish['redirect_uri']}?code={new_code(user_id=user_id, **wish)}")
 
 
@@ -129,11 +138,14 @@ def event_consent_upstream(user_id):
 def event_browse(user, visits, stop=None):
     """Make visits in one new browser of ``user``, and return its last URL, page and what the client then reads.
 
-    A visit opens a URL, approves on the page with a number, or posts a form. Redirects are followed until they leave
-    the site, or lead to a URL that begins with ``stop``.
+    A visit opens a URL, approves on the page with a number, or posts a form. Another user of
+    the browser can make it (``by``). Redirects are followed until they leave the site, or lead to a URL that begins
+    with ``stop``.
     """
     browser, tickets = current_app.test_client(), []
     for visit in visits:
+        user = visit.get("by", user)
+        g.pop("_login_user", None)  # Flask-Login keeps the user there, and requests within an event share it
         match visit:
             case {"open": url}:
                 response = browser.get(url, headers={"X-User": user})

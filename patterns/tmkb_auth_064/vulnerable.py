@@ -13,7 +13,7 @@ from tmkb.authoring.proofs.stage import db
 def sign_upload():
     key = request.json["key"]
     rules = [["starts-with", "$Content-Type", ""]]
-    return s3.generate_presigned_post(BUCKET, key, Conditions=rules, ExpiresIn=300)
+    return s3.generate_presigned_post(BUCKET, key, {"Content-Type": request.json["type"]}, rules, ExpiresIn=300)
 
 
 @bp.post("/claims/<int:claim_id>/photos")

@@ -23,7 +23,7 @@ class Case(db.Model):
 
 
 class Version(db.Model):
-    """The values of a case after a change, and the audience that the case had then."""
+    """The values of a case after a change, and the audience, owner and organization that the case had then."""
 
     id = mapped_column(db.Integer, primary_key=True)
     case_id = mapped_column(db.ForeignKey("case.id"), nullable=False)
@@ -31,6 +31,8 @@ class Version(db.Model):
     body = mapped_column(db.String, nullable=False)
     fee = mapped_column(db.Integer, nullable=False)
     audience = mapped_column(db.String, nullable=False)
+    owner_id = mapped_column(db.Integer, nullable=False)
+    organization_id = mapped_column(db.Integer, nullable=False)
     hidden = mapped_column(db.Boolean, nullable=False, default=False)
     author_id = mapped_column(db.Integer, nullable=False)
     case = relationship(Case)
@@ -61,8 +63,8 @@ def record(case):
     """Add the present values of ``case`` to its history, and store both."""
     db.session.add(case)
     db.session.flush()
-    version = Version(case_id=case.id, audience=case.audience, author_id=current_user.id)
-    for field in FIELDS:
+    version = Version(case_id=case.id, author_id=current_user.id)
+    for field in (*FIELDS, "audience", "owner_id", "organization_id"):
         setattr(version, field, getattr(case, field))
     db.session.add(version)
     db.session.commit()
@@ -124,6 +126,10 @@ def hide_version(version_id):
 
 def event_move(case_id, organization_id):
     db.session.get(Case, case_id).organization_id = organization_id
+
+
+def event_hand_over(case_id, owner_id):
+    db.session.get(Case, case_id).owner_id = owner_id
 
 
 def state_cases():

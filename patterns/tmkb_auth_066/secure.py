@@ -10,16 +10,16 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def visible_versions():
-    owner = Case.owner_id == current_user.id
-    shared = (Version.audience == "team") & ~Version.hidden
+    owner = Version.owner_id == current_user.id
+    shared = (Version.organization_id == Case.organization_id) & (Version.audience == "team") & ~Version.hidden
     return db.select(Version).join(Case).where(can_read(current_user), owner | shared)
+
+
+# endregion
 
 
 def values_of(version):
     return {field: getattr(version, field) for field in readable_fields(version.case, current_user)}
-
-
-# endregion
 
 
 @bp.get("/versions/<int:version_id>")

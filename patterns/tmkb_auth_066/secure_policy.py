@@ -19,7 +19,8 @@ def may_see(version):
     case = db.session.scalar(db.select(Case).where(Case.id == version.case_id, can_read(current_user)))
     if case is None:
         return False
-    return case.owner_id == current_user.id or (version.audience == "team" and not version.hidden)
+    shared = version.audience == "team" and version.organization_id == case.organization_id and not version.hidden
+    return shared or version.owner_id == current_user.id
 
 
 def values_of(version):

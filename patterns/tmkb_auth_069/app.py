@@ -42,12 +42,12 @@ def shown(report):
 
 
 def rename(report, title):
-    """Change the title of a readable report, if the current user may."""
+    """Change the title of a readable report, if the current user may and nobody has approved it meanwhile."""
     if report.owner_id != current_user.id:
         abort(403)
-    if report.state != "open":
+    change = db.update(Report).filter_by(id=report.id, state="open").values(title=title)
+    if not db.session.execute(change).rowcount:
         abort(409)
-    report.title = title
 
 
 def approve(report):

@@ -19,10 +19,11 @@ def as_v1(report):
 @bp.put("/v1/reports/<int:number>")
 @login_required
 def change_v1(number):
-    report, body = report_or_404(number), request.get_json()
-    if "subject" in body:
+    report = report_or_404(number)
+    body = as_v1(report) | request.get_json()
+    if body["subject"] != report.title:
         rename(report, body["subject"])
-    if body.get("state", report.state) != report.state:
+    if body["state"] != report.state:
         approve(report) if body["state"] == "approved" else abort(400)
     # endregion
     db.session.commit()

@@ -14,6 +14,8 @@ def caller():
 
 
 def ledger():
+    if caller().organization_id is None:
+        abort(403)
     return Ledger(token_of(current_user))
 
 

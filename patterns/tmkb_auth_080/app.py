@@ -6,7 +6,7 @@ A guest's browser gets a random key together with the order, and opens and chang
 import hashlib
 import secrets
 
-from flask import Blueprint, request
+from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
 from sqlalchemy.orm import mapped_column
 
@@ -68,7 +68,10 @@ def show_order(order_id):
 
 @bp.put("/orders/<int:order_id>/address")
 def change_address(order_id):
-    find_order(order_id).address = request.get_json()["address"]
+    order = find_order(order_id)
+    still = db.update(Order).filter_by(id=order.id, user_id=order.user_id, key_hash=order.key_hash)
+    if not db.session.execute(still.values(address=request.get_json()["address"])).rowcount:
+        abort(404)  # claimed meanwhile
     db.session.commit()
     return "", 204
 

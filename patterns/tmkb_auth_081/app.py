@@ -36,10 +36,11 @@ def send(address, text):
     db.session.add(Mail(address=address, text=text))
 
 
-def send_challenge(destination):
-    """Send a new token to the address. Only its owner can confirm it."""
-    destination.token = secrets.token_urlsafe()
-    send(destination.address, destination.token)
+def send_challenge(address):
+    """Send a new token to the address, whose owner can confirm it, and return the token."""
+    token = secrets.token_urlsafe()
+    send(address, token)
+    return token
 
 
 def require_admin():

@@ -10,9 +10,12 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def set_address(destination, address):
-    destination.address = address
-    destination.confirmed = False
-    send_challenge(destination)
+    token = send_challenge(address)
+    change = db.update(Destination).filter_by(id=destination.id)
+    db.session.execute(change.values(address=address, confirmed=False, token=token))
+
+
+# endregion
 
 
 def active_destinations(project):
@@ -20,17 +23,16 @@ def active_destinations(project):
     return db.session.scalars(owned.filter_by(confirmed=True))
 
 
-# endregion
-
-
 @bp.post("/projects/<int:project_id>/destinations")
 @login_required
 def add_destination(project_id):
     project = own_project(project_id)
     require_admin()
-    destination = Destination(project_id=project.id, organization_id=project.organization_id)
-    set_address(destination, request.get_json()["address"])
+    address = request.get_json()["address"]
+    destination = Destination(project_id=project.id, organization_id=project.organization_id, address=address)
     db.session.add(destination)
+    db.session.flush()
+    set_address(destination, address)
     db.session.commit()
     return {"id": destination.id}, 201
 

@@ -10,7 +10,7 @@ from tmkb.authoring.proofs.stage import db
 # region example
 def set_address(destination, address):
     destination.address = address
-    send_challenge(destination)
+    destination.token = send_challenge(address)
 
 
 @bp.post("/projects/<int:project_id>/destinations")

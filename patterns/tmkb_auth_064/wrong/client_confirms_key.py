@@ -13,8 +13,9 @@ from tmkb.authoring.proofs.stage import db
 @login_required
 def sign_upload():
     key = f"incoming/{uuid4()}"
-    rules = [{"Content-Type": "image/jpeg"}, ["content-length-range", 1, MAX_SIZE]]
-    return s3.generate_presigned_post(BUCKET, key, Conditions=rules, ExpiresIn=300)
+    jpg = {"Content-Type": "image/jpeg"}
+    rules = [jpg, ["content-length-range", 1, MAX_SIZE]]
+    return s3.generate_presigned_post(BUCKET, key, jpg, rules, ExpiresIn=300)
 
 
 @bp.post("/claims/<int:claim_id>/photos")

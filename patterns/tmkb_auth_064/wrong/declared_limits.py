@@ -18,7 +18,7 @@ def sign_upload():
     db.session.add(Upload(key=key, user_id=current_user.id))
     db.session.commit()
     rules = [["starts-with", "$Content-Type", ""]]
-    return s3.generate_presigned_post(BUCKET, key, Conditions=rules, ExpiresIn=300)
+    return s3.generate_presigned_post(BUCKET, key, {"Content-Type": "image/jpeg"}, rules, ExpiresIn=300)
 
 
 @bp.post("/claims/<int:claim_id>/photos")

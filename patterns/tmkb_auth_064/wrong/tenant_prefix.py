@@ -13,8 +13,9 @@ def sign_upload():
     key = request.json["key"]
     if not key.startswith(f"{current_user.organization_id}/"):
         key = f"{current_user.organization_id}/{key}"
-    rules = [{"Content-Type": "image/jpeg"}, ["content-length-range", 1, MAX_SIZE]]
-    return s3.generate_presigned_post(BUCKET, key, Conditions=rules, ExpiresIn=300)
+    jpg = {"Content-Type": "image/jpeg"}
+    rules = [jpg, ["content-length-range", 1, MAX_SIZE]]
+    return s3.generate_presigned_post(BUCKET, key, jpg, rules, ExpiresIn=300)
 
 
 @bp.post("/claims/<int:claim_id>/photos")

@@ -8,8 +8,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def visible_versions():
-    owner = Case.owner_id == current_user.id
-    shared = Version.audience == "team"
+    owner = Version.owner_id == current_user.id
+    shared = (Version.organization_id == Case.organization_id) & (Version.audience == "team")
     return db.select(Version).join(Case).where(can_read(current_user), owner | shared)
 
 

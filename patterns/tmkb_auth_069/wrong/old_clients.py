@@ -24,7 +24,7 @@ def report_of_client(number):
 @login_required
 def change_v1(number):
     report, body = report_or_404(number), request.get_json()
-    if "subject" in body:
+    if body.get("subject", report.title) != report.title:
         rename(report, body["subject"])
     if body.get("state", report.state) != report.state:
         approve(report) if body["state"] == "approved" else abort(400)

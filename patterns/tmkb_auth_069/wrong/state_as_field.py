@@ -20,7 +20,7 @@ def change_v1(number):
     report, body = report_or_404(number), request.get_json()
     if report.owner_id != current_user.id and current_user.role != "admin":
         abort(403)
-    if "subject" in body:
+    if body.get("subject", report.title) != report.title:
         rename(report, body["subject"])
     report.state = body.get("state", report.state)
     db.session.commit()

@@ -15,6 +15,8 @@ def caller():
 
 @lru_cache
 def ledger():
+    if caller().organization_id is None:
+        abort(403)
     return Ledger(token_of(current_user))
 
 

@@ -24,6 +24,8 @@ def caller():
 
 
 def ledger():
+    if caller().organization_id is None:
+        abort(403)
     return client.get()
 
 

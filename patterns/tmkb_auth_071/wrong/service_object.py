@@ -31,6 +31,8 @@ def caller():
 
 
 def ledger():
+    if caller().organization_id is None:
+        abort(403)
     return service.ledger
 
 

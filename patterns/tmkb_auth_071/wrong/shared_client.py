@@ -20,6 +20,8 @@ def authorize_client():
 
 
 def ledger():
+    if caller().organization_id is None:
+        abort(403)
     return client
 
 

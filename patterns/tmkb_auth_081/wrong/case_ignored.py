@@ -8,10 +8,10 @@ from tmkb.authoring.proofs.stage import db
 
 
 def set_address(destination, address):
-    if (destination.address or "").lower() != address.lower():
-        destination.confirmed = False
-    destination.address = address
-    send_challenge(destination)
+    confirmed = destination.confirmed and destination.address.lower() == address.lower()
+    token = send_challenge(address)
+    change = db.update(Destination).filter_by(id=destination.id)
+    db.session.execute(change.values(address=address, confirmed=confirmed, token=token))
 
 
 def active_destinations(project):
@@ -24,9 +24,11 @@ def active_destinations(project):
 def add_destination(project_id):
     project = own_project(project_id)
     require_admin()
-    destination = Destination(project_id=project.id, organization_id=project.organization_id)
-    set_address(destination, request.get_json()["address"])
+    address = request.get_json()["address"]
+    destination = Destination(project_id=project.id, organization_id=project.organization_id, address=address)
     db.session.add(destination)
+    db.session.flush()
+    set_address(destination, address)
     db.session.commit()
     return {"id": destination.id}, 201
 

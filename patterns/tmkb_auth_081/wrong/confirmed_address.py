@@ -9,9 +9,10 @@ from tmkb.authoring.proofs.stage import db
 
 def set_address(destination, address):
     known = db.select(Destination.id).filter_by(address=address, confirmed=True)
-    destination.confirmed = db.session.scalar(known) is not None
-    destination.address = address
-    send_challenge(destination)
+    confirmed = db.session.scalar(known) is not None
+    token = send_challenge(address)
+    change = db.update(Destination).filter_by(id=destination.id)
+    db.session.execute(change.values(address=address, confirmed=confirmed, token=token))
 
 
 def active_destinations(project):
@@ -24,9 +25,11 @@ def active_destinations(project):
 def add_destination(project_id):
     project = own_project(project_id)
     require_admin()
-    destination = Destination(project_id=project.id, organization_id=project.organization_id)
-    set_address(destination, request.get_json()["address"])
+    address = request.get_json()["address"]
+    destination = Destination(project_id=project.id, organization_id=project.organization_id, address=address)
     db.session.add(destination)
+    db.session.flush()
+    set_address(destination, address)
     db.session.commit()
     return {"id": destination.id}, 201
 

@@ -8,9 +8,9 @@ from tmkb.authoring.proofs.stage import db
 
 
 def set_address(destination, address):
-    destination.address = address
-    destination.confirmed = False
-    send_challenge(destination)
+    token = send_challenge(address)
+    change = db.update(Destination).filter_by(id=destination.id)
+    db.session.execute(change.values(address=address, confirmed=False, token=token))
 
 
 def active_destinations(project):
@@ -23,9 +23,11 @@ def active_destinations(project):
 def add_destination(project_id):
     project = own_project(project_id)
     require_admin()
-    destination = Destination(project_id=project.id, organization_id=project.organization_id)
-    set_address(destination, request.get_json()["address"])
+    address = request.get_json()["address"]
+    destination = Destination(project_id=project.id, organization_id=project.organization_id, address=address)
     db.session.add(destination)
+    db.session.flush()
+    set_address(destination, address)
     db.session.commit()
     return {"id": destination.id}, 201
 
@@ -37,6 +39,7 @@ def change_destination(destination_id):
     destination = db.first_or_404(owned.filter_by(id=destination_id))
     require_admin()
     destination.address = request.get_json()["address"]
+    send(destination.address, "This address receives the events of a project.")
     db.session.commit()
     return "", 204
 
