@@ -50,8 +50,8 @@ class AccessDenied(Exception):
 
 
 bp = Blueprint("trust", __name__)
-bp.register_error_handler(AccessDenied, lambda error: ("", 403))
-bp.register_error_handler(jwt.InvalidTokenError, lambda error: ("", 401))
+bp.register_error_handler(AccessDenied, lambda _error: ("", 403))
+bp.register_error_handler(jwt.InvalidTokenError, lambda _error: ("", 401))
 
 
 def assume_role(arn, external_id=None):

@@ -40,7 +40,7 @@ class Edge:
     def __init__(self):
         self.stored = {}  # URL -> time of expiry and body
 
-    def lifetime(self, request, url, response):
+    def lifetime(self, _request, url, response):
         """Return for how many seconds the response to a GET is stored."""
         control = response.cache_control
         if response.status_code != 200:
@@ -49,7 +49,7 @@ class Edge:
             return 3600
         return 0 if control.private or control.no_store or control.no_cache else control.max_age or 0
 
-    def get(self):
+    def get(self, _path):
         url = request.environ["RAW_URI"].removeprefix("/cdn")
         if url in self.stored and self.stored[url][0] > time.time():
             return Response(self.stored[url][1], content_type="application/json", headers={"Age": "1"})
@@ -62,7 +62,7 @@ class Edge:
 
 bp = Blueprint("shop", __name__)
 edge = Edge()
-bp.record_once(lambda state: state.app.add_url_rule("/cdn/<path:path>", "cdn", lambda path: edge.get()))
+bp.record_once(lambda state: state.app.add_url_rule("/cdn/<path:path>", "cdn", lambda path: edge.get(path)))
 
 
 def event_shop():

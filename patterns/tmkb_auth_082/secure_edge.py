@@ -8,7 +8,7 @@ from tmkb.authoring.proofs.stage import db
 
 
 # region example
-def lifetime(request, url, response):
+def lifetime(request, _url, response):
     if "X-User" in request.headers or not response.cache_control.public:
         return 0
     return response.cache_control.max_age
