@@ -49,7 +49,7 @@ class Edge:
             return 3600
         return 0 if control.private or control.no_store or control.no_cache else control.max_age or 0
 
-    def get(self, _path):
+    def get(self):
         url = request.environ["RAW_URI"].removeprefix("/cdn")
         if url in self.stored and self.stored[url][0] > time.time():
             return Response(self.stored[url][1], content_type="application/json", headers={"Age": "1"})
@@ -62,7 +62,7 @@ class Edge:
 
 bp = Blueprint("shop", __name__)
 edge = Edge()
-bp.record_once(lambda state: state.app.add_url_rule("/cdn/<path:path>", "cdn", lambda path: edge.get(path)))
+bp.record_once(lambda state: state.app.add_url_rule("/cdn/<path:path>", "cdn", lambda **_: edge.get()))
 
 
 def event_shop():
