@@ -551,14 +551,14 @@ def test_list_fits_a_narrow_terminal():
 
 
 def test_code_is_not_wrapped_and_sentences_are_indented():
-    text = in_terminal("query", "background job processing", COLUMNS="60")
+    text = in_terminal("query", "background job processing", "--framework", "flask", COLUMNS="60")
     lines = plain(text).splitlines()
     code = next(line for line in lines if "filter_by(id=document_id" in line)
 
     assert len(code) > 60
     assert code.endswith(")") and "organization_id=user.organization_id" in code
     after = lines[next(n for n, line in enumerate(lines) if line.startswith("  Threat ")) + 1]
-    assert after.startswith(" " * 9) and not after.startswith(" " * 10)
+    assert after.startswith(" " * 12) and not after.startswith(" " * 13)
     assert "[38;2;" not in text and not re.search(r"\x1b\[(37|97)m\S", text)  # fixed colours, white
 
 

@@ -48,7 +48,7 @@ def complete(tmp_path):
         (["schema", "eject", "log", "sch"], ["schemas"]),
         (["completion", "z"], ["zsh"]),
         (["get", "TMKB-AUTH-00"], [f"TMKB-AUTH-00{number}" for number in range(1, 10)]),
-        (["prove", "TMKB-AUTH-05"], [f"TMKB-AUTH-05{number}" for number in range(3)]),
+        (["prove", "TMKB-AUTH-05"], [f"TMKB-AUTH-05{number}" for number in range(10)]),
         (["serve", "--server", "sys"], ["sysmcp"]),
         (["list", "--category", "object"], ["object-level"]),
         (["ne"], ["new"]),

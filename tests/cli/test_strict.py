@@ -69,7 +69,7 @@ def test_a_users_pattern_can_pass(patterns, strict):
         ("pattern.yaml", 'reviewed: "2026-11-21"', 'reviewed: "2999-01-01"', "6:11: 2999-01-01 is in the future. Write the day on which the advice was last reviewed."),
         ("pattern.yaml", "category: async-boundaries", "category: async-boundary", "8:11: The category 'async-boundary' is not in _vocabulary.yaml. Did you mean 'async-boundaries'? Or add it there."),
         ("pattern.yaml", "subcategory: scheduled-work", "subcategory: scheduled-wrok", "9:14: The part of async-boundaries 'scheduled-wrok' is not in _vocabulary.yaml. Did you mean 'scheduled-work'? Or add it there."),
-        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: zzz", "9:14: The part of async-boundaries 'zzz' is not in _vocabulary.yaml. Known: job-context, event-consumers, scheduled-work, inbound-webhooks. Or add it there."),
+        ("pattern.yaml", "subcategory: scheduled-work", "subcategory: zzz", "9:14: The part of async-boundaries 'zzz' is not in _vocabulary.yaml. Known: job-context, event-consumers, scheduled-work, inbound-webhooks, job-results. Or add it there."),
         ("pattern.yaml", "cwe: [CWE-863,", "cwe: [CWE-836,", "71:9: CWE-836 has no title in _vocabulary.yaml. Did you mean CWE-863, Incorrect Authorization? Or add it there."),
         ("pattern.yaml", '["API1:2023"]', '["ASVS4:2019"]', "72:11: ASVS4:2019 has no title in _vocabulary.yaml. Add it there."),
         ("pattern.yaml", "[https://docs.celeryq", "[http://docs.celeryq", "73:13: 'http://docs.celeryq.dev/en/stable/userguide/periodic-tasks.html' is not a URL. Write the full URL, beginning with https://."),
