@@ -5,7 +5,7 @@ An answer has the form of those of `tmkb.knowledge.answer` and is joined from pr
 
 from __future__ import annotations
 
-from tmkb.knowledge.answer import CODE, Renderer, encoded, fragment, without_empty
+from tmkb.knowledge.answer import CODE, Renderer, counted, fragment, without_empty
 from tmkb.knowledge.stacks import Stacks
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def fragments(
             "caution": idiom.get("caution"),
             "status": idiom["status"],
         }
-        return _counted(CODE, without_empty(shown), count)
+        return counted(CODE, without_empty(shown), count)
 
     rendered: list[Any] = [
         {
@@ -60,7 +60,7 @@ def fragments(
         for pattern in patterns
     ]
     facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
-    return {"advice": {"patterns": rendered, "note": _counted(_NOTE, note, count), **facts}}
+    return {"advice": {"patterns": rendered, "note": counted(_NOTE, note, count), **facts}}
 
 
 class Adviser:
@@ -113,8 +113,3 @@ def _short(pattern: Pattern) -> dict[str, str]:
 
 def _names(pattern: Pattern) -> dict[str, str]:
     return {"id": pattern["id"], "severity": pattern["severity"]}
-
-
-def _counted(form: str, value: Any, count: Callable[[str], int]) -> JsonObject:
-    text = form % encoded(value)
-    return {"text": text, "tokens": count(text)}

@@ -167,7 +167,12 @@ def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] |
     if "template" not in pattern:
         return None
     code = {"language": LANGUAGE, "framework": pattern["framework"], "secure_template": pattern["template"]}
-    text = CODE % encoded(code)
+    return counted(CODE, code, count)
+
+
+def counted(form: str, value: object, count: Callable[[str], int]) -> dict[str, Any]:
+    """Return ``value`` in ``form`` as `Renderer.join` puts it after the patterns, with its tokens."""
+    text = form % encoded(value)
     return {"text": text, "tokens": count(text)}
 
 
