@@ -78,3 +78,16 @@ def test_an_invalid_file_is_named(tmp_path):
     with pytest.raises(SpecError) as raised:
         stacks.read(str(tmp_path / "_stacks.yaml"))
     assert raised.value.problems[0].file.endswith("_stacks.yaml")
+
+
+def test_a_file_is_read_again_only_after_a_change(tmp_path):
+    file = tmp_path / "_stacks.yaml"
+    file.write_text("kind: stacks\nlanguages: {go: {stack: go}}\nstacks: {go: {name: Go, language: go}}\n")
+    first = stacks.read(str(file))
+
+    assert stacks.read(str(file)) is first
+    file.write_text("kind: stacks\nlanguages: {go: {stack: go}}\nstacks: {go: {name: Golang, language: go}}\n")
+    assert stacks.read(str(file)).stacks["go"]["name"] == "Golang"
+    file.unlink()
+    with pytest.raises(SpecError):
+        stacks.read(str(file))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import examples
 from tmkb.knowledge.examples import WRONG
-from tmkb.schema import metaschema, paths, reader
+from tmkb.schema import metaschema, paths, reader, textfile
 from tmkb.schema.reader import Document
 
 NAME = "attacks.yaml"
@@ -102,12 +102,7 @@ class Attacks:
 def read(folder: str) -> tuple[Attacks | None, list[Problem]]:
     """Read the attacks of the pattern in ``folder``. Return None with the problems if there are any."""
     file = os.path.join(folder, NAME)
-    try:
-        status = os.stat(file)
-        version = status.st_mtime_ns, status.st_size
-    except OSError:  # which `_read` reports
-        version = 0, 0
-    doc, problems = _read(file, paths.shown(file), *version)
+    doc, problems = _read(file, paths.shown(file), *textfile.version(file))
     if doc is not None:
         problems = [*_unknown_attacks(doc, folder), *(_wrong_files(doc, folder) if has_wrong_fixes(folder) else [])]
     return (None, problems) if doc is None or problems else (Attacks(doc.mapping()), [])

@@ -119,10 +119,11 @@ def status(folder: str, pattern: Pattern, stack: str, idiom: Idiom) -> str:
     It is proven if the attacks of the pattern were played on its application, compiled if the parser of its language
     has accepted its code, and text otherwise.
     """
-    recorded = provenance.lookup(folder, pattern)
-    if recorded and recorded.get("idioms", {}).get(stack) == digest(folder, stack, idiom):
+    recorded = provenance.lookup(folder, pattern) or {}
+    proven, compiled = (recorded.get(key, {}).get(stack) for key in provenance.CHECKED)
+    if proven and proven == digest(folder, stack, idiom):
         return "proven"
-    if recorded and recorded.get("compiled", {}).get(stack) == compiled_digest(stack, idiom):
+    if compiled and compiled == compiled_digest(stack, idiom):
         return "compiled"
     return "text"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tmkb.errors import DocumentError, SpecError
 
@@ -81,11 +81,18 @@ class Stacks:
 
 
 def read(file: str) -> Stacks:
-    """Return the stacks of a `_stacks.yaml`.
+    """Return the stacks of a `_stacks.yaml`, which is read again only if it has changed.
 
     Raises:
         SpecError: the file is missing or invalid.
     """
+    from tmkb.schema import textfile
+
+    return _read(file, *textfile.version(file))
+
+
+@lru_cache(maxsize=4)
+def _read(file: str, _mtime: int, _size: int) -> Stacks:
     from tmkb.schema import metaschema, paths, reader
 
     try:

@@ -61,6 +61,15 @@ def read_bytes(path: str, shown: str, limit: int = LARGEST) -> bytes:
     return data
 
 
+def version(path: str) -> tuple[int, int]:
+    """Return time of change and size of the file at ``path``, for a cache of what was read; zeros if it is missing."""
+    try:
+        status = os.stat(path)
+    except OSError:  # which reading the file reports
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
 def _refuse_special(status: os.stat_result, shown: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special file")

@@ -50,9 +50,11 @@ class Parsed(NamedTuple):
 
 def parse(fragments: Sequence[Fragment]) -> list[Parsed]:
     """Return what the parsers of their languages say about ``fragments``, in order."""
+    by_language: dict[str, list[int]] = {}
+    for index, each in enumerate(fragments):
+        by_language.setdefault(each.language, []).append(index)
     results: dict[int, Parsed] = {}
-    for language in dict.fromkeys(each.language for each in fragments):
-        chosen = [index for index, each in enumerate(fragments) if each.language == language]
+    for language, chosen in by_language.items():
         parsed = _parse(language, [fragments[index].code for index in chosen])
         results |= dict(zip(chosen, parsed, strict=True))
     return [results[index] for index in range(len(fragments))]
