@@ -21,7 +21,8 @@ def add(lines: Iterable[str], author: str, folder: str, known: set[str]) -> tupl
     """Add questions to the files in ``folder``.
 
     Args:
-        lines: JSON Lines with ``context``, ``kind``, ``language`` (optional) and ``relevant`` (pattern id → grade).
+        lines: JSON Lines with ``context``, ``kind``, ``language`` (optional), ``relevant`` (pattern id → grade), and
+            ``secure`` (optional, see `Question`).
         author: the name under which they can be held out.
         folder: a folder that contains patterns.
         known: the ids of patterns that have a folder there.
@@ -82,10 +83,12 @@ def _question(value: Any, author: str, known: set[str]) -> Question:
         raise ValueError(f"unknown pattern {', '.join(unknown)}")
     if (kind == "negative") != (not grades):
         raise ValueError("a question of the kind negative has no grades in `relevant`, and every other has some")
+    if not isinstance(secure := cells.get("secure", False), bool):
+        raise ValueError("`secure` must be true or false")
     language = str(cells.get("language") or "any").lower()
     if not re.fullmatch(_cells()["language"]["pattern"], language):
         raise ValueError("`language` must be made of letters")
-    question = Question(context.strip("\n"), kind, language, author, grades)
+    question = Question(context.strip("\n"), kind, language, author, grades, secure and bool(grades))
     reader.parse(questions.text([question], ""), "question")  # control characters and the like
     return question
 

@@ -44,7 +44,7 @@ def digests(questions: Iterable[Question], patterns: Iterable[Pattern]) -> dict[
     for question in questions:
         for name, grade in (question.grades or {NEGATIVES: 0}).items():
             if name in found:
-                found[name].append([question.context, question.author, grade])
+                found[name].append([question.context, question.author, grade, *([True] if question.secure else [])])
     return {name: hashlib.sha256(json.dumps(found[name]).encode()).hexdigest()[:_DIGITS] for name in sorted(found)}
 
 

@@ -19,6 +19,7 @@ _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 COMMANDS = {
     "serve": "serve a client over stdio, or many over HTTP",
     "query": "find the patterns that matter for code you are about to write",
+    "review": "comment on changed code that makes an authorization mistake",
     "questions": "add example questions to patterns",
     "train": "train retrieval on the example questions of patterns",
     "eval": "score retrieval on a labelled query set",
@@ -44,6 +45,7 @@ EXAMPLES = {
     "query": 'tmkb query "endpoint that exports invoices" --framework flask\n  git diff | tmkb query -',
     "questions": "tmkb questions add questions.jsonl --author me --dir my-patterns",
     "replay": "tmkb replay\n  tmkb replay --command 'python server.py'",
+    "review": "tmkb review\n  tmkb review main...HEAD --sarif > review.sarif\n  tmkb review app/api",
     "schema": "tmkb schema check my-schemas\n  tmkb schema new tool hello --schemas my-schemas\n"
     "  tmkb schema show 2025-11-25",
     "serve": "tmkb serve\n  tmkb serve --schemas my-schemas --watch\n  tmkb serve --http 127.0.0.1:8321",

@@ -17,7 +17,7 @@ from tmkb.errors import Problem
 from tmkb.schema import hidden, problems
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: argparse._ActionsContainer) -> None:
     """Add the option ``--json``."""
     parser.add_argument("--json", action="store_true", help="print one line of JSON instead of text")
 

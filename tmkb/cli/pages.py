@@ -19,7 +19,7 @@ _LEGEND = (
     "A weight with + counts for the answer or the pattern, with - against it. It is that of a word, of two words "
     "(with _: and one between), of two symbols (|), or of some characters (~)."
 )
-_STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
+STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
 
 
 def answer(response: dict[str, Any]) -> list[Line]:
@@ -57,7 +57,7 @@ def _features(facts: Mapping[str, Any]) -> list[Line]:
 
 def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> list[Line]:
     """Render one pattern, complete or short. ``titles``: the titles of references."""
-    severity = pattern["severity"], _STYLES[pattern["severity"]]
+    severity = pattern["severity"], STYLES[pattern["severity"]]
     title = text((pattern["id"], "bold"), "  ", severity, "  ", pattern.get("name", ""))
     return title + indented(_body(pattern, titles or {}))
 

@@ -128,15 +128,25 @@ class Knowledge(Provider):
         limit: int | None = None,
     ) -> Result:
         """Answer ``context`` with the idiom of its stack, which `Stacks.choose` chooses; nothing is left out for it."""
+        adviser = self._adviser()
+        numbers = self.index.search(context)[: self._most(verbosity, limit)]
+        stack = adviser.stacks.choose(context, language, framework)
+        if verbosity == "human":
+            return _result(adviser.for_human(numbers, stack))
+        return _result(adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"]))
+
+    def advise_on(self, number: int, context: str) -> str:
+        """Return the answer of `advise` to ``context`` if it were only the pattern ``number``, as JSON."""
+        adviser = self._adviser()
+        text: str = adviser.for_agent([number], adviser.stacks.choose(context), self.settings["agent"]["tokens"]).text
+        return text
+
+    def _adviser(self) -> Adviser:
         if self.adviser is None:
             from tmkb.knowledge import advice
 
             self.adviser = advice.Adviser(self.renderer, self.part)
-        numbers = self.index.search(context)[: self._most(verbosity, limit)]
-        stack = self.adviser.stacks.choose(context, language, framework)
-        if verbosity == "human":
-            return _result(self.adviser.for_human(numbers, stack))
-        return _result(self.adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"]))
+        return self.adviser
 
     def _most(self, verbosity: str, limit: int | None) -> int:
         most: int = self.settings[verbosity]["patterns"]

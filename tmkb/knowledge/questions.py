@@ -26,13 +26,17 @@ _HEAD = "kind: questions\nquestions:"
 
 
 class Question(NamedTuple):
-    """A question and the grades of patterns (3: the topic, 2: to be shown, 1: useful). Without grades: a negative."""
+    """A question and the grades of patterns (3: the topic, 2: to be shown, 1: useful). Without grades: a negative.
+
+    `secure`: whether its code is right, so that a review has nothing to say about it.
+    """
 
     context: str
     kind: str
     language: str
     author: str
     grades: dict[str, int]
+    secure: bool = False
 
 
 @dataclass(slots=True)
@@ -104,7 +108,8 @@ def read_file(path: str, own: str) -> Questions:
 
 def _question(value: Mapping[str, Any], own: str) -> Question:
     grades = value.get("grades", {own: 3} if own else {})
-    return Question(value["context"], value["kind"], value.get("language", "any"), value["author"], dict(grades))
+    cells = (value["context"], value["kind"], value.get("language", "any"), value["author"])
+    return Question(*cells, dict(grades), value.get("secure", False))
 
 
 def by_file(folders: Iterable[str]) -> dict[str, Questions]:
@@ -136,16 +141,19 @@ def shortened(question: Question) -> str:
 def duplicates(questions: Iterable[Question]) -> Iterator[tuple[int, int]]:
     """Yield the numbers of questions that are nearly the same as an earlier one, with the number of that one.
 
-    Two sets with a Jaccard index of `SIMILAR` share at least one of the rarest members of each, so that only sets
-    with such a member in common are compared (Bayardo, Ma and Srikant, Scaling Up All Pairs Similarity Search, 2007).
+    A mistake and its correction are no duplicates of each other. Two sets with a Jaccard index of `SIMILAR` share at
+    least one of the rarest members of each, so that only sets with such a member in common are compared (Bayardo, Ma
+    and Srikant, Scaling Up All Pairs Similarity Search, 2007).
     """
-    sets = [_signature(question.context) for question in questions]
+    asked = [*questions]
+    sets = [_signature(question.context) for question in asked]
     frequency = Counter(member for each in sets for member in each)
     by_member: dict[str, list[int]] = {}
     for number, members in enumerate(sets):
         ordered = sorted(members, key=lambda member: (frequency[member], member))
         rare = ordered[: len(ordered) - int(SIMILAR * len(ordered)) + 1]
-        candidates = sorted({other for member in rare for other in by_member.get(member, ())})
+        found = {other for member in rare for other in by_member.get(member, ())}
+        candidates = sorted(other for other in found if asked[other].secure == asked[number].secure)
         twin = next((other for other in candidates if _jaccard(members, sets[other]) >= SIMILAR), None)
         if twin is not None:
             yield number, twin
@@ -174,4 +182,6 @@ def _line(question: Question, own: str) -> str:
     lines.append(f"author: {question.author}")
     if question.grades != ({own: 3} if own else {}):
         lines.append(f"grades: {{{', '.join(f'{id_}: {grade}' for id_, grade in question.grades.items())}}}")
+    if question.secure:
+        lines.append("secure: true")
     return f"  - {{{', '.join(lines)}}}"

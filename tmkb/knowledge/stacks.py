@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from tmkb.errors import DocumentError, SpecError
@@ -25,6 +25,15 @@ class Stacks:
 
     languages: Mapping[str, Mapping[str, Any]]
     stacks: Mapping[str, Mapping[str, Any]]
+    review: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_reviewed(self, path: str) -> bool:
+        """Return whether a review reads the file ``path``: code, but no tests, no copies and no generated files."""
+        from fnmatch import fnmatchcase
+
+        name = f"/{path.replace(os.sep, '/').lower().removeprefix('./')}"
+        endings = (*self.review["files"], *(end for each in self.languages.values() for end in each.get("files", ())))
+        return name.endswith(endings) and not any(fnmatchcase(name, glob) for glob in self.review["except"])
 
     def choose(self, context: str, language: str | None = None, framework: str | None = None) -> str | None:
         """Return the stack of a question; None if there is none or it is unknown.
@@ -103,7 +112,7 @@ def _read(file: str, _mtime: int, _size: int) -> Stacks:
     if problems:
         raise SpecError(problems)
     value: Any = doc.value
-    return Stacks(value["languages"], value["stacks"])
+    return Stacks(value["languages"], value["stacks"], value["review"])
 
 
 def path() -> str:

@@ -30,10 +30,10 @@ NEAREST = 3  # patterns that explain an empty result
 Scored = namedtuple("Scored", "answer scores")  # the probability that there is an answer; scores by pattern number
 
 
-def path(folders: Sequence[str]) -> str:
-    """Return the file of the model for patterns in ``folders``: that of the last one that has a model, or ours."""
-    own = (os.path.join(folder, FILE) for folder in reversed(folders))
-    return next(filter(os.path.isfile, own), os.path.join(paths.PATTERNS, FILE))
+def path(folders: Sequence[str], file: str = FILE) -> str:
+    """Return the ``file`` of the model for patterns in ``folders``: that of the last one that has a model, or ours."""
+    own = (os.path.join(folder, file) for folder in reversed(folders))
+    return next(filter(os.path.isfile, own), os.path.join(paths.PATTERNS, file))
 
 
 def build(
