@@ -23,6 +23,7 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
+_LIKELY = 0.15  # probability that the second pattern is relevant, from which on its code is shown
 _FACTS = ("pattern_count", "patterns_included")
 
 
@@ -132,11 +133,13 @@ class Knowledge(Provider):
             from tmkb.knowledge import advice
 
             self.adviser = advice.Adviser(self.renderer, self.part)
-        numbers = self.index.search(context)[: self._most(verbosity, limit)]
+        matches = self.index.matches(context)
+        numbers = [*matches][: self._most(verbosity, limit)]
         stack = self.adviser.stacks.choose(context, language, framework)
         if verbosity == "human":
             return _result(self.adviser.for_human(numbers, stack))
-        return _result(self.adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"]))
+        two = len(numbers) > 1 and self.index.probability(matches[numbers[1]]) >= _LIKELY
+        return _result(self.adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], two))
 
     def _most(self, verbosity: str, limit: int | None) -> int:
         most: int = self.settings[verbosity]["patterns"]
