@@ -46,7 +46,8 @@ def test_token_count_is_the_size_of_the_answer(adviser, patterns, data):
     numbers = data.draw(st.lists(st.integers(0, len(patterns) - 1), unique=True, max_size=5))
     stack = data.draw(st.sampled_from([None, *stacks.packaged().stacks]))
     limit = data.draw(st.integers(100, 700))
-    for answered in (adviser.for_agent(numbers, stack, limit), adviser.for_human(numbers, stack)):
+    two = len(numbers) > 1 and data.draw(st.booleans())
+    for answered in (adviser.for_agent(numbers, stack, limit, two), adviser.for_human(numbers, stack)):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
     assert adviser.for_agent(numbers, stack, limit).patterns_included <= len(numbers)
@@ -64,6 +65,17 @@ def test_form_of_an_answer(adviser, patterns):
     assert shown["code_pattern"]["secure_template"].startswith("before_action")
     assert "caution" in shown["code_pattern"]
     assert shown["token_limit_reached"] is False
+
+
+def test_the_code_of_the_second_pattern_is_added_if_it_fits(adviser, patterns):
+    first, second = number(patterns, "TMKB-AUTH-014"), number(patterns, "TMKB-AUTH-006")
+    shown = value(adviser.for_agent([first, second], "rails", 500, True))
+    alone = value(adviser.for_agent([second], "rails", 500))
+
+    assert shown["further_code"] == alone["code_pattern"]
+    less = value(adviser.for_agent([first, second], "rails", shown["token_count"] - 1, True))
+    assert "further_code" not in less and less["token_limit_reached"] is False
+    assert "further_code" not in value(adviser.for_agent([first, second], "rails", 500))
 
 
 def test_the_code_of_the_pattern_is_that_of_its_stack(adviser, patterns):

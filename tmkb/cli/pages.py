@@ -13,6 +13,7 @@ _PROOF = {
     "unproven": "not proven",
 }
 _STATUS = {"proven": "refuses the attacks", "compiled": "parsed, not executed", "text": "not checked"}  # of an idiom
+_CODE = {"code_pattern": "Start from this", "further_code": "For the second pattern"}
 _NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
 _SUMMARY = ("threat", "check", "principle", "fix")
 _LEGEND = (
@@ -25,11 +26,12 @@ STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cya
 def answer(response: dict[str, Any]) -> list[Line]:
     """Render an answer of `tmkb.knowledge.answer`, for agents or people."""
     lines = [line for pattern in response["patterns"] for line in [*page(pattern), *text()]]
-    if template := response.get("code_pattern"):
-        status = _STATUS[template["status"]]
-        lines += _heading(f"Start from this ({template['language']}, {template['framework']}; {status})")
-        lines += [*indented(code(template["secure_template"], template["language"])), *text()]
-        lines += [*text(template["caution"]), *text()] if "caution" in template else []
+    for key, start in _CODE.items():
+        if template := response.get(key):
+            status = _STATUS[template["status"]]
+            lines += _heading(f"{start} ({template['language']}, {template['framework']}; {status})")
+            lines += [*indented(code(template["secure_template"], template["language"])), *text()]
+            lines += [*text(template["caution"]), *text()] if "caution" in template else []
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
     summary = f"{included} of {count} patterns, {size} tokens" if count else f"{_NO_MATCH} {response['note']}"
     return lines + text((summary, "dim"))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 _NOTE = 'note":%s,"'
+_FIRST, _SECOND = 'code_pattern"', 'further_code"'  # keys with equally many tokens
 
 
 def fragments(
@@ -73,16 +74,20 @@ class Adviser:
         self.note = advice["note"]
         self.stacks = Stacks(advice["languages"], advice["stacks"])
 
-    def for_agent(self, numbers: Sequence[int], stack: str | None, limit: int) -> Answer:
+    def for_agent(self, numbers: Sequence[int], stack: str | None, limit: int, two: bool = False) -> Answer:
         """Return the first pattern, its idiom for ``stack``, and as many others as fit into ``limit`` tokens.
 
-        The idiom counts more than the others. Without patterns the answer is a note on what that means.
+        The idiom counts more than the others. If all fit and ``two`` is true, the idiom of the second pattern is added
+        if it fits, too. Without patterns the answer is a note on what that means.
         """
         if not numbers:
             return self.renderer.join([], 0, self.note, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
         code = self._code(first, stack)
+        further = self._code(others[0], stack) if two and code else None
+        if further and self.renderer.size(chosen, both := _joined(code, further), False) <= limit:
+            return self.renderer.join(chosen, len(chosen), both, False)
         for shown in (code, None) if code else (None,):
             for count in range(len(chosen), 0, -1):
                 cut = count < len(chosen) or shown is not code
@@ -99,6 +104,12 @@ class Adviser:
     def _code(self, pattern: Mapping[str, Any], stack: str | None) -> Any:
         """Return the code of ``pattern`` for ``stack`` or for one that can stand for it; None if there is none."""
         return next(filter(None, map(pattern["code"].get, self.stacks.fallbacks(stack))), None)
+
+
+def _joined(code: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one fragment of two with code."""
+    text = code["text"] + further["text"].replace(_FIRST, _SECOND, 1)
+    return {"text": text, "tokens": code["tokens"] + further["tokens"]}
 
 
 def _full(pattern: Pattern) -> dict[str, str]:

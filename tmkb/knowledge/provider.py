@@ -23,6 +23,7 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
+_LIKELY = 0.15  # probability that the second pattern is relevant, from which on its code is shown
 _FACTS = ("pattern_count", "patterns_included")
 
 
@@ -129,11 +130,13 @@ class Knowledge(Provider):
     ) -> Result:
         """Answer ``context`` with the idiom of its stack, which `Stacks.choose` chooses; nothing is left out for it."""
         adviser = self._adviser()
-        numbers = self.index.search(context)[: self._most(verbosity, limit)]
+        matches = self.index.matches(context)
+        numbers = [*matches][: self._most(verbosity, limit)]
         stack = adviser.stacks.choose(context, language, framework)
         if verbosity == "human":
             return _result(adviser.for_human(numbers, stack))
-        return _result(adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"]))
+        two = len(numbers) > 1 and self.index.probability(matches[numbers[1]]) >= _LIKELY
+        return _result(adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], two))
 
     def advise_on(self, number: int, context: str) -> str:
         """Return the answer of `advise` to ``context`` if it were only the pattern ``number``, as JSON."""

@@ -104,14 +104,18 @@ class Index:
 
     def search(self, context: str, language: str | None = None, framework: str | None = None) -> list[int]:
         """Return the numbers of the patterns that match ``context`` and the filters, best first."""
+        return [n for n in self.matches(context) if self._passes(n, language, framework)]
+
+    def matches(self, context: str) -> dict[int, float]:
+        """Return the numbers of the patterns that match ``context``, best first, with their scores."""
         scored = self.score(context)
         calibration = self.model.facts["calibration"]
         if scored.answer < calibration["answered"]:
-            return []
+            return {}
         slope, intercept = calibration["relevant"]
         shown = (math.log(calibration["shown"] / (1 - calibration["shown"])) - intercept) / slope
         least = min(shown, max(scored.scores.values()))
-        return [n for n in self.rank(scored, least) if self._passes(n, language, framework)]
+        return {number: scored.scores[number] for number in self.rank(scored, least)}
 
     def score(self, context: str) -> Scored:
         """Return the probability that ``context`` has an answer, and the score of each pattern."""
