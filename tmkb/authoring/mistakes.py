@@ -1,49 +1,101 @@
-"""Train the model by which a review decides whether a changed section makes a mistake.
+"""Train the model of `tmkb.review`, which tells changes that make a mistake from changes that do not.
 
-It learns from the example questions that are code: those that show a mistake, and those whose code is right or about
-something else. Nearly all of the former have a twin that is right.
+It learns from the example questions that are code, most of which are pairs of authors: the same change with the mistake
+and right. The grades of code that is right are zero here. Idioms are further examples of right code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from tmkb.authoring import training
-from tmkb.authoring.training import Array, Examples, Trained, Weights
+from tmkb.authoring.training import Array, Examples, Matrix, Trained, Weights
+from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question
-from tmkb.knowledge.retrieval import model
+from tmkb.knowledge.retrieval import index
 
-COST = 0.5  # of an error of the support vector machine
-FEATURES = 20_000  # in the model
-CODE = ("code", "diff")  # kinds that show a mistake unless they are secure
-COMMENTED = 0.15  # share of the sections without a mistake, of authors held out, that may be commented
-
-
-def examples(questions: Sequence[Question]) -> tuple[list[Question], Array]:
-    """Return the questions that are learnt from, and for each whether it makes a mistake: 1 or 0."""
-    chosen = [question for question in questions if not question.grades or question.kind in CODE]
-    return chosen, np.array([bool(each.grades) and not each.secure for each in chosen], dtype=float)
+BEST = 5.0  # weight of the best pattern's score in the score of a mistake
+FEATURES = 15_000  # in the model
+COST = 1.0  # of an error of the support vector machine
+DIFF = 3.0  # weight of an example that is a diff, as reviews see it
+COMMENTED = 0.1  # share of changes without a mistake, of authors held out, that may get a comment
+_CODE = ("code", "diff", "stub")  # kinds that show a mistake unless their code is right
+_IDIOMS = "idioms"  # the author of idioms, which is never held out
 
 
-def train(every: Examples, mistakes: Array) -> Trained:
+class Labelled(NamedTuple):
+    """Examples with their features, grades for the patterns (zero without a mistake), weights, and authors."""
+
+    samples: list[str]
+    every: Examples
+    grades: Array
+    weights: Array
+    authors: Array
+
+    @property
+    def mistaken(self) -> Array:
+        """Whether each example makes a mistake."""
+        return self.grades.any(axis=1)
+
+    def of(self, chosen: Array) -> tuple[Examples, Array, Array]:
+        """Return features, grades and weights of the ``chosen`` examples."""
+        return self.every.take(chosen), self.grades[chosen], self.weights[chosen]
+
+
+def prepare(questions: Sequence[Question], idioms: Sequence[str], patterns: Sequence[Pattern]) -> Labelled:
+    """Return the examples: code among ``questions``, and the code of ``idioms``, which is right."""
+    right = [Question(code, "code", "any", _IDIOMS, {}, True) for code in idioms]
+    chosen = [each for each in questions if each.kind in _CODE or (not each.grades and "\n" in each.context)] + right
+    samples = [each.context for each in chosen]
+    grades = training.targets(
+        [each._replace(grades={}) if each.secure else each for each in chosen], [pattern["id"] for pattern in patterns]
+    )
+    weights = np.array([DIFF if _is_diff(sample) else 1.0 for sample in samples])
+    return Labelled(samples, training.examples(samples), grades, weights, np.array([each.author for each in chosen]))
+
+
+def _is_diff(sample: str) -> bool:
+    return "\n+" in sample or "\n-" in sample
+
+
+def train(every: Examples, grades: Array, weights: Array) -> Trained:
     """Train on all examples, keep the strongest features, and train again with only those."""
-    frequency = np.asarray(every.rows.sum(axis=0)).ravel()
-    columns = np.flatnonzero(frequency >= training.LEAST)
-    rarity = np.log((1 + len(mistakes)) / (1 + frequency)) + 1
-    rarity = np.round(rarity * model.RARITY) / model.RARITY
-    if len(columns) > FEATURES:
-        rows = training.weigh(every, columns, rarity[columns])
-        use = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
-        strength = np.abs(_fit(rows, mistakes).features[:, 0]) * use
-        columns = np.sort(columns[np.argsort(-strength, kind="stable")[:FEATURES]])
-    weights = _fit(training.weigh(every, columns, rarity[columns]), mistakes)
-    return Trained([every.names[column] for column in columns], columns, rarity[columns], weights)
+
+    def fit(rows: Matrix, grades: Array, tolerance: float = training.TOLERANCE) -> Weights:
+        ridge = Ridge(alpha=training.ALPHA, fit_intercept=False, solver="sparse_cg", tol=tolerance)
+        ridge.fit(rows, grades, sample_weight=weights)
+        gate = LinearSVC(C=COST, class_weight="balanced", random_state=0)
+        gate.fit(rows, grades.any(axis=1), sample_weight=weights / weights.mean())
+        biases = np.append(np.zeros(grades.shape[1]), gate.intercept_)
+        return Weights(np.hstack([ridge.coef_.T, gate.coef_.T]), biases)
+
+    return training.train(every, grades, fit, FEATURES)
 
 
-def _fit(rows: Any, mistakes: Array) -> Weights:
-    fitted = LinearSVC(C=COST, class_weight="balanced", random_state=0).fit(rows, mistakes)
-    return Weights(fitted.coef_.T, np.array([float(fitted.intercept_[0])]))
+def folds(labelled: Labelled) -> Array:
+    """Return the scores of changes from a model that was trained without their author; NaN for all others.
+
+    Authors are held out who wrote changes without a mistake, too.
+    """
+    diffs = np.array([_is_diff(sample) for sample in labelled.samples])
+    found = np.full((len(labelled.samples), labelled.grades.shape[1] + 1), np.nan)
+    for author in np.unique(labelled.authors[diffs & ~labelled.mistaken]):
+        held = labelled.authors == author
+        trained = train(*labelled.of(~held))
+        tested = np.flatnonzero(held & diffs)
+        found[tested] = training.held_scores(trained, labelled.every.take(tested), BEST)
+    return found
+
+
+def calibrate(held: Array, labelled: Labelled) -> dict[str, Any]:
+    """Return how the score of a mistake becomes a probability, and from where on a change gets a comment."""
+    measured = ~np.isnan(held[:, -1])
+    mistake = training.logistic(held[measured, -1], labelled.mistaken[measured])
+    harmless = held[measured & ~labelled.mistaken, -1]
+    limit = float(np.quantile(harmless, 1 - COMMENTED))
+    return {"mistake": mistake, "commented": round(index.logistic(mistake, limit), 4), "best": BEST}

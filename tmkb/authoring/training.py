@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ SHOWN = 0.02  # probability of being relevant below which a second or third patt
 
 Matrix = Any  # scipy.sparse.csr_matrix
 Array = Any  # numpy.ndarray of float
+Fit = Callable[..., "Weights"]  # of features to grades; takes a tolerance
 
 
 class Examples(NamedTuple):
@@ -111,20 +112,20 @@ def fit(rows: Matrix, grades: Array, tolerance: float = TOLERANCE) -> Weights:
     return Weights(np.hstack([ridge.coef_.T, gate.coef_.T]), np.append(mean, gate.intercept_))
 
 
-def scores(rows: Matrix, weights: Weights) -> Array:
-    """Return the scores of each row for each output; the gate counts the best score, too."""
+def scores(rows: Matrix, weights: Weights, best: float = BEST) -> Array:
+    """Return the scores of each row for each output; the gate counts the ``best`` score, too."""
     found = rows @ weights.features + weights.biases
-    found[:, -1] += BEST * found[:, :-1].max(axis=1)
+    found[:, -1] += best * found[:, :-1].max(axis=1)
     return found
 
 
-def train(every: Examples, grades: Array) -> Trained:
-    """Train on all examples, keep the strongest features, and train again with only those."""
+def train(every: Examples, grades: Array, fit: Fit = fit, most: int = FEATURES) -> Trained:
+    """Train on all examples, keep the strongest features, at most ``most``, and train again with only those."""
     frequency = np.asarray(every.rows.sum(axis=0)).ravel()
     columns = np.flatnonzero(frequency >= LEAST)
     rarity = np.log((1 + len(grades)) / (1 + frequency)) + 1
     rarity = np.round(rarity * model.RARITY) / model.RARITY
-    limit = most_features(grades.shape[1] + 1)
+    limit = min(most, most_features(grades.shape[1] + 1))
     if len(columns) > limit:
         rows = weigh(every, columns, rarity[columns])
         weights = fit(rows, grades, SKETCH)
@@ -166,9 +167,9 @@ def folds(questions: Sequence[Question], patterns: Sequence[Pattern], authors: S
     return found
 
 
-def held_scores(trained: Trained, every: Examples) -> Array:
+def held_scores(trained: Trained, every: Examples, best: float = BEST) -> Array:
     """Return the scores of examples as the stored model gives them."""
-    return scores(weigh(every, trained.columns, trained.rarity), stored(trained)[2])
+    return scores(weigh(every, trained.columns, trained.rarity), stored(trained)[2], best)
 
 
 def stored(trained: Trained) -> tuple[float, Array, Weights]:
@@ -195,15 +196,16 @@ def calibrate(held: Array, questions: Sequence[Question], patterns: Sequence[Pat
 def thresholds(held: Array, questions: Sequence[Question], ids: Sequence[str]) -> dict[str, Any]:
     """Return the logistic functions (slope, intercept) of the gate and of relevance, and from where on both count."""
     answerable = np.array([bool(question.grades) for question in questions])
-    gate = _logistic(held[:, -1], answerable)
+    gate = logistic(held[:, -1], answerable)
     rows = np.flatnonzero(answerable)[:, None]
     best = np.argsort(-held[answerable, :-1], axis=1, kind="stable")[:, :3]
-    relevant = _logistic(held[rows, best].ravel(), (targets(questions, ids)[rows, best] > 0.5).ravel())
+    relevant = logistic(held[rows, best].ravel(), (targets(questions, ids)[rows, best] > 0.5).ravel())
     limit = float(np.quantile(held[~answerable, -1], 1 - ANSWERED))
     return {"gate": gate, "relevant": relevant, "answered": round(index.logistic(gate, limit), 4), "shown": SHOWN}
 
 
-def _logistic(values: Array, truths: Array) -> list[float]:
+def logistic(values: Array, truths: Array) -> list[float]:
+    """Return slope and intercept of the logistic function by which ``values`` predict ``truths``."""
     found = LogisticRegression(C=1e6).fit(values.reshape(-1, 1), truths)
     return [round(float(found.coef_[0, 0]), 4), round(float(found.intercept_[0]), 4)]
 
@@ -236,7 +238,7 @@ def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], an
     answerable = grades.any(axis=1)
     slope, intercept = np.polyfit(cosines[answerable].ravel(), grades[answerable].ravel(), 1)
     best = cosines.max(axis=1)
-    steepness = _logistic(best, answerable)[0]
+    steepness = logistic(best, answerable)[0]
     limit = float(np.quantile(best[~answerable], 0.99))
     own = [steepness, round(math.log(answered / (1 - answered)) - steepness * limit, 4)]
     return {"centroid": [round(float(slope), 4), round(float(intercept), 4)], "own": own, "rarest": rarest}

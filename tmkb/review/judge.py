@@ -14,7 +14,6 @@ from typing import Any
 
 from tmkb.knowledge.retrieval import index as index_
 from tmkb.knowledge.retrieval.index import Index
-from tmkb.knowledge.retrieval.model import Model
 from tmkb.review.changes import Line, Section
 
 FILE = os.path.join("_questions", "review.bin")  # beside the folders of patterns
@@ -64,45 +63,50 @@ class Judge:
         """Return the comment on ``section``; None if there is nothing to say."""
         if not section.added:
             return None
-        probability = self.probability(section)
+        scores = self.model.scores(section.text)
         calibration = self.model.facts["calibration"]
+        best = max(scores[:-1])
+        probability = index_.logistic(calibration["mistake"], scores[-1] + calibration["best"] * best)
         if probability < calibration["commented"]:
             return None
-        scored = self.index.score(section.text)
-        if scored.answer < calibration["about_access"]:
+        output = scores.index(best)
+        number = self._number(section, self.model.facts["patterns"][output])
+        if number is None:
             return None
-        number = self.index.rank(scored)[0]
-        pattern = self.index.patterns[number]["id"]
-        lines = self._reasons(section, pattern)
+        lines = self._reasons(section, output)
         return Comment(
-            pattern,
+            self.index.patterns[number]["id"],
             section.path,
             lines[0],
             tuple(sorted(lines)),
             round(probability, 3),
             self.advise(number, section.text),
-            _fingerprint(pattern, section),
+            _fingerprint(self.index.patterns[number]["id"], section),
         )
 
-    def probability(self, section: Section) -> float:
-        """Return the probability that ``section`` makes a mistake."""
-        line = self.model.facts["calibration"]["mistake"]
-        return index_.logistic(line, self.model.scores(section.text)[-1])
+    def _number(self, section: Section, id_: str) -> int | None:
+        """Return the number of the pattern that a comment names: ``id_``, or one that the model does not know."""
+        numbers = {pattern["id"]: number for number, pattern in enumerate(self.index.patterns)}
+        first = next(iter(self.index.matches(section.text)), None)
+        if first is not None and self.index.patterns[first]["id"] not in self.model.facts["patterns"]:
+            return first
+        return numbers.get(id_, first)
 
-    def _reasons(self, section: Section, pattern: str) -> list[int]:
+    def _reasons(self, section: Section, output: int) -> list[int]:
         """Return the numbers of the added lines that count most for the comment, the strongest first."""
-        known: list[str] = self.index.model.facts["patterns"]
-        weighed = [(self.model, self.model.outputs - 1)]
-        weighed += [(self.index.model, known.index(pattern))] if pattern in known else []
-        weights = {line: sum(_weight(model, output, line) for model, output in weighed) for line in section.added}
+        weights = {line: self._weight(line, output) for line in section.added}
         ordered = sorted(weights, key=lambda line: (-weights[line], line.number or 0))
         least = weights[ordered[0]] * _ENOUGH
         return [line.number for line in ordered[:_REASONS] if weights[line] >= least and line.number is not None]
 
-
-def _weight(model: Model, output: int, line: Line) -> float:
-    """Return how much the features of ``line`` count for ``output``."""
-    return sum(model.sums(numbers)[output] * model.length(numbers) for numbers in model.known(line.text))
+    def _weight(self, line: Line, output: int) -> float:
+        """Return how much the features of ``line`` count for the pattern ``output`` and for a mistake."""
+        best = self.model.facts["calibration"]["best"]
+        found = 0.0
+        for numbers in self.model.known(line.text):
+            sums = self.model.sums(numbers)
+            found += (best * sums[output] + sums[-1]) * self.model.length(numbers)
+        return found
 
 
 def _fingerprint(pattern: str, section: Section) -> str:
