@@ -88,7 +88,7 @@ def _question(value: Any, author: str, known: set[str]) -> Question:
     language = str(cells.get("language") or "any").lower()
     if not re.fullmatch(_cells()["language"]["pattern"], language):
         raise ValueError("`language` must be made of letters")
-    question = Question(context.strip("\n"), kind, language, author, grades, secure and bool(grades))
+    question = Question(context.strip("\n"), kind, language, author, grades, secure)
     reader.parse(questions.text([question], ""), "question")  # control characters and the like
     return question
 

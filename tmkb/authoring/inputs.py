@@ -15,6 +15,7 @@ from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index, texts
 from tmkb.schema import paths
 
+FILES = (index.FILE, os.path.join("_questions", "review.bin"))  # of models
 ENOUGH = 30  # questions of a pattern that is trained
 NEGATIVES = "negatives"  # the name of the questions without grades in `digests`
 _DIGITS = 16  # of a digest
@@ -80,7 +81,7 @@ def outdated(folders: Iterable[str], patterns: Iterable[Pattern], questions: Ite
 
 
 def _models(folders: Iterable[str]) -> Iterator[str]:
-    return filter(os.path.isfile, (os.path.join(folder, index.FILE) for folder in folders))
+    return filter(os.path.isfile, (os.path.join(folder, file) for folder in folders for file in FILES))
 
 
 def _changed(before: Mapping[str, str], current: Mapping[str, str]) -> Iterator[str]:

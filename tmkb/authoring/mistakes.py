@@ -29,13 +29,17 @@ _IDIOMS = "idioms"  # the author of idioms, which is never held out
 
 
 class Labelled(NamedTuple):
-    """Examples with their features, grades for the patterns (zero without a mistake), weights, and authors."""
+    """Examples with their features, grades for the patterns (zero without a mistake), weights, and authors.
+
+    `secure`: whether somebody said that the code is right.
+    """
 
     samples: list[str]
     every: Examples
     grades: Array
     weights: Array
     authors: Array
+    secure: Array
 
     @property
     def mistaken(self) -> Array:
@@ -56,7 +60,9 @@ def prepare(questions: Sequence[Question], idioms: Sequence[str], patterns: Sequ
         [each._replace(grades={}) if each.secure else each for each in chosen], [pattern["id"] for pattern in patterns]
     )
     weights = np.array([DIFF if _is_diff(sample) else 1.0 for sample in samples])
-    return Labelled(samples, training.examples(samples), grades, weights, np.array([each.author for each in chosen]))
+    authors = np.array([each.author for each in chosen])
+    secure = np.array([each.secure for each in chosen])
+    return Labelled(samples, training.examples(samples), grades, weights, authors, secure)
 
 
 def _is_diff(sample: str) -> bool:
@@ -66,8 +72,8 @@ def _is_diff(sample: str) -> bool:
 def train(every: Examples, grades: Array, weights: Array) -> Trained:
     """Train on all examples, keep the strongest features, and train again with only those."""
 
-    def fit(rows: Matrix, grades: Array, tolerance: float = training.TOLERANCE) -> Weights:
-        ridge = Ridge(alpha=training.ALPHA, fit_intercept=False, solver="sparse_cg", tol=tolerance)
+    def fit(rows: Matrix, grades: Array, _tolerance: float = 0.0) -> Weights:
+        ridge = Ridge(alpha=training.ALPHA, fit_intercept=False, solver="cholesky")  # exact; there are few examples
         ridge.fit(rows, grades, sample_weight=weights)
         gate = LinearSVC(C=COST, class_weight="balanced", random_state=0)
         gate.fit(rows, grades.any(axis=1), sample_weight=weights / weights.mean())
@@ -80,11 +86,12 @@ def train(every: Examples, grades: Array, weights: Array) -> Trained:
 def folds(labelled: Labelled) -> Array:
     """Return the scores of changes from a model that was trained without their author; NaN for all others.
 
-    Authors are held out who wrote changes without a mistake, too.
+    Held out are the authors of pairs.
     """
     diffs = np.array([_is_diff(sample) for sample in labelled.samples])
+    writers = labelled.authors[labelled.secure & (labelled.authors != _IDIOMS)]
     found = np.full((len(labelled.samples), labelled.grades.shape[1] + 1), np.nan)
-    for author in np.unique(labelled.authors[diffs & ~labelled.mistaken]):
+    for author in np.unique(writers):
         held = labelled.authors == author
         trained = train(*labelled.of(~held))
         tested = np.flatnonzero(held & diffs)

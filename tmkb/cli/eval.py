@@ -71,7 +71,7 @@ def _cross(args: argparse.Namespace) -> int:
     except ImportError:
         return output.lacks_extra("eval --cross", "train")
     patterns, examples = train.selected(args)
-    report = crossvalidation.report(examples, patterns)
+    report = crossvalidation.report([each for each in examples if each.is_query], patterns)
     if args.write:
         with open(args.write, encoding="utf-8") as file:
             before, mark, _ = file.read().partition(MARK)

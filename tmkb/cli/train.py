@@ -10,10 +10,11 @@ from importlib import util
 from tmkb.authoring import inputs
 from tmkb.cli import layout, output
 from tmkb.errors import SpecError
-from tmkb.knowledge import library, questions
+from tmkb.knowledge import idioms, library, questions
 from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index
+from tmkb.review import judge
 from tmkb.schema import paths
 from tmkb.server import sources
 
@@ -50,7 +51,10 @@ def run(args: argparse.Namespace) -> int:
     target = os.path.join(folders[-1], index.FILE)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)  # known before the minutes of training
-        size = _train(target, examples, patterns, folders if args.calibration == "same" else [])
+        same_as = folders if args.calibration == "same" else []
+        size = _train(target, [each for each in examples if each.is_query], patterns, same_as)
+        if any(each.secure for each in examples):
+            _train_review(os.path.join(folders[-1], judge.FILE), examples, patterns, same_as, args)
     except OSError as error:
         output.fail(f"cannot write {paths.shown(target)}: {error.strerror}")
         return 2
@@ -89,3 +93,30 @@ def _train(target: str, examples: Sequence[Question], patterns: Sequence[Pattern
     trained = training.train(*training.prepare(examples, patterns))
     facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
     return training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
+
+
+def _train_review(
+    target: str,
+    examples: Sequence[Question],
+    patterns: Sequence[Pattern],
+    same_as: Sequence[str],
+    args: argparse.Namespace,
+) -> None:
+    """Write the model of reviews, which also learns from idioms."""
+    from tmkb.authoring import mistakes, training
+
+    labelled = mistakes.prepare(examples, _idioms(args), patterns)
+    if same_as and os.path.isfile(path := judge.path(same_as)):
+        calibration = index.read(path).facts["calibration"]
+    else:
+        calibration = mistakes.calibrate(mistakes.folds(labelled), labelled)
+    trained = mistakes.train(labelled.every, labelled.grades, labelled.weights)
+    facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
+    training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
+
+
+def _idioms(args: argparse.Namespace) -> list[str]:
+    """Return the code of all idioms."""
+    folders = sources.library(args.patterns).folders
+    served = [idioms.served(folder.path, folder.pattern) for folder in folders if folder.pattern]
+    return [idiom["code"] for each in served for idiom in each.values()]

@@ -28,7 +28,8 @@ _HEAD = "kind: questions\nquestions:"
 class Question(NamedTuple):
     """A question and the grades of patterns (3: the topic, 2: to be shown, 1: useful). Without grades: a negative.
 
-    `secure`: whether its code is right, so that a review has nothing to say about it.
+    `secure`: whether its code is right, so that a review has nothing to say about it. Without grades it is an example
+    for reviews only: a query before the code was written may have had an answer.
     """
 
     context: str
@@ -37,6 +38,11 @@ class Question(NamedTuple):
     author: str
     grades: dict[str, int]
     secure: bool = False
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it is an example of a query."""
+        return bool(self.grades) or not self.secure
 
 
 @dataclass(slots=True)
