@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +14,13 @@ from tmkb.knowledge.answer import unwrap
 from tmkb.knowledge.attacks import Attacks, Case, WrongFix
 from tmkb.knowledge.pattern import Pattern, folder_name
 
-_OTHERS = {"raises": "ends with an error", "lacks": "answers without the data", "contains": "answers", "body": "answers"}
+_BLANK = re.compile(r"\n{3,}")
 
 
 class Row(NamedTuple):
     """A row of the access matrix: who, in which state, and the case of each verb that is tried."""
 
     relation: str
-    actor: str
     state: str
     refused_before: bool  # by the vulnerable code, too
     cells: Mapping[str, Case]
@@ -121,7 +121,7 @@ class Entry:
             verbs = [verb for key in ("allowed", "refused") for verb in each.get(key, {})]
             cells = dict(zip(verbs, cases, strict=False))
             state = each.get("state", "").replace("_", " ")
-            rows.append(Row(each["relation"], each["actor"].replace("_", " "), state, "vulnerable" in each, cells))
+            rows.append(Row(each["relation"], state, "vulnerable" in each, cells))
         return rows
 
     @cached_property
@@ -131,8 +131,8 @@ class Entry:
         return [Story(self.cases[name], unwrap(each["story"])) for name, each in named.items()]
 
     def comparison(self) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:
-        """Return the vulnerable and the secure code in parts: whether the other version lacks the part, and its lines."""
-        versions = self.pattern["vulnerable"].splitlines(), self.secure.splitlines()
+        """Return the vulnerable and the secure code in parts: whether the other version lacks a part, and its text."""
+        versions = condensed(self.pattern["vulnerable"]).splitlines(), condensed(self.secure).splitlines()
         parts: tuple[list[tuple[bool, str]], list[tuple[bool, str]]] = [], []
         for tag, *bounds in difflib.SequenceMatcher(None, *versions, autojunk=False).get_opcodes():
             for index, lines in enumerate(versions):
@@ -151,6 +151,11 @@ def family_title(category: str) -> str:
     return category.replace("-", " ").capitalize().replace("Ai ", "AI ")
 
 
+def condensed(code: str) -> str:
+    """Return code with at most one blank line in a row, as short examples need no more."""
+    return _BLANK.sub("\n\n", code).rstrip()
+
+
 def request(step: Mapping[str, Any]) -> str:
     """Return what a step does, on one line."""
     if "send" in step:
@@ -161,12 +166,18 @@ def request(step: Mapping[str, Any]) -> str:
     return "run the queued jobs"
 
 
-def outcome(condition: Any) -> str:
-    """Return the response that a condition of a case expects: its status, or what else is compared."""
-    statuses = condition.get("status") if isinstance(condition, dict) else condition
-    if statuses is not None:
-        return " or ".join(map(str, statuses if isinstance(statuses, list) else [statuses]))
-    return next((text for key, text in _OTHERS.items() if key in condition), "")
+def outcome(case: Case) -> str:
+    """Return how the secure version responds: the status, or what else shows that an attack has failed."""
+    condition = case.refused if isinstance(case.refused, dict) else {"status": case.refused}
+    listed = condition.get("status", [])
+    statuses = " or ".join(map(str, listed if isinstance(listed, list) else [listed]))
+    if case.allowed:
+        return f"served {statuses}".rstrip()
+    if condition.get("raises"):
+        return f"the job ends with {condition['raises']}"
+    if condition.keys() == {"status"}:
+        return f"refused {statuses}"
+    return ", ".join(filter(None, (statuses, "nothing gained")))
 
 
 def falls_to(entry: Entry, wrong: WrongFix) -> Iterator[str]:

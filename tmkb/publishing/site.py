@@ -1,4 +1,7 @@
-"""A static website of the patterns: pages by family, stack and public list, with search, readable without JavaScript."""
+"""A static website of the patterns: pages by family, stack and public list, with search.
+
+All pages can be read from files and without JavaScript, and load nothing from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class _Site:
     """What all pages share: the patterns, the names of stacks and lists, and the templates."""
 
     def __init__(self, patterns: Mapping[str, tuple[str, Pattern]]) -> None:
-        self.entries = {id_: Entry(folder, pattern) for id_, (folder, pattern) in patterns.items()}
+        self.entries = {id_: Entry(folder, pattern) for id_, (folder, pattern) in sorted(patterns.items())}
         self.titles = vocabulary.read(os.path.dirname(folder) for folder, _ in patterns.values()).titles
         self.stacks = stacks.packaged().stacks
         self.lists = mappings.packaged()
@@ -86,7 +89,9 @@ class _Site:
         index = members.index(entry)
         neighbours = members[index - 1] if index else None, members[index + 1] if index + 1 < len(members) else None
         figure = relations.figure(entry.pattern, {id_: each.pattern for id_, each in self.entries.items()})
-        listed = [(name, each, entries) for name, each in self.lists.items() if (entries := each.entries(entry.pattern))]
+        listed = [
+            (name, each, entries) for name, each in self.lists.items() if (entries := each.entries(entry.pattern))
+        ]
         return self.render("pattern", "../", entry=entry, neighbours=neighbours, figure=figure, listed=listed)
 
     def stack_pages(self) -> Iterator[tuple[str, str]]:
@@ -95,9 +100,7 @@ class _Site:
         for name in self.stacks:
             used[name] = [entry for members in self.families.values() for entry in members if name in entry.idioms]
         used = {name: members for name, members in used.items() if members}
-        counts = {
-            name: Counter(entry.idioms[name]["status"] for entry in members) for name, members in used.items()
-        }
+        counts = {name: Counter(entry.idioms[name]["status"] for entry in members) for name, members in used.items()}
         yield "stacks.html", self.render("stacks", "", used=used, counts=counts)
         for name, members in used.items():
             values = {"name": name, "stack": self.stacks[name], "counts": counts[name]}
@@ -124,13 +127,18 @@ class _Site:
         return _SUFFIX.sub("", self.titles.get(entry, ""))
 
     def search_index(self) -> str:
-        """Return a script with the words of each pattern: page, id, name, threat, and other words by which it is found."""
+        """Return a script with the page, id, name and threat of each pattern, and other words by which it is found."""
         rows = []
         for entry in self.entries.values():
             pattern = entry.pattern
             triggers = pattern["triggers"]
             references = [each for key in ("cwe", "owasp") for each in pattern["references"].get(key, [])]
-            words = [*triggers.get("keywords", []), *triggers.get("actions", []), family_title(entry.family), *references]
+            words = [
+                *triggers.get("keywords", []),
+                *triggers.get("actions", []),
+                family_title(entry.family),
+                *references,
+            ]
             rows.append([entry.page, entry.id, entry.name, unwrap(entry.summary["threat"]), " ".join(words)])
         return f"searchIndex({json.dumps(rows, ensure_ascii=False, separators=(',', ':'))})\n"
 
@@ -151,19 +159,21 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"code": _code, "prose": _prose, "family": family_title, "plural": _plural}
-    environment.filters |= {each.__name__: each for each in (entries.request, entries.outcome, entries.falls_to)}
+    environment.filters |= {
+        each.__name__: each for each in (entries.condensed, entries.request, entries.outcome, entries.falls_to)
+    }
     environment.tests["web"] = lambda url: str(url).startswith(("https://", "http://"))
     return environment
 
 
 def _code(text: str) -> Markup:
     """Return ``text`` for the content of an element. Quotes stay, because code has many of them."""
-    return Markup(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704 # it is escaped
+    return Markup(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def _prose(text: str) -> Markup:
     """Return ``text`` on one line for the content of an element, with words in backticks as code."""
-    return Markup(_BACKTICKS.sub(r"<code>\1</code>", _code(unwrap(text))))
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(_code(unwrap(text)))))
 
 
 def _plural(count: int, noun: str) -> str:

@@ -94,7 +94,7 @@ function addTabs(section) {
   }
   const named = (id) => panels.findIndex((panel) => panel.id === id);
   const byHash = () => named(location.hash.slice(1));
-  select(Math.max(byHash(), 0) || Math.max(named(stored('stack')), 0));
+  select(byHash() >= 0 ? byHash() : Math.max(named(stored('stack')), 0));
   if (byHash() >= 0) section.scrollIntoView();
   addEventListener('hashchange', () => byHash() >= 0 && select(byHash()));
 }
