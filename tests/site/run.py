@@ -7,6 +7,7 @@ It needs Chromium (`apt-get install chromium`); CHROMIUM names another program.
 """
 
 import argparse
+import filecmp
 import json
 import os
 import shutil
@@ -37,6 +38,24 @@ def browser():
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
+def export(folder, seed):
+    """Write the site with an order of hashes of its own, and return its folder."""
+    command = [sys.executable, "-m", "tmkb", "export", "site", "-o", folder]
+    subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.DEVNULL, check=True)
+    return folder
+
+
+def first_difference(one, other):
+    """The path of a file that differs between two folders; None if there is none."""
+    files = {os.path.relpath(os.path.join(place, name), one) for place, _, names in os.walk(one) for name in names}
+    return next((name for name in sorted(files) if not same(os.path.join(one, name), os.path.join(other, name))), None)
+
+
+def same(one, other):
+    """Whether two files have equal contents."""
+    return os.path.exists(other) and filecmp.cmp(one, other, shallow=False)
+
+
 def main():
     """Print each fault; 1 where there is any."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -48,8 +67,10 @@ def main():
     place = packages.for_node(HERE)
     shutil.copy(os.path.join(HERE, "browser.mjs"), place)  # next to the packages that it imports
     with tempfile.TemporaryDirectory() as folder:
-        site = os.path.join(folder, "site")
-        subprocess.run([sys.executable, "-m", "tmkb", "export", "site", "-o", site], check=True)
+        site, again = (export(os.path.join(folder, seed), seed) for seed in "12")
+        if difference := first_difference(site, again):
+            print(f"{difference} differs between two exports")
+            return 1
         job = {"site": site, "browser": chromium, "pages": PAGES, "screenshots": arguments.screenshots or ""}
         command = [packages.node(), "browser.mjs", json.dumps(job)]
         done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, timeout=LONGEST, check=False)
