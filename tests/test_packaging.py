@@ -191,7 +191,12 @@ def test_a_core_install_edits_schemas(core, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [("serve --http 127.0.0.1:0", "http"), ("serve --watch", "watch"), ("prove 1", "proofs"), ("export site -o pages", "site")],
+    [
+        ("serve --http 127.0.0.1:0", "http"),
+        ("serve --watch", "watch"),
+        ("prove 1", "proofs"),
+        ("export site -o pages", "site"),
+    ],
 )
 def test_a_command_names_the_extra_it_lacks(core, words, extra):
     done = core(*words.split())
