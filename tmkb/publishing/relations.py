@@ -10,9 +10,9 @@ from tmkb.knowledge.answer import unwrap
 from tmkb.knowledge.pattern import Pattern
 
 WIDTH = 340  # about that of a phone, so that texts are not scaled down there
-_BOX_LEFT, _BOX_WIDTH, _CENTER_WIDTH = 118, 190, 76
+_BOX_LEFT, _BOX_WIDTH, _CENTER_WIDTH = 102, 208, 66
 _LINE, _GAP = 14, 8  # the height of a line of text, and the distance of boxes
-_CHARACTERS = 32  # in a line of a name
+_CHARACTERS = 28  # in a line of a name, so that it fits with wide fonts
 
 
 class Box(NamedTuple):

@@ -97,7 +97,7 @@ class _Site:
     def stack_pages(self) -> Iterator[tuple[str, str]]:
         """Yield the pages of the stacks that a pattern has, and the page that lists them."""
         used: dict[str, list[Entry]] = {}
-        for name in self.stacks:
+        for name in sorted(self.stacks, key=lambda each: str(self.stacks[each]["name"]).lower()):
             used[name] = [entry for members in self.families.values() for entry in members if name in entry.idioms]
         used = {name: members for name, members in used.items() if members}
         counts = {name: Counter(entry.idioms[name]["status"] for entry in members) for name, members in used.items()}
