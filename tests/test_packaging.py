@@ -109,6 +109,15 @@ def test_its_patterns_are_valid(installed):
     assert installed("schema", "check").returncode == 0
 
 
+@pytest.mark.needs("jinja2")
+def test_it_exports_the_site(installed):
+    done = installed("export", "site", "-o", "pages", "7")
+
+    assert done.returncode == 0, done.stderr
+    page = (installed.folder / "pages" / "pattern" / "tmkb-auth-007.html").read_text(encoding="utf-8")
+    assert "proven against" in page and "Only showing an invoice looks like a leak." in page
+
+
 def test_wrong_fixes_are_left_out(installed):
     assert not [*(installed.site / "tmkb" / "_data" / "patterns").glob("tmkb_*/wrong")]
     assert {row["proof"] for row in json.loads(installed("list", "--json").stdout)} == {"proven"}
