@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from tmkb.knowledge.answer import unwrap
 from tmkb.knowledge.attacks import Attacks, Case, WrongFix
 from tmkb.knowledge.pattern import Pattern, folder_name
 
+_SERVICES = {"celery": "a Celery worker", "postgresql": "PostgreSQL", "redis": "Redis"}
+_ERROR = 400  # the first status of a response that refuses a request
 _BLANK = re.compile(r"\n{3,}")
 
 
@@ -101,6 +104,11 @@ class Entry:
         return {case.name: case for case in self.attacks.cases} if self.attacks else {}
 
     @property
+    def services(self) -> dict[str, int]:
+        """The number of cases that were played on a real service, by its name."""
+        return Counter(_SERVICES[name] for case in self.cases.values() for name in case.services)
+
+    @property
     def wrong(self) -> dict[str, WrongFix]:
         """The wrong fixes, by name."""
         return self.attacks.wrong if self.attacks else {}
@@ -170,12 +178,13 @@ def outcome(case: Case) -> str:
     """Return how the secure version responds: the status, or what else shows that an attack has failed."""
     condition = case.refused if isinstance(case.refused, dict) else {"status": case.refused}
     listed = condition.get("status", [])
-    statuses = " or ".join(map(str, listed if isinstance(listed, list) else [listed]))
+    numbers = listed if isinstance(listed, list) else [listed]
+    statuses = " or ".join(map(str, numbers))
     if case.allowed:
         return f"served {statuses}".rstrip()
     if condition.get("raises"):
         return f"the job ends with {condition['raises']}"
-    if condition.keys() == {"status"}:
+    if condition.keys() == {"status"} and min(numbers) >= _ERROR:
         return f"refused {statuses}"
     return ", ".join(filter(None, (statuses, "nothing gained")))
 
