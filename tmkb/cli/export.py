@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 from typing import Any
 
 from tmkb.cli import get, output
@@ -15,7 +16,9 @@ from tmkb.server import sources
 # `files(patterns: Mapping[str, tuple[str, Pattern]]) -> Mapping[str, str]`: id → folder and pattern, path → content.
 TARGETS = {
     "semgrep": "rules for semgrep, one file for each pattern",
+    "site": "a static website",
 }
+_EXTRAS = {"site": "jinja2"}  # format → the module of the extra with its name
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         SpecError: the folder cannot be used, or data of the format is invalid.
     """
+    if (needed := _EXTRAS.get(args.target)) and importlib.util.find_spec(needed) is None:
+        return output.lacks_extra(f"export {args.target}", args.target)
     patterns = sources.patterns_by_id(args.patterns)
     ids = get.existing(args.ids, patterns) if args.ids else [*patterns]
     if ids is None:
