@@ -5,6 +5,7 @@ import is missing is skipped with a reason. Hypothesis has no deadline, and trie
 """
 
 import contextlib
+import dataclasses
 import functools
 import os
 import re
@@ -15,6 +16,7 @@ import textwrap
 import pytest
 
 from tests.support import optional
+from tmkb.knowledge import pattern
 from tmkb.schema import load, paths, problems
 from tmkb.server import log, sources
 from tmkb.server.runtime import Runtime
@@ -70,6 +72,24 @@ def own_cache(tmp_path_factory):
         for variable in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"):
             patch.setenv(variable, str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packaged_patterns_are_read_once():
+    """Reading all packaged patterns takes seconds, and no test changes them."""
+    known = {}
+
+    def read(folder):
+        if os.path.dirname(folder) != paths.PATTERNS:
+            return original(folder)
+        if folder not in known:
+            known[folder] = original(folder)
+        return dataclasses.replace(known[folder], problems=[*known[folder].problems])
+
+    original = pattern.read
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern, "read", read)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -109,6 +109,15 @@ def test_its_patterns_are_valid(installed):
     assert installed("schema", "check").returncode == 0
 
 
+@pytest.mark.needs("jinja2")
+def test_it_exports_the_site(installed):
+    done = installed("export", "site", "-o", "pages", "7")
+
+    assert done.returncode == 0, done.stderr
+    page = (installed.folder / "pages" / "pattern" / "tmkb-auth-007.html").read_text(encoding="utf-8")
+    assert "proven against" in page and "Only showing an invoice looks like a leak." in page
+
+
 def test_wrong_fixes_are_left_out(installed):
     assert not [*(installed.site / "tmkb" / "_data" / "patterns").glob("tmkb_*/wrong")]
     assert {row["proof"] for row in json.loads(installed("list", "--json").stdout)} == {"proven"}
@@ -191,7 +200,12 @@ def test_a_core_install_edits_schemas(core, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [("serve --http 127.0.0.1:0", "http"), ("serve --watch", "watch"), ("prove 1", "proofs")],
+    [
+        ("serve --http 127.0.0.1:0", "http"),
+        ("serve --watch", "watch"),
+        ("prove 1", "proofs"),
+        ("export site -o pages", "site"),
+    ],
 )
 def test_a_command_names_the_extra_it_lacks(core, words, extra):
     done = core(*words.split())

@@ -10,15 +10,24 @@ import pytest
 pytestmark = pytest.mark.process
 
 TRY = """
-source <("$PYTHON" -m tmkb completion bash)
+source "$SCRIPT"
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
 _shtab_tmkb tmkb "${@: -1}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    """The file with the script for bash."""
+    done = subprocess.run([sys.executable, "-m", "tmkb", "completion", "bash"], capture_output=True, check=True)
+    path = tmp_path_factory.mktemp("completion") / "script"
+    path.write_bytes(done.stdout)
+    return path
+
+
 @pytest.fixture
-def complete(tmp_path):
+def complete(script, tmp_path):
     """What bash offers for the last of the words."""
     if not (bash := shutil.which("bash")):
         pytest.skip("needs bash")
@@ -26,7 +35,7 @@ def complete(tmp_path):
     def run(*words):
         command = [bash, "-c", TRY, "bash", "tmkb", *words]
         (tmp_path / "schemas").mkdir(exist_ok=True)
-        environment = {**os.environ, "PYTHON": sys.executable}
+        environment = {**os.environ, "SCRIPT": str(script)}
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
         assert done.stderr == ""
         return done.stdout.split()

@@ -1,7 +1,9 @@
-"""Attack all delivered implementations, and write `results.yaml` and `docs/evidence.md`: python -m tests.evidence.page
+"""Attack all delivered implementations, and write the results: python -m tests.evidence.page
+
+`results.yaml` has the result of each attack, `patterns/_evidence.yaml` the sums of each pattern, `docs/evidence.md` both.
 
 `implementations/without` has what authors wrote without the knowledge base, `implementations/with` what other authors wrote
-who asked it first. The name of a diff ends with its batch. With `--page`, only the page is written, from the results.
+who asked it first. The name of a diff ends with its batch. With `--page`, only the sums and the page are written.
 """
 
 import os
@@ -13,13 +15,14 @@ import yaml
 
 from tests.evidence import run, scenarios
 from tests.evidence.run import Total, total
-from tmkb.knowledge import library
+from tmkb.knowledge import evidence, library
 from tmkb.knowledge.answer import unwrap
-from tmkb.schema import paths
+from tmkb.schema import metaschema, paths
 
 HERE = os.path.dirname(__file__)
 RESULTS = os.path.join(HERE, "results.yaml")
 PAGE = os.path.join(paths.ROOT, "docs", "evidence.md")
+SUMS = os.path.join(paths.PATTERNS, "_evidence.yaml")
 ARMS = ("without", "with")
 
 Counts = dict[str, dict[str, dict[str, list[str]]]]  # scenario → attack → arm → result of each author
@@ -81,6 +84,18 @@ def _lines(counts: Counts) -> Iterator[str]:
     yield from _missed(counts, {number: patterns[number]["id"] for number in counts}) or ["None."]
 
 
+def sums(counts: Counts) -> str:
+    """Return the content of `_evidence.yaml`."""
+    ids = {each["id"][-3:]: each["id"] for each in library.load(None).patterns}
+    lines = ["# Written by `python -m tests.evidence.page`, never by hand.", "kind: evidence", "patterns:"]
+    for number in sorted(counts):
+        attacks = counts[number].values()
+        shares = {arm: _sum(total(each.get(arm, [])) for each in attacks) for arm in ARMS}
+        shown = ", ".join(f"{arm}: [{share.missed}, {share.of}]" for arm, share in shares.items())
+        lines.append(f"  {ids[number]}: {{attacks: {len(attacks)}, {shown}}}")
+    return metaschema.pointed("\n".join(lines) + "\n", evidence.SCHEMA, SUMS)
+
+
 def _missed(counts: Counts, ids: dict[str, str]) -> list[str]:
     """Return the table of the attacks that somebody missed; empty if there are none."""
     rows = []
@@ -122,6 +137,8 @@ def main(arguments: list[str]) -> None:
         with open(RESULTS, "w", encoding="utf-8") as file:
             file.write("# Written by `python -m tests.evidence.page`, never by hand.\n")
             yaml.safe_dump(counts, file, default_flow_style=None, width=120, sort_keys=True)
+    with open(SUMS, "w", encoding="utf-8") as file:
+        file.write(sums(read()))
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(text(read()))
 

@@ -17,6 +17,7 @@ PROGRAMS = {
     "ruby": "the system package ruby",
 }
 FROM = {
+    "jinja2": "the extra site",
     "uvicorn": "the extra http",
     "h11": "the extra http",
     "httpx2": "the extra replay",

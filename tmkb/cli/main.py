@@ -28,6 +28,7 @@ COMMANDS = {
     "validate": "check patterns",
     "prove": "run the proofs of patterns",
     "new": "create a pattern",
+    "export": "write patterns in the formats of other tools",
     "replay": "replay recorded conversations against a server",
     "schema": "check, show, compare or edit the schemas",
     "cache": "show or clear the startup cache",
@@ -38,6 +39,7 @@ COMMANDS = {
 
 EXAMPLES = {
     "": 'tmkb query "background job that deletes accounts"\n  tmkb get 7\n  tmkb list --framework flask\n  tmkb serve',
+    "export": "tmkb export site -o pages\n  tmkb export semgrep -o rules\n  tmkb export semgrep -o rules TMKB-AUTH-007",
     "get": "tmkb get TMKB-AUTH-007\n  tmkb get 7 --test > test_exports.py",
     "list": "tmkb list --category object-level\n  tmkb list --severity critical --json",
     "new": "tmkb new pattern --id ACME-AUTH-001 --dir my-patterns",

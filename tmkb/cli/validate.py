@@ -10,6 +10,7 @@ from tmkb.cli import output
 from tmkb.errors import Problem
 from tmkb.knowledge import idioms, library, pattern, questions, vocabulary
 from tmkb.knowledge.library import Library
+from tmkb.publishing import semgrep
 from tmkb.schema import paths
 from tmkb.schema import problems as words
 from tmkb.server import sources
@@ -32,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
     for each in library_.folders:
         problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
+        problems += semgrep.read(each.path)[1]
     problems += _strict(library_) if args.strict else []
     folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
     examples = questions.by_file(folders)

@@ -76,25 +76,43 @@ def _flow(value: JsonValue, leaf: Callable[[JsonValue], str]) -> str:
 
 
 def _block(value: JsonValue) -> list[str]:
-    """Return the lines of a collection in block style, with short inner collections in flow style."""
+    """Return the lines of a collection in block style, with short inner collections in flow style.
+
+    A text of several lines becomes a literal block.
+    """
     written = []
     for name, inner in reader.entries(value):
         head = f"{_quoted(name)}:" if isinstance(name, str) else "-"
-        if not inner or not isinstance(inner, dict | list) or len(json.dumps(inner, ensure_ascii=False)) <= SHORT:
+        if isinstance(inner, str) and "\n" in inner and (literal := block(inner, _literal(inner), 2, [])):
+            written += f"{head} {literal}".split("\n")
+        elif not inner or not isinstance(inner, dict | list) or _is_short(inner):
             written.append(f"{head} {_flow(inner, _quoted)}")
         elif head == "-":
             first, *rest = _block(inner)
-            written += [f"- {first}", *(f"  {line}" for line in rest)]
+            written += [f"- {first}", *_indented(rest)]
         else:
-            written += [head, *(f"  {line}" for line in _block(inner))]
+            written += [head, *_indented(_block(inner))]
     return written
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"  {line}" if line else "" for line in lines]
+
+
+def _literal(text: str) -> str:
+    return "|" if text.endswith("\n") else "|-"
+
+
+def _is_short(value: JsonValue) -> bool:
+    written = json.dumps(value, ensure_ascii=False)
+    return len(written) <= SHORT and "\\n" not in written
 
 
 def _quoted(value: JsonValue) -> str:
     """Return a scalar; a string is quoted unless it is a plain word that every YAML reader reads as a string."""
     if not isinstance(value, str):
         return scalar(value, None, True)
-    bare = value.replace("_", "").replace("/", "").replace("$", "")
+    bare = value.replace("_", "").replace("/", "").replace("$", "").replace("-", "")
     if bare.isascii() and bare.isalpha() and reader.bare(value, True):
         return value
     return scalar(value, "'" if '"' in value else '"', True)

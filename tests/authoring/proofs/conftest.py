@@ -2,7 +2,7 @@
 
 import pytest
 
-from tmkb.authoring.proofs import runner
+from tmkb.authoring.proofs import runner, services
 from tmkb.knowledge import pattern
 
 
@@ -13,14 +13,21 @@ def worker():
     worker.close()
 
 
+@pytest.fixture(scope="session")
+def running():
+    """The services of all proofs."""
+    with services.Services() as running:
+        yield running
+
+
 @pytest.fixture
-def prove(worker):
+def prove(worker, running):
     """Prove the pattern in a folder, and return the report."""
 
     def run(folder, mutate=True):
         read = pattern.read(str(folder))
         assert read.pattern is not None, read.problems
-        return runner.prove(str(folder), read.pattern, worker, mutate=mutate)
+        return runner.prove(str(folder), read.pattern, worker, mutate=mutate, running=running)
 
     return run
 

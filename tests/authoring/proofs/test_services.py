@@ -22,27 +22,26 @@ ROLES = (
 
 
 @pytest.fixture(scope="module")
-def running():
-    """Both services, which are skipped where they are not installed, except in CI."""
+def both(running):
+    """Both services. Tests are skipped where they are not installed, except in CI."""
     for name in ("postgresql", "redis"):
         if services.program(name) is None:
             (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {name}")
-    with services.Services() as started:
-        yield started
+    return running
 
 
 @pytest.fixture
-def on_postgresql(running):
+def on_postgresql(both):
     """Let the stages of this process use PostgreSQL."""
     from tmkb.authoring.proofs import stage
 
-    stage.use(running.addresses(["postgresql"]), 0)
+    stage.use(both.addresses(["postgresql"]), 0)
     yield stage
     stage.use({}, 0)
 
 
 @pytest.fixture
-def execute(worker, running):
+def execute(worker, both):
     """Execute a line in a proof of a pattern that needs the services, and return the answer."""
 
     def run(line, *needed):
@@ -55,7 +54,7 @@ def execute(worker, running):
             "attacks": None,
             "cases": ["legitimate_line"],
             "expected": None,
-            "services": running.addresses(needed),
+            "services": both.addresses(needed),
         }
         (answer,) = worker.run(request)
         return answer
@@ -64,7 +63,8 @@ def execute(worker, running):
 
 
 @pytest.fixture
-def missing(monkeypatch):
+def missing(monkeypatch, running):
+    monkeypatch.setattr(running, "_started", {})
     monkeypatch.setattr(services, "program", lambda _name: None)
 
 
@@ -249,8 +249,8 @@ def test_jobs_run_in_a_celery_worker(execute):
     assert (answer["status"], answer["detail"]) == ("served", "")
 
 
-def test_keys_are_restored_with_their_expiry(running):
-    keys = services.Keys(running.addresses(["redis"])["redis"], services.REDIS_DATABASES - 1)
+def test_keys_are_restored_with_their_expiry(both):
+    keys = services.Keys(both.addresses(["redis"])["redis"], services.REDIS_DATABASES - 1)
     with keys.client() as client:
         client.set("lasting", "1")
         client.set("short", "2", ex=100)
@@ -265,7 +265,7 @@ def test_keys_are_restored_with_their_expiry(running):
 
 
 @pytest.mark.parametrize("name", ["postgresql", "redis"])
-def test_no_server_outlives_a_killed_run(running, name):
+def test_no_server_outlives_a_killed_run(both, name):
     code = (
         "import sys\nfrom tmkb.authoring.proofs import services\n"
         f"print(services.Services().addresses(['{name}'])['{name}'], flush=True)\nsys.stdin.read()"

@@ -19,6 +19,7 @@ import gc
 import importlib
 import itertools
 import json
+import logging
 import os
 import select
 import shutil
@@ -216,11 +217,13 @@ class _Version:
 
     def _where(self, exception: BaseException) -> str:
         """Return the innermost line of the proof, the application or the example in the traceback."""
-        frames = [frame for frame in traceback.extract_tb(exception.__traceback__) if frame.filename in self.texts]
-        if not frames:
+        places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(exception.__traceback__)]
+        found = [(filename, line) for filename, line in places if filename in self.texts]
+        if not found:
             return "?"
-        line = self.texts[frames[-1].filename].splitlines()[(frames[-1].lineno or 1) - 1].strip()
-        return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}: {line}"
+        filename, line = found[-1]
+        text = self.texts[filename].splitlines()[line - 1].strip()
+        return f"{os.path.basename(filename)}:{line}: {text}"
 
 
 def _enter(request: Request) -> None:
@@ -228,6 +231,7 @@ def _enter(request: Request) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
+    logging.getLogger("app").addHandler(logging.NullHandler())  # else Flask formats tracebacks for standard error
     guard.install(os.getcwd(), request["services"])
     if stage := sys.modules.get("tmkb.authoring.proofs.stage"):
         stage.use(request["services"], request["number"])

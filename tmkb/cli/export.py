@@ -1,0 +1,63 @@
+"""``tmkb export``: write patterns in the formats of other tools."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+from typing import Any
+
+from tmkb.cli import get, output
+from tmkb.publishing import folder
+from tmkb.schema import paths
+from tmkb.server import sources
+
+# Format → help. The module of `tmkb.publishing` with this name, with _ for -, has
+# `files(patterns: Mapping[str, tuple[str, Pattern]]) -> Mapping[str, str]`: id → folder and pattern, path → content.
+TARGETS = {
+    "semgrep": "rules for semgrep, one file for each pattern",
+    "site": "a static website",
+}
+_EXTRAS = {"site": "jinja2"}  # format → the module of the extra with its name
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    targets = parser.add_subparsers(dest="target", metavar="FORMAT", required=True)
+    for name, about in TARGETS.items():
+        target = targets.add_parser(name, help=about, description=f"Write {about}.")
+        target.add_argument("ids", nargs="*", metavar="ID", help="only these patterns")
+        target.add_argument(
+            "-o",
+            "--output",
+            required=True,
+            metavar="DIR",
+            help="the target folder; files of an earlier export into it are replaced",
+        )
+        target.add_argument("--force", action="store_true", help="write into a folder that contains other files")
+        sources.configure_patterns(target)
+        output.configure(target)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files. Return 1 if an id is unknown or there is nothing to write.
+
+    Raises:
+        SpecError: the folder cannot be used, or data of the format is invalid.
+    """
+    if (needed := _EXTRAS.get(args.target)) and importlib.util.find_spec(needed) is None:
+        return output.lacks_extra(f"export {args.target}", args.target)
+    patterns = sources.patterns_by_id(args.patterns)
+    ids = get.existing(args.ids, patterns) if args.ids else [*patterns]
+    if ids is None:
+        return 1
+    module: Any = importlib.import_module(f"tmkb.publishing.{args.target.replace('-', '_')}")
+    files = module.files({id_: patterns[id_] for id_ in ids})
+    if not files:
+        output.fail(f"There is nothing to export for {args.target}.")
+        return 1
+    removed = folder.write(args.output, args.target, files, args.force)
+    counted = f"{len(files)} files" if len(files) != 1 else "1 file"
+    text = f"{counted} in {paths.shown(args.output)}" + (f", {len(removed)} removed" if removed else "") + "."
+    output.write(args, {"folder": args.output, "files": sorted(files), "removed": removed}, text)
+    return 0

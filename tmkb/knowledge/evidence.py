@@ -1,0 +1,46 @@
+"""Read how many attacks developers missed: the sums of a measurement, written by `tests/evidence/page.py`."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any, NamedTuple
+
+from tmkb.errors import SpecError
+from tmkb.schema import metaschema, paths, reader
+
+FILE = "_evidence.yaml"  # beside the packaged patterns
+SCHEMA = os.path.join(paths.SCHEMAS, "meta", "evidence.yaml")
+
+
+class Share(NamedTuple):
+    """Results in which an attack succeeded, of all results."""
+
+    missed: int
+    of: int
+
+
+class Evidence(NamedTuple):
+    """The results of the attacks on a scenario, of developers without and with the knowledge base."""
+
+    attacks: int
+    without: Share
+    with_: Share
+
+
+@cache
+def packaged() -> dict[str, Evidence]:
+    """Return the results of the packaged patterns with a scenario, by id.
+
+    Raises:
+        SpecError: the file is invalid.
+        DocumentError: the file is unreadable.
+    """
+    path = os.path.join(paths.PATTERNS, FILE)
+    doc = reader.read(path, paths.shown(path))
+    if problems := metaschema.check(doc, SCHEMA):
+        raise SpecError(problems)
+    found: dict[str, Any] = doc.section("patterns")
+    return {
+        id_: Evidence(each["attacks"], Share(*each["without"]), Share(*each["with"])) for id_, each in found.items()
+    }

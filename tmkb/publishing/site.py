@@ -1,0 +1,180 @@
+"""A static website of the patterns: pages by family, stack and public list, with search.
+
+All pages can be read from files and without JavaScript, and load nothing from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from tmkb import __version__
+from tmkb.knowledge import mappings, stacks, vocabulary
+from tmkb.knowledge.answer import unwrap
+from tmkb.knowledge.mappings import PublicList
+from tmkb.knowledge.pattern import Pattern
+from tmkb.publishing import entry as entries
+from tmkb.publishing import relations
+from tmkb.publishing.entry import Entry, family_title
+
+TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
+_ASSETS = ("site.css", "site.js")
+_BACKTICKS = re.compile(r"`([^`]+)`")
+_SUFFIX = re.compile(r" \(OWASP [^)]*\)$")  # of titles in the vocabulary; the pages of lists need none
+
+_SECTIONS = {  # template → the entry of the menu
+    "catalogue": "index",
+    "pattern": "index",
+    "stacks": "stacks",
+    "stack": "stacks",
+    "mappings": "mappings",
+    "mapping": "mappings",
+}
+
+
+def files(patterns: Mapping[str, tuple[str, Pattern]]) -> Mapping[str, str]:
+    """Return the files of the site.
+
+    Args:
+        patterns: id → folder and pattern.
+
+    Returns:
+        Path → content. Equal patterns make equal files.
+
+    Raises:
+        SpecError: a packaged file beside the patterns is invalid.
+    """
+    site = _Site(patterns)
+    pages = {"index.html": site.render("catalogue", "", families=site.families)}
+    for entry in site.entries.values():
+        pages[entry.page] = site.pattern(entry)
+    pages |= dict(site.stack_pages())
+    pages |= dict(site.list_pages())
+    pages["search.js"] = site.search_index()
+    for name in _ASSETS:
+        with open(os.path.join(TEMPLATES, name), encoding="utf-8") as file:
+            pages[name] = file.read()
+    return pages
+
+
+class _Site:
+    """What all pages share: the patterns, the names of stacks and lists, and the templates."""
+
+    def __init__(self, patterns: Mapping[str, tuple[str, Pattern]]) -> None:
+        self.entries = {id_: Entry(folder, pattern) for id_, (folder, pattern) in sorted(patterns.items())}
+        self.titles = vocabulary.read(os.path.dirname(folder) for folder, _ in patterns.values()).titles
+        self.stacks = stacks.packaged().stacks
+        self.lists = mappings.packaged()
+        self.families: dict[str, list[Entry]] = {}
+        for entry in sorted(self.entries.values(), key=lambda each: (each.family, each.id)):
+            self.families.setdefault(entry.family, []).append(entry)
+        self.environment = _environment()
+        self.environment.globals |= {"version": __version__, "site": self}
+
+    def render(self, template: str, root: str, **values: Any) -> str:
+        """Return a page. ``root`` leads from its folder to that of the site."""
+        section = _SECTIONS[template]
+        return self.environment.get_template(f"{template}.html").render(root=root, section=section, **values)
+
+    def pattern(self, entry: Entry) -> str:
+        """Return the page of a pattern."""
+        members = self.families[entry.family]
+        index = members.index(entry)
+        neighbours = members[index - 1] if index else None, members[index + 1] if index + 1 < len(members) else None
+        figure = relations.figure(entry.pattern, {id_: each.pattern for id_, each in self.entries.items()})
+        listed = [
+            (name, each, entries) for name, each in self.lists.items() if (entries := each.entries(entry.pattern))
+        ]
+        return self.render("pattern", "../", entry=entry, neighbours=neighbours, figure=figure, listed=listed)
+
+    def stack_pages(self) -> Iterator[tuple[str, str]]:
+        """Yield the pages of the stacks that a pattern has, and the page that lists them."""
+        used: dict[str, list[Entry]] = {}
+        for name in sorted(self.stacks, key=lambda each: str(self.stacks[each]["name"]).lower()):
+            used[name] = [entry for members in self.families.values() for entry in members if name in entry.idioms]
+        used = {name: members for name, members in used.items() if members}
+        counts = {name: Counter(entry.idioms[name]["status"] for entry in members) for name, members in used.items()}
+        yield "stacks.html", self.render("stacks", "", used=used, counts=counts)
+        for name, members in used.items():
+            values = {"name": name, "stack": self.stacks[name], "counts": counts[name]}
+            yield f"stack/{name}.html", self.render("stack", "../", families=_by_family(members), **values)
+
+    def list_pages(self) -> Iterator[tuple[str, str]]:
+        """Yield the pages of the public lists that a pattern refers to, and the page that lists them."""
+        listed = {name: self.listed(each) for name, each in self.lists.items()}
+        listed = {name: members for name, members in listed.items() if members}
+        yield "mappings.html", self.render("mappings", "", listed=listed)
+        for name, members in listed.items():
+            yield f"mapping/{name}.html", self.render("mapping", "../", list=self.lists[name], members=members)
+
+    def listed(self, public: PublicList) -> dict[str, list[tuple[Entry, list[str]]]]:
+        """Return the patterns of each entry of a list, each with the weaknesses because of which it belongs there."""
+        found: dict[str, list[tuple[Entry, list[str]]]] = {}
+        for entry in self.entries.values():
+            for name, weaknesses in public.entries(entry.pattern).items():
+                found.setdefault(name, []).append((entry, weaknesses))
+        return {name: found[name] for name in sorted(found, key=mappings.order)}
+
+    def title(self, entry: str) -> str:
+        """Return the title of an entry of a public list; an empty text if the vocabulary has none."""
+        return _SUFFIX.sub("", self.titles.get(entry, ""))
+
+    def search_index(self) -> str:
+        """Return a script with the page, id, name and threat of each pattern, and other words by which it is found."""
+        rows = []
+        for entry in self.entries.values():
+            pattern = entry.pattern
+            triggers = pattern["triggers"]
+            references = [each for key in ("cwe", "owasp") for each in pattern["references"].get(key, [])]
+            words = [
+                *triggers.get("keywords", []),
+                *triggers.get("actions", []),
+                family_title(entry.family),
+                *references,
+            ]
+            rows.append([entry.page, entry.id, entry.name, unwrap(entry.summary["threat"]), " ".join(words)])
+        return f"searchIndex({json.dumps(rows, ensure_ascii=False, separators=(',', ':'))})\n"
+
+
+def _by_family(members: Iterable[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in members:
+        found.setdefault(entry.family, []).append(entry)
+    return found
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"code": _code, "prose": _prose, "family": family_title, "plural": _plural}
+    environment.filters |= {
+        each.__name__: each for each in (entries.condensed, entries.request, entries.outcome, entries.falls_to)
+    }
+    environment.tests["web"] = lambda url: str(url).startswith(("https://", "http://"))
+    return environment
+
+
+def _code(text: str) -> Markup:
+    """Return ``text`` for the content of an element. Quotes stay, because code has many of them."""
+    return Markup(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def _prose(text: str) -> Markup:
+    """Return ``text`` on one line for the content of an element, with words in backticks as code."""
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(_code(unwrap(text)))))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
