@@ -20,10 +20,11 @@ from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index
 
 BEST = 5.0  # weight of the best pattern's score in the score of a mistake
-FEATURES = 15_000  # in the model
-COST = 1.0  # of an error of the support vector machine
+FEATURES = 25_000  # in the model
+COST = 0.5  # of an error of the support vector machine
 DIFF = 3.0  # weight of an example that is a diff, as reviews see it
-COMMENTED = 0.1  # share of changes without a mistake, of authors held out, that may get a comment
+ALPHA = 0.5  # of the ridge regression
+COMMENTED = 0.08  # share of harmless changes, of authors held out, that may get a comment
 _CODE = ("code", "diff", "stub")  # kinds that show a mistake unless their code is right
 _IDIOMS = "idioms"  # the author of idioms, which is never held out
 
@@ -31,7 +32,7 @@ _IDIOMS = "idioms"  # the author of idioms, which is never held out
 class Labelled(NamedTuple):
     """Examples with their features, grades for the patterns (zero without a mistake), weights, and authors.
 
-    `secure`: whether somebody said that the code is right.
+    `secure`: whether somebody said that the code is right. `harmless`: whether it is no correction of a mistake either.
     """
 
     samples: list[str]
@@ -40,6 +41,7 @@ class Labelled(NamedTuple):
     weights: Array
     authors: Array
     secure: Array
+    harmless: Array
 
     @property
     def mistaken(self) -> Array:
@@ -62,7 +64,8 @@ def prepare(questions: Sequence[Question], idioms: Sequence[str], patterns: Sequ
     weights = np.array([DIFF if _is_diff(sample) else 1.0 for sample in samples])
     authors = np.array([each.author for each in chosen])
     secure = np.array([each.secure for each in chosen])
-    return Labelled(samples, training.examples(samples), grades, weights, authors, secure)
+    harmless = np.array([not each.grades for each in chosen])
+    return Labelled(samples, training.examples(samples), grades, weights, authors, secure, harmless)
 
 
 def _is_diff(sample: str) -> bool:
@@ -73,7 +76,7 @@ def train(every: Examples, grades: Array, weights: Array) -> Trained:
     """Train on all examples, keep the strongest features, and train again with only those."""
 
     def fit(rows: Matrix, grades: Array, _tolerance: float = 0.0) -> Weights:
-        ridge = Ridge(alpha=training.ALPHA, fit_intercept=False, solver="cholesky")  # exact; there are few examples
+        ridge = Ridge(alpha=ALPHA, fit_intercept=False, solver="cholesky")  # exact; there are few examples
         ridge.fit(rows, grades, sample_weight=weights)
         gate = LinearSVC(C=COST, class_weight="balanced", random_state=0)
         gate.fit(rows, grades.any(axis=1), sample_weight=weights / weights.mean())
@@ -103,6 +106,5 @@ def calibrate(held: Array, labelled: Labelled) -> dict[str, Any]:
     """Return how the score of a mistake becomes a probability, and from where on a change gets a comment."""
     measured = ~np.isnan(held[:, -1])
     mistake = training.logistic(held[measured, -1], labelled.mistaken[measured])
-    harmless = held[measured & ~labelled.mistaken, -1]
-    limit = float(np.quantile(harmless, 1 - COMMENTED))
+    limit = float(np.quantile(held[measured & labelled.harmless, -1], 1 - COMMENTED))
     return {"mistake": mistake, "commented": round(index.logistic(mistake, limit), 4), "best": BEST}

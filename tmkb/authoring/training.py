@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -244,10 +245,11 @@ def _own_patterns(questions: Sequence[Question], patterns: Sequence[Pattern], an
     return {"centroid": [round(float(slope), 4), round(float(intercept), 4)], "own": own, "rarest": rarest}
 
 
-def write(path: str, trained: Trained, ids: Sequence[str], facts: Mapping[str, Any]) -> int:
+def write(path: str, trained: Trained, ids: Sequence[str], facts: Mapping[str, Any], compressed: bool = False) -> int:
     """Write the file of a model and return its size in bytes. Raises OSError."""
     unit, cells, _ = stored(trained)
     biases = [round(float(bias), 6) for bias in trained.weights.biases]
     packed = model.pack({**facts, "patterns": [*ids], "biases": biases, "unit": unit}, trained.names, cells.tolist())
-    textfile.save(path, packed)
-    return len(packed)
+    written = zlib.compress(packed, 9) if compressed else packed
+    textfile.save(path, written)
+    return len(written)

@@ -97,6 +97,7 @@ def _sections(targets: Sequence[str], is_reviewed: Callable[[str], bool]) -> Ite
 
 
 def _diff(commits: str) -> str:
+    _git("rev-parse", "--git-dir")  # outside of a repository, `git diff` compares files
     options = ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--find-renames"]
     return _git(
         "-c", "core.quotePath=false", "diff", *options, f"--unified={_CONTEXT}", "--end-of-options", commits, "--"

@@ -112,7 +112,7 @@ def _train_review(
         calibration = mistakes.calibrate(mistakes.folds(labelled), labelled)
     trained = mistakes.train(labelled.every, labelled.grades, labelled.weights)
     facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
-    training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
+    training.write(target, trained, [pattern["id"] for pattern in patterns], facts, compressed=True)
 
 
 def _idioms(args: argparse.Namespace) -> list[str]:

@@ -1,7 +1,7 @@
 """Judge sections of changed code.
 
 Two linear models decide. One knows how changes with a mistake differ from the same changes done right; it decides
-whether there is something to say. The other is that of queries; it decides about what.
+whether there is something to say. Together with that of queries it decides which pattern is named.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tmkb.knowledge.retrieval.index import Index
 from tmkb.review.changes import Line, Section
 
 FILE = os.path.join("_questions", "review.bin")  # beside the folders of patterns
+_QUERY = 0.4  # weight of the score of a query in the choice of a pattern
 _REASONS = 3  # lines that are named
 _ENOUGH = 0.5  # of the weight of the strongest line, for another one to be named
 _DIGITS = 16  # of a fingerprint
@@ -33,7 +34,7 @@ class Comment:
         lines: the lines that count most, with that one.
         probability: that the section makes a mistake, from 0 to 1.
         advice: threat, check, principle, and the code for the stack of the file.
-        fingerprint: the same for the same pattern in the same code, wherever in the file it stands.
+        fingerprint: the same for the same code, wherever in the file it stands.
     """
 
     pattern: str
@@ -58,6 +59,7 @@ class Judge:
         self.index = index
         self.model = index_.read(model)
         self.advise = advise
+        self._outputs: dict[str, int] = {id_: output for output, id_ in enumerate(self.model.facts["patterns"])}
 
     def comment(self, section: Section) -> Comment | None:
         """Return the comment on ``section``; None if there is nothing to say."""
@@ -65,53 +67,58 @@ class Judge:
             return None
         scores = self.model.scores(section.text)
         calibration = self.model.facts["calibration"]
-        best = max(scores[:-1])
-        probability = index_.logistic(calibration["mistake"], scores[-1] + calibration["best"] * best)
+        probability = index_.logistic(calibration["mistake"], scores[-1] + calibration["best"] * max(scores[:-1]))
         if probability < calibration["commented"]:
             return None
-        output = scores.index(best)
-        number = self._number(section, self.model.facts["patterns"][output])
-        if number is None:
-            return None
-        lines = self._reasons(section, output)
+        number = self._named(section, scores)
+        pattern = self.index.patterns[number]["id"]
+        lines = self._reasons(section, self._outputs.get(pattern))
         return Comment(
-            self.index.patterns[number]["id"],
+            pattern,
             section.path,
             lines[0],
             tuple(sorted(lines)),
             round(probability, 3),
             self.advise(number, section.text),
-            _fingerprint(self.index.patterns[number]["id"], section),
+            _fingerprint(section, lines[0]),
         )
 
-    def _number(self, section: Section, id_: str) -> int | None:
-        """Return the number of the pattern that a comment names: ``id_``, or one that the model does not know."""
-        numbers = {pattern["id"]: number for number, pattern in enumerate(self.index.patterns)}
-        first = next(iter(self.index.matches(section.text)), None)
-        if first is not None and self.index.patterns[first]["id"] not in self.model.facts["patterns"]:
-            return first
-        return numbers.get(id_, first)
+    def _named(self, section: Section, scores: Sequence[float]) -> int:
+        """Return the number of the pattern that a comment names; both models count.
 
-    def _reasons(self, section: Section, output: int) -> list[int]:
+        One that the model of mistakes does not know is named if a query about the section finds it first.
+        """
+        found: dict[int, float] = self.index.score(section.text).scores
+        first: int = max(found, key=lambda number: found[number])
+        ids: list[str] = [pattern["id"] for pattern in self.index.patterns]
+        known = {number: self._outputs[ids[number]] for number in found if ids[number] in self._outputs}
+        if first not in known:
+            return first
+        return max(known, key=lambda number: scores[known[number]] + _QUERY * found[number])
+
+    def _reasons(self, section: Section, output: int | None) -> list[int]:
         """Return the numbers of the added lines that count most for the comment, the strongest first."""
         weights = {line: self._weight(line, output) for line in section.added}
         ordered = sorted(weights, key=lambda line: (-weights[line], line.number or 0))
         least = weights[ordered[0]] * _ENOUGH
         return [line.number for line in ordered[:_REASONS] if weights[line] >= least and line.number is not None]
 
-    def _weight(self, line: Line, output: int) -> float:
-        """Return how much the features of ``line`` count for the pattern ``output`` and for a mistake."""
+    def _weight(self, line: Line, output: int | None) -> float:
+        """Return how much the features of ``line`` count for the pattern ``output``, if any, and for a mistake."""
         best = self.model.facts["calibration"]["best"]
         found = 0.0
         for numbers in self.model.known(line.text):
             sums = self.model.sums(numbers)
-            found += (best * sums[output] + sums[-1]) * self.model.length(numbers)
+            found += (best * (0.0 if output is None else sums[output]) + sums[-1]) * self.model.length(numbers)
         return found
 
 
-def _fingerprint(pattern: str, section: Section) -> str:
-    code = ["".join(line.text.split()) for line in section.added]
-    return hashlib.sha256("\0".join([pattern, section.path, *code]).encode()).hexdigest()[:_DIGITS]
+def _fingerprint(section: Section, number: int) -> str:
+    """Return the digest of the path, and of the line ``number`` with the one before it."""
+    code = ["".join(line.text.split()) for line in section.lines if line.number is not None and line.text.strip()]
+    at = [line.number for line in section.lines if line.number is not None and line.text.strip()].index(number)
+    near = code[max(at - 1, 0) : at + 1]
+    return hashlib.sha256("\0".join([section.path, *near]).encode()).hexdigest()[:_DIGITS]
 
 
 def path(folders: Sequence[str]) -> str:

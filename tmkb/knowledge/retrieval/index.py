@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from collections import namedtuple
 
 from tmkb.errors import Problem, SpecError
@@ -57,11 +58,12 @@ def build(
 
 
 def read(path: str) -> Model:
-    """Read the file of a model. Raises SpecError."""
+    """Read the file of a model, which can be compressed by zlib. Raises SpecError."""
     try:
         with open(path, "rb") as file:
-            return Model(file.read())
-    except (OSError, LookupError, ValueError) as error:
+            packed = file.read()
+        return Model(packed if packed.startswith(b"{") else zlib.decompress(packed))
+    except (OSError, LookupError, ValueError, zlib.error) as error:
         raise SpecError([bad_model(path, str(error))]) from error
 
 
