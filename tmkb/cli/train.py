@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)  # known before the minutes of training
         same_as = folders if args.calibration == "same" else []
-        size = _train(target, [each for each in examples if each.is_query], patterns, same_as)
+        size = _train(target, examples, patterns, same_as)
         if any(each.secure for each in examples):
             _train_review(os.path.join(folders[-1], judge.FILE), examples, patterns, same_as, args)
     except OSError as error:
@@ -86,11 +86,12 @@ def _train(target: str, examples: Sequence[Question], patterns: Sequence[Pattern
     """Write the model and return its size. It has the calibration of the model for the folders ``same_as``, if any."""
     from tmkb.authoring import training
 
+    queries = [each for each in examples if each.is_query]
     if same_as:
         calibration = index.read(index.path(same_as)).facts["calibration"]
     else:
-        calibration = training.calibrate(training.folds(examples, patterns), examples, patterns)
-    trained = training.train(*training.prepare(examples, patterns))
+        calibration = training.calibrate(training.folds(queries, patterns), queries, patterns)
+    trained = training.train(*training.prepare(queries, patterns))
     facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
     return training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
 
