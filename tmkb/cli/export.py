@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 from typing import Any
 
 from tmkb.cli import get, output
@@ -14,9 +15,11 @@ from tmkb.server import sources
 
 # Format → help. The module of `tmkb.publishing` with this name, with _ for -, has
 # `files(patterns: Mapping[str, tuple[str, Pattern]]) -> Mapping[str, str]`: id → folder and pattern, path → content.
+# If it has `FOLDER`, the files go into the subfolder with this name.
 TARGETS = {
     "semgrep": "rules for semgrep, one file for each pattern",
     "site": "a static website",
+    "skill": "an Agent Skill, as the subfolder tmkb-authorization",
 }
 _EXTRAS = {"site": "jinja2"}  # format → the module of the extra with its name
 
@@ -56,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
     if not files:
         output.fail(f"There is nothing to export for {args.target}.")
         return 1
-    removed = folder.write(args.output, args.target, files, args.force)
+    subfolder = getattr(module, "FOLDER", None)
+    place = os.path.join(args.output, subfolder) if subfolder else args.output
+    removed = folder.write(place, args.target, files, args.force)
     counted = f"{len(files)} files" if len(files) != 1 else "1 file"
-    text = f"{counted} in {paths.shown(args.output)}" + (f", {len(removed)} removed" if removed else "") + "."
-    output.write(args, {"folder": args.output, "files": sorted(files), "removed": removed}, text)
+    text = f"{counted} in {paths.shown(place)}" + (f", {len(removed)} removed" if removed else "") + "."
+    output.write(args, {"folder": place, "files": sorted(files), "removed": removed}, text)
     return 0
