@@ -22,7 +22,7 @@ from tmkb.server import sources
 TARGETS = {
     "semgrep": "rules for semgrep, one file for each pattern",
     "site": "a static website",
-    "skill": "an Agent Skill, as the subfolder tmkb-authorization",
+    "skill": "an Agent Skill, into the subfolder tmkb-authorization",
 }
 _EXTRAS = {"site": "jinja2"}  # format → the module of the extra with its name
 _INSTRUCTIONS = "agents-md"
