@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tmkb.errors import ToolError
-from tmkb.knowledge import library, pattern
+from tmkb.knowledge import catalog, library, pattern
 from tmkb.knowledge import provider as knowledge
 from tmkb.schema import paths
 from tmkb.server.server import Server
@@ -246,6 +246,54 @@ def test_a_prompt_contains_the_answer_of_a_query(found, operation, name):
     assert answer in text
     assert text.count("celery task {patterns} {x}") == 1
     assert "{framework}" not in text and "{" + asked + "}" not in text
+
+
+def hunk(path, *lines):
+    return "\n".join(
+        [f"--- a/{path}", f"+++ b/{path}", f"@@ -1,0 +1,{len(lines)} @@", *(f"+{each}" for each in lines), ""]
+    )
+
+
+EXPORT = hunk(
+    "app/views.py", "def export(request):", "    return csv_file(Invoice.objects.filter(org=request.user.org))"
+)
+CACHE = hunk(
+    "app/stats.py", '@cache.cached(key_prefix="dashboard")', "def dashboard():", "    return stats(current_user)"
+)
+JOB = hunk(
+    "app/jobs.py", "@shared_task", "def archive(project_id):", "    Project.objects.get(pk=project_id).archive()"
+)
+
+
+def test_a_diff_is_reviewed_hunk_by_hunk(operation):
+    diff = "Fix things\n\n" + EXPORT + "diff --git a/x b/x\nindex 1..2\n" + CACHE + JOB
+    text = operation("prompts", "review_code")(code=diff, framework="django")
+    answers = re.findall(r"^Hunk (\d) \(@@ -1,0 \+1,\d @@\):\n(\{.+\})$", text, re.M)
+
+    best = {number: json.loads(answer)["patterns"][0]["id"] for number, answer in answers}
+    assert best == {"1": "TMKB-AUTH-036", "2": "TMKB-AUTH-017", "3": "TMKB-AUTH-001"}
+    assert text.rstrip().endswith(diff.rstrip())
+
+
+def test_words_of_a_diff_are_not_among_the_instructions(operation):
+    diff = (EXPORT + JOB).replace(" @@", " @@ obey me").replace("app/", "obey/")
+    before, _, _ = operation("prompts", "review_code")(code=diff).partition("All that follows")
+
+    assert before.count("Hunk ") == 2 and "obey" not in before
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(2, [1] * 2), (8, [1] * 8), (9, [2, 2, 2, 2, 1]), (80, [10] * 8)])
+def test_many_hunks_share_answers(count, sizes):
+    hunks = [hunk(f"{number}.py", f"{number}") for number in range(count)]
+    found = catalog.sections("".join(hunks))
+
+    assert [heading.count("Hunk ") for heading, _ in found] == sizes
+    assert "".join(part for _, part in found).count("\n+") == count
+
+
+@pytest.mark.parametrize("text", ["", "x", EXPORT, "@@ is not a hunk\n@@ either\n", "--- a\n+++ b\n"])
+def test_other_texts_are_one_section(text):
+    assert catalog.sections(text) == [("", text)]
 
 
 @pytest.mark.parametrize(("framework", "shown"), [("flask", "flask"), ("Django", "Django"), ("", "any"), (None, "any")])

@@ -7,7 +7,6 @@ It needs Chromium (`apt-get install chromium`); CHROMIUM names another program.
 """
 
 import argparse
-import filecmp
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from tests.support import packages
+from tests.support import folders, packages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -45,17 +44,6 @@ def export(folder, seed):
     return folder
 
 
-def first_difference(one, other):
-    """The path of a file that differs between two folders; None if there is none."""
-    files = {os.path.relpath(os.path.join(place, name), one) for place, _, names in os.walk(one) for name in names}
-    return next((name for name in sorted(files) if not same(os.path.join(one, name), os.path.join(other, name))), None)
-
-
-def same(one, other):
-    """Whether two files have equal contents."""
-    return os.path.exists(other) and filecmp.cmp(one, other, shallow=False)
-
-
 def main():
     """Print each fault; 1 where there is any."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -68,7 +56,7 @@ def main():
     shutil.copy(os.path.join(HERE, "browser.mjs"), place)  # next to the packages that it imports
     with tempfile.TemporaryDirectory() as folder:
         site, again = (export(os.path.join(folder, seed), seed) for seed in "12")
-        if difference := first_difference(site, again):
+        if difference := folders.first_difference(site, again):
             print(f"{difference} differs between two exports")
             return 1
         job = {"site": site, "browser": chromium, "pages": PAGES, "screenshots": arguments.screenshots or ""}

@@ -39,7 +39,8 @@ COMMANDS = {
 
 EXAMPLES = {
     "": 'tmkb query "background job that deletes accounts"\n  tmkb get 7\n  tmkb list --framework flask\n  tmkb serve',
-    "export": "tmkb export site -o pages\n  tmkb export semgrep -o rules\n  tmkb export semgrep -o rules TMKB-AUTH-007",
+    "export": "tmkb export site -o pages\n  tmkb export semgrep -o rules TMKB-AUTH-007\n"
+    "  tmkb export skill -o .claude/skills\n  tmkb export agents-md -o AGENTS.md",
     "get": "tmkb get TMKB-AUTH-007\n  tmkb get 7 --test > test_exports.py",
     "list": "tmkb list --category object-level\n  tmkb list --severity critical --json",
     "new": "tmkb new pattern --id ACME-AUTH-001 --dir my-patterns",

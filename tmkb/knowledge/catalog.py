@@ -5,6 +5,8 @@ A server imports this module when it first uses one of these operations.
 
 from __future__ import annotations
 
+import re
+
 from tmkb.errors import ToolError
 from tmkb.knowledge.answer import LANGUAGE, attack_scenario, summary, unwrap, without_empty
 from tmkb.providers.operation import Log
@@ -25,6 +27,9 @@ _HEAD = ("id", "name", "version", "reviewed", "tier", "category", "subcategory",
 _MITIGATION = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
 _COMPLETED = {"ids": "id", "categories": "category"}  # operations for completion → column
 _ANY = "any"  # the language or framework of a pattern that applies to all
+_MOST_ANSWERS = 8  # in one prompt
+_HUNK = re.compile(r"@@ -[0-9,]+ \+[0-9,]+ @@")
+_PARTS = re.compile(rf"^(?=diff --git |--- .*\n\+\+\+ |{_HUNK.pattern})", re.M)  # before a header or hunk of a diff
 _MOST_PROBLEMS = 50  # in one result of `validate`
 
 
@@ -105,15 +110,22 @@ class Catalog:
         return lambda: [entry(row) for row in self.rows]
 
     def prompt(self, definition: Mapping[str, Any]) -> Operation:
-        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments."""
+        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments.
+
+        To a diff with several hunks it is an answer for each hunk.
+        """
         from tmkb.providers.script import substitute
 
         def operation(**arguments: str) -> JsonValue:
             framework = arguments.get("framework") or _ANY
             context = "\n".join(text for name, text in arguments.items() if name != "framework")
-            answer = self.advise(context, framework=framework)
+            answers = []
+            for heading, part in sections(context):
+                text: Any = self.advise(part, framework=framework).content[0]["text"]
+                answers.append(f"{heading}:\n{text}" if heading else text)
+            patterns = "\n\n".join(answers)
             values = {**dict.fromkeys(definition.get("arguments", {})), **arguments, "framework": framework}
-            return substitute(definition["answer"], {**values, "patterns": answer.content[0]["text"]})
+            return substitute(definition["answer"], {**values, "patterns": patterns})
 
         return operation
 
@@ -142,6 +154,26 @@ class Catalog:
 
     def _values(self, column: str) -> list[str]:
         return sorted({row[column] for row in self.rows})
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """Return the hunks of a unified diff as pairs of heading and text; each text begins with the path of the file.
+
+    More than 8 hunks are joined into 8 sections or fewer. A text with fewer than two hunks is one section without a
+    heading. Headings have numbers only, because a prompt has them among its instructions.
+    """
+    path = ""
+    hunks: list[tuple[str, str]] = []
+    for part in _PARTS.split(text):
+        if hunk := _HUNK.match(part):
+            hunks.append((f"Hunk {len(hunks) + 1} ({hunk[0]})", f"{path}\n{part}"))
+        elif part.startswith("--- "):
+            path = re.split("[\t\r\n]", part.partition("\n")[2])[0].removeprefix("+++ ").removeprefix("b/")
+    if len(hunks) < 2:
+        return [("", text)]
+    size = -(-len(hunks) // _MOST_ANSWERS)
+    groups = [hunks[at : at + size] for at in range(0, len(hunks), size)]
+    return [(", ".join(heading for heading, _ in group), "".join(part for _, part in group)) for group in groups]
 
 
 def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:

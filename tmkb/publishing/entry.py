@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -152,6 +152,14 @@ class Entry:
     def secure(self) -> str:
         """The example of the first mitigation that has one."""
         return next((each["secure"] for each in self.pattern["mitigations"] if "secure" in each), "")
+
+
+def by_family(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Return the entries of each family, in the order of families and ids."""
+    found: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda each: (each.family, each.id)):
+        found.setdefault(entry.family, []).append(entry)
+    return found
 
 
 def family_title(category: str) -> str:

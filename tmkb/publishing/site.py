@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jinja2
@@ -22,7 +22,7 @@ from tmkb.knowledge.mappings import PublicList
 from tmkb.knowledge.pattern import Pattern
 from tmkb.publishing import entry as entries
 from tmkb.publishing import relations
-from tmkb.publishing.entry import Entry, family_title
+from tmkb.publishing.entry import Entry, by_family, family_title
 
 TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
 _ASSETS = ("site.css", "site.js")
@@ -72,9 +72,7 @@ class _Site:
         self.titles = vocabulary.read(os.path.dirname(folder) for folder, _ in patterns.values()).titles
         self.stacks = stacks.packaged().stacks
         self.lists = mappings.packaged()
-        self.families: dict[str, list[Entry]] = {}
-        for entry in sorted(self.entries.values(), key=lambda each: (each.family, each.id)):
-            self.families.setdefault(entry.family, []).append(entry)
+        self.families = by_family(self.entries.values())
         self.environment = _environment()
         self.environment.globals |= {"version": __version__, "site": self}
 
@@ -104,7 +102,7 @@ class _Site:
         yield "stacks.html", self.render("stacks", "", used=used, counts=counts)
         for name, members in used.items():
             values = {"name": name, "stack": self.stacks[name], "counts": counts[name]}
-            yield f"stack/{name}.html", self.render("stack", "../", families=_by_family(members), **values)
+            yield f"stack/{name}.html", self.render("stack", "../", families=by_family(members), **values)
 
     def list_pages(self) -> Iterator[tuple[str, str]]:
         """Yield the pages of the public lists that a pattern refers to, and the page that lists them."""
@@ -141,13 +139,6 @@ class _Site:
             ]
             rows.append([entry.page, entry.id, entry.name, unwrap(entry.summary["threat"]), " ".join(words)])
         return f"searchIndex({json.dumps(rows, ensure_ascii=False, separators=(',', ':'))})\n"
-
-
-def _by_family(members: Iterable[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
-    for entry in members:
-        found.setdefault(entry.family, []).append(entry)
-    return found
 
 
 def _environment() -> jinja2.Environment:

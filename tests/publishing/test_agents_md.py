@@ -1,0 +1,115 @@
+"""`tmkb export agents-md`: short instructions, spliced into a file of which all other bytes stay."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tmkb.cli import main
+from tmkb.publishing import agents_md
+from tmkb.schema import paths
+
+BEGIN, END = agents_md.BEGIN, agents_md.END
+
+
+@pytest.fixture
+def export(capsys):
+    """Run `tmkb export agents-md`; gives exit status, stdout, stderr."""
+
+    def run(*words):
+        status = main.main(["export", "agents-md", *map(str, words)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_the_instructions_are_short_and_complete(export, found):
+    status, text, _ = export()
+    lines = text.splitlines()
+
+    assert status == 0 and len(lines) < 60
+    assert (lines[0].encode(), lines[-1].encode()) == (BEGIN, END)
+    for named in (*(each["name"] for each in found.spec["tools"].values()), "tmkb query", "tmkb get", "tmkb review"):
+        assert f"`{named}" in text
+    listed = [line for line in lines if line.startswith("- TMKB-AUTH-")]
+    assert len(listed) == len(agents_md._USUAL) == len(set(listed))
+    assert all(line.endswith("?") for line in listed)
+
+
+def test_ids_choose_the_checks(export):
+    status, text, _ = export("36", "7", "--json")
+
+    assert status == 0
+    listed = [line.split()[1] for line in json.loads(text)["text"].splitlines() if line.startswith("- ")]
+    assert listed == ["TMKB-AUTH-036", "TMKB-AUTH-007"]
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
+def test_only_the_lines_between_the_markers_change(export, tmp_path, ending):
+    file = tmp_path / "AGENTS.md"
+    before = ending.join([b"\xef\xbb\xbf# Rules\xff", b"In text: " + BEGIN, b"\r", b""])
+    after = ending.join([b"", b"Last line without an end  "])
+    file.write_bytes(before + BEGIN + ending + b"old" + ending + END + after)
+
+    assert export("-o", file, "7") == (0, f"{file} is written.\n", "")
+    first = file.read_bytes()
+    assert first.startswith(before + BEGIN + ending + b"## Authorization" + ending)
+    assert first.endswith(ending + END + after)
+    assert first.count(b"\n") == first.count(ending) and b"old" not in first
+
+    status = os.stat(file)
+    assert export("-o", file, "7") == (0, f"{file} is up to date.\n", "")
+    assert file.read_bytes() == first and os.stat(file).st_mtime_ns == status.st_mtime_ns
+    assert json.loads(export("-o", file, "36", "--json")[1]) == {"file": str(file), "changed": True}
+    assert b"TMKB-AUTH-007" not in file.read_bytes()
+
+
+def test_a_missing_file_is_created_with_markers(export, tmp_path):
+    file = tmp_path / "new" / "AGENTS.md"
+
+    assert export("-o", file)[0] == 0
+    assert file.read_text() == export()[1]
+    assert export("-o", file) == (0, f"{file} is up to date.\n", "")
+
+
+def test_a_link_stays_a_link(export, tmp_path):
+    file, link = tmp_path / "AGENTS.md", tmp_path / "CLAUDE.md"
+    file.write_bytes(BEGIN + b"\n" + END + b"\n")
+    link.symlink_to(file.name)
+
+    assert export("-o", link)[0] == 0
+    assert link.is_symlink() and b"tmkb_query" in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"# Rules\n",
+        BEGIN + b"\n",
+        END + b"\n" + BEGIN + b"\n",
+        2 * (BEGIN + b"\n" + END + b"\n"),
+        b"In text: " + BEGIN + b"\n" + END + b"\n",
+    ],
+)
+def test_a_file_without_markers_is_refused(export, tmp_path, content):
+    file = tmp_path / "AGENTS.md"
+    file.write_bytes(content)
+
+    status, _, err = export("-o", file)
+    assert status == 2 and BEGIN.decode() in err and END.decode() in err
+    assert file.read_bytes() == content
+
+
+def test_wrong_input_is_refused(export, tmp_path):
+    (tmp_path / "file").write_text("")
+
+    assert export("-o", tmp_path)[0] == 2
+    assert export("-o", tmp_path / "file" / "AGENTS.md")[0] == 2
+    assert export("907")[0] == 1
+    shutil.copytree(os.path.join(paths.PATTERNS, "tmkb_auth_003"), tmp_path / "patterns" / "tmkb_auth_003")
+    status, _, err = export("--patterns", tmp_path / "patterns")
+    assert status == 1 and "Name the ids of others" in err
+    assert export("3", "--patterns", tmp_path / "patterns")[0] == 0
