@@ -35,7 +35,7 @@ def test_a_hunk_is_a_section_with_the_line_numbers_of_the_new_file():
         ("+", 12),
         (" ", 13),
     ]
-    assert [line.text for line in section.added] == ["    doc = Doc.query.get(id)", "    log(doc)"]
+    assert [line.text for line in section.places] == ["    doc = Doc.query.get(id)", "    log(doc)"]
     assert section.text.splitlines()[:3] == ["app/api.py", " def show(id):", "     login()"]
 
 
@@ -74,7 +74,7 @@ def test_removed_renamed_and_binary_files(tmp_path):
     found = changes.of_diff(git("-c", "core.quotePath=false", "diff", "--cached", "-M"))
 
     assert [section.path for section in found] == ["né\u00fc.py"] * 2
-    assert [line.text for section in found for line in section.added] == ["x5 = 6", "no newline at the end"]
+    assert [line.text for section in found for line in section.places] == ["x5 = 6", "no newline at the end"]
 
 
 SOURCE = """import a

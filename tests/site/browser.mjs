@@ -146,4 +146,5 @@ await theme();
 await plain();
 await browser.close();
 for (const each of faults) console.log(each);
+process.exitCode = faults.length ? 1 : 0;
 console.log(`${counts.views} views, ${counts.rules} rules passed, ${counts.stops} controls reached, ${counts.requests} files read, ${faults.length} faults.`);

@@ -24,7 +24,7 @@ FEATURES = 25_000  # in the model
 COST = 0.5  # of an error of the support vector machine
 DIFF = 3.0  # weight of an example that is a diff, as reviews see it
 ALPHA = 0.5  # of the ridge regression
-COMMENTED = 0.08  # share of harmless changes, of authors held out, that may get a comment
+COMMENTED = 0.03  # share of harmless sections, of authors held out, that may get a comment; a diff has two or three
 _CODE = ("code", "diff", "stub")  # kinds that show a mistake unless their code is right
 _IDIOMS = "idioms"  # the author of idioms, which is never held out
 

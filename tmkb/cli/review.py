@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tmkb.cli import layout, output, pages
@@ -15,17 +16,16 @@ from tmkb.cli.layout import Line
 from tmkb.cli.query import SERVER
 from tmkb.knowledge import library, stacks
 from tmkb.knowledge.pattern import Pattern
-from tmkb.review import changes, judge, sarif, suppression
+from tmkb.review import github, judge, sarif, suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment
-from tmkb.schema import paths, textfile
+from tmkb.review.targets import GitError, Reader
+from tmkb.schema import paths, problems, template, textfile
 from tmkb.server import sources
 from tmkb.server.server import Server
 
 STDIN = "-"
-_CONTEXT = 8  # unchanged lines around a change, which can contain the check
-_COUNTED = {"ignored": "are ignored in the code", "in_baseline": "are in the baseline"}
-_GITHUB = {"critical": "error", "high": "warning", "medium": "warning", "low": "notice"}
+_COUNTED = {"ignored": "ignored in the code", "in_baseline": "in the baseline"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,87 +48,74 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comments. Return 1 if there are any, and 2 for targets that cannot be read."""
+    """Print the comments. Return 1 if there are any, and 2 if something cannot be read or written."""
+    reader = Reader(stacks.packaged().is_reviewed)
+    before: Counter[str] = Counter()
     try:
-        sections = [*_sections(args.target, stacks.packaged().is_reviewed)]
-        before = suppression.baseline(*_read(args.baseline)) if args.baseline else set()
-    except OSError as error:
-        output.fail(f"cannot read {error.filename}: {error.strerror}")
-        return 2
-    except _Git as error:
+        sections = [*dict.fromkeys(_sections(reader, args.target))]
+        if args.baseline:
+            before = suppression.baseline(args.baseline, textfile.read(args.baseline, args.baseline))
+    except GitError as error:
         output.fail(f"git: {error}")
         return 2
-    provider: Any = Server.load(SERVER, patterns=args.patterns).provider("knowledge")
+    server = Server.load(SERVER, patterns=args.patterns)
+    for line, fields in server.warnings:
+        output.fail(template.fill(server.spec["server"]["log"][line]["message"], fields))
+    patterns = {pattern["id"]: pattern for _, pattern in sources.patterns_by_id(args.patterns).values()}
+    comments, count = _comments(args, server.provider("knowledge"), sections, patterns)
+    if args.write_baseline and not _is_written(args.write_baseline, suppression.write(comments)):
+        return 2
+    shown = [] if args.write_baseline else suppression.new(comments, before)
+    counts = {"sections": len(sections), "ignored": count - len(comments), "in_baseline": len(comments) - len(shown)}
+    _print(args, shown, {id_: _described(pattern) for id_, pattern in patterns.items()}, counts)
+    for problem in reader.problems:
+        output.fail(problems.line(problem))
+    return 2 if reader.problems else int(bool(shown) and not args.exit_zero)
+
+
+def _sections(reader: Reader, targets: Sequence[str]) -> Iterator[Section]:
+    """Yield the sections of all targets, each of which is a diff, commits, a file or a folder."""
+    if not targets:
+        yield from reader.uncommitted()
+    for target in targets:
+        if target == STDIN:
+            yield from reader.diff(sys.stdin.buffer.read().decode(errors="replace"), "<stdin>")
+        elif os.path.isdir(target):
+            yield from reader.folder(target)
+        elif os.path.lexists(target):
+            yield from reader.file(target)
+        else:
+            yield from reader.commits(target)
+
+
+def _comments(
+    args: argparse.Namespace, provider: Any, sections: Sequence[Section], patterns: Mapping[str, Pattern]
+) -> tuple[list[Comment], int]:
+    """Return the comments that the code does not ignore, and how many there are with those. Print faulty ignores."""
     folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
     judging = judge.Judge(provider.index, judge.path(folders), lambda *asked: json.loads(provider.advise_on(*asked)))
-    pairs = [(section, comment) for section in sections if (comment := judging.comment(section))]
-    ignored = {section: suppression.in_code(section) for section in sections}
-    for each in (each for found in ignored.values() for each in found if not each.reason):
-        output.fail(f"{each.path}:{each.line}: `tmkb: ignore[…]` has no effect without a reason behind it.")
-    comments = [comment for section, comment in pairs if not suppression.is_ignored(comment, ignored[section])]
-    left = len(pairs) - len(comments)
-    if args.write_baseline:
-        textfile.save(args.write_baseline, suppression.write(comments).encode())
-    new = [] if args.write_baseline else [each for each in comments if each.fingerprint not in before]
-    described = {pattern["id"]: _described(pattern) for _, pattern in sources.patterns_by_id(args.patterns).values()}
-    counts = {"sections": len(sections), "ignored": left, "in_baseline": len(comments) - len(new)}
-    _print(args, new, described, counts)
-    return int(bool(new) and not args.exit_zero)
+    comments, count = [], 0
+    for section in sections:
+        ignored = suppression.in_code(section)
+        for each in ignored:
+            if faults := suppression.faults(each, patterns):
+                output.fail(f"{each.path}:{each.line}: `tmkb: ignore` has no effect: {'; '.join(faults)}.")
+        if comment := judging.comment(section):
+            count += 1
+            comments += [] if suppression.is_ignored(comment, ignored) else [comment]
+    return comments, count
 
 
-class _Git(Exception):
-    """Git refused a command, or is missing."""
-
-
-def _sections(targets: Sequence[str], is_reviewed: Callable[[str], bool]) -> Iterator[Section]:
-    """Yield the sections of all targets, each of which is a diff, commits, a file or a folder."""
-    for target in targets or ["HEAD"]:
-        if target == STDIN:
-            found = changes.of_diff(sys.stdin.buffer.read().decode(errors="replace"), "<stdin>")
-        elif os.path.isdir(target):
-            found = [
-                section for path in _files(target) if is_reviewed(path) for section in changes.of_file(*_read(path))
-            ]
-        elif os.path.exists(target):
-            found = changes.of_file(*_read(target))
-        else:
-            found = changes.of_diff(_diff(target))
-        yield from (section for section in found if is_reviewed(section.path))
-
-
-def _diff(commits: str) -> str:
-    _git("rev-parse", "--git-dir")  # outside of a repository, `git diff` compares files
-    options = ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--find-renames"]
-    return _git(
-        "-c", "core.quotePath=false", "diff", *options, f"--unified={_CONTEXT}", "--end-of-options", commits, "--"
-    )
-
-
-def _files(folder: str) -> Iterator[str]:
-    """Yield the files below ``folder`` that Git does not ignore; without a repository, those that are not hidden."""
+def _is_written(path: str, text: str) -> bool:
+    """Write a baseline and return True; if that is not possible, print why and return False."""
     try:
-        names = _git("-C", folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-        yield from filter(os.path.isfile, (os.path.join(folder, name) for name in sorted({*names}) if name))
-    except _Git:
-        for base, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            yield from (os.path.join(base, name) for name in sorted(names) if not name.startswith("."))
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)
-    except FileNotFoundError as error:
-        raise _Git("it is not installed. Pass files, or a diff on stdin with `-`.") from error
-    if done.returncode:
-        raise _Git(done.stderr.decode(errors="replace").strip().split("\n")[0].removeprefix("fatal: "))
-    return done.stdout.decode(errors="replace")
-
-
-def _read(path: str) -> tuple[str, str]:
-    """Return ``path`` with slashes, and the text of its file. Raises OSError."""
-    with open(path, "rb") as file:
-        return os.path.normpath(path).replace(os.sep, "/"), file.read().decode(errors="replace")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise FileExistsError(errno.EEXIST, "it is not a file")
+        textfile.save(path, text)
+    except OSError as error:
+        output.fail(f"cannot write {path}: {error.strerror}")
+        return False
+    return True
 
 
 def _described(pattern: Pattern) -> dict[str, Any]:
@@ -143,7 +130,7 @@ def _print(
         print(json.dumps(sarif.log(comments, described), indent=1))
     elif args.github:
         for each in comments:
-            print(_annotation(each, described[each.pattern]))
+            print(github.annotation(each, described[each.pattern]))
     else:
         values = [_value(each, described[each.pattern]) for each in comments]
         output.write(args, {"comments": values, **counts}, _page(values, counts))
@@ -164,16 +151,6 @@ def _value(comment: Comment, pattern: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _annotation(comment: Comment, pattern: Mapping[str, Any]) -> str:
-    """Return a workflow command of GitHub Actions."""
-    texts = sarif.message(comment).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    cells = {"file": comment.path, "line": comment.line, "title": f"{comment.pattern} {pattern['name']}"}
-    escaped = {
-        key: str(value).replace("%", "%25").replace(":", "%3A").replace(",", "%2C") for key, value in cells.items()
-    }
-    return f"::{_GITHUB[pattern['severity']]} {','.join(f'{key}={value}' for key, value in escaped.items())}::{texts}"
-
-
 def _page(values: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> list[Line]:
     lines: list[Line] = []
     for each in values:
@@ -188,4 +165,9 @@ def _page(values: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> lis
             lines += layout.indented(layout.text(code["caution"])) if "caution" in code else []
         lines += layout.text()
     left_out = [f"; {counts[key]} {about}" for key, about in _COUNTED.items() if counts[key]]
-    return lines + layout.text((f"{len(values)} comments on {counts['sections']} sections{''.join(left_out)}.", "dim"))
+    counted = f"{_plural(len(values), 'comment')} on {_plural(counts['sections'], 'section')}"
+    return lines + layout.text((f"{counted}{''.join(left_out)}.", "dim"))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tmkb.providers.base import Provider
 from tmkb.providers.operation import Result
 
@@ -139,9 +141,9 @@ class Knowledge(Provider):
         return _result(adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], two))
 
     def advise_on(self, number: int, context: str) -> str:
-        """Return the answer of `advise` to ``context`` if it were only the pattern ``number``, as JSON."""
+        """Return the answer of `advise` to ``context`` if it were only the pattern ``number``, uncut, as JSON."""
         adviser = self._adviser()
-        text: str = adviser.for_agent([number], adviser.stacks.choose(context), self.settings["agent"]["tokens"]).text
+        text: str = adviser.for_agent([number], adviser.stacks.choose(context), sys.maxsize).text
         return text
 
     def _adviser(self) -> Adviser:

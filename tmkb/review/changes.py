@@ -1,7 +1,8 @@
-"""Split changes into sections: hunks of a diff, or functions of a file. A section gets at most one comment."""
+"""Split changes into sections: hunks of a diff, or parts of a file. A section gets at most one comment."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +14,11 @@ from tmkb.errors import DocumentError, Problem
 
 LONGEST = 40  # lines of a section that is not split
 _HEADING = 8  # lines below the head of a class that are shown with each of its functions
+_FAR = 400  # lines before a function in which the head of its class is searched
+_ENCLOSING = 2 * (1 + _HEADING)  # lines around a section
 _TAB = "    "
+_WITHOUT_HUNKS = re.compile(r"(Submodule |\* Unmerged path |\s*$)")  # lines of a diff that has only these
+_COMBINED = re.compile(r"^diff --(cc|combined) ", re.MULTILINE)
 
 
 class Line(NamedTuple):
@@ -36,7 +41,7 @@ class Section:
     Attributes:
         path: of the new file, with slashes.
         lines: those of the section.
-        enclosing: the head of the class or function around them, without numbers.
+        enclosing: the heads of the class or function around them, without numbers.
     """
 
     path: str
@@ -50,9 +55,14 @@ class Section:
         return "\n".join([*heading, *(line.sign + line.text for line in self.lines)])
 
     @property
-    def added(self) -> list[Line]:
-        """The added lines that are not blank."""
-        return [line for line in self.lines if line.is_added and line.text.strip()]
+    def places(self) -> list[Line]:
+        """The lines where a comment can stand: added ones, or those around removed ones. Blank ones do not count."""
+        written = [line for line in self.lines if line.text.strip()]
+        if added := [line for line in written if line.is_added]:
+            return added
+        removed = [at for at, line in enumerate(written) if line.sign == "-"]
+        around = {near for at in removed for near in (at - 1, at + 1) if 0 <= near < len(written)}
+        return [written[at] for at in sorted(around) if written[at].number is not None]
 
 
 def of_diff(text: str, name: str = "the diff") -> list[Section]:
@@ -65,71 +75,90 @@ def of_diff(text: str, name: str = "the diff") -> list[Section]:
     Raises:
         DocumentError: it is not a unified diff.
     """
+    if _COMBINED.search(text):
+        raise DocumentError([Problem("not_a_diff", name, reason="it is the combined diff of a merge")])
     try:
-        files = PatchSet(text.splitlines(keepends=True))
+        files = PatchSet([f"{line}\n" for line in text.split("\n")])
     except (UnidiffParseError, ValueError) as error:
-        raise DocumentError([Problem("not_a_diff", name, reason=str(error).rstrip("."))]) from error
-    if not files and text.strip():
+        raise DocumentError([Problem("not_a_diff", name, reason=str(error).strip().rstrip("."))]) from error
+    if not files and not all(map(_WITHOUT_HUNKS.match, text.split("\n"))) and "\ndiff --git" not in f"\n{text}":
         raise DocumentError([Problem("not_a_diff", name, reason="it has no line that begins with ---")])
     return [section for file in files if not file.is_removed_file for section in _of_file(file)]
 
 
 def _of_file(file: PatchedFile) -> Iterator[Section]:
+    path = _path(file)
     for hunk in file:
         lines = tuple(
             Line(each.line_type, each.value.rstrip("\r\n"), each.target_line_no)
             for each in hunk
             if each.line_type in ("+", "-", " ")
         )
-        heading = (hunk.section_header,) if hunk.section_header else ()
-        yield from split(Section(file.path, lines, heading))
+        for part in split(Section(path, lines)):
+            is_inside = bool(hunk.section_header) and _indentation(part.lines[0].text) > 0
+            heading = (hunk.section_header,) if is_inside and part.lines[0] is lines[0] else ()
+            yield Section(path, part.lines, (*heading, *part.enclosing))
+
+
+def _path(file: PatchedFile) -> str:
+    """Return the path of the new file, which Git puts in quotes if it has unusual characters."""
+    path: str = file.path
+    if not path.startswith('"'):
+        return path
+    octets = path.strip('"').encode("latin-1", "replace").decode("unicode_escape").encode("latin-1", "replace")
+    return octets.decode(errors="replace").removeprefix("b/").removeprefix("a/")
 
 
 def of_file(path: str, text: str) -> list[Section]:
     """Return the sections of a whole file, as if every line were added."""
-    lines = tuple(Line("+", line, number) for number, line in enumerate(text.splitlines(), 1))
+    texts = text.removesuffix("\n").split("\n") if text else []
+    lines = tuple(Line("+", line.rstrip("\r"), number) for number, line in enumerate(texts, 1))
     return [*split(Section(path, lines))]
 
 
 def split(section: Section) -> Iterator[Section]:
     """Yield the parts of a long section: those between blank lines at the smallest indentation, and so on inwards."""
-    lines = section.lines
-    if len(lines) <= LONGEST:
-        yield section
-        return
-    starts = _starts(lines)
-    if len(starts) < 2:
-        yield section
-        return
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        part = lines[start:end]
-        yield from split(Section(section.path, part, (*section.enclosing, *_enclosing(lines, start))))
+    waiting = [section]
+    while waiting:
+        each = waiting.pop()
+        starts = _starts(each.lines) if len(each.lines) > LONGEST else []
+        if len(starts) < 2:
+            yield each
+            continue
+        parts = [
+            Section(each.path, each.lines[start:end], (*each.enclosing, *_enclosing(each.lines, start))[-_ENCLOSING:])
+            for start, end in zip(starts, [*starts[1:], len(each.lines)], strict=True)
+        ]
+        waiting += reversed(parts)
 
 
 def _starts(lines: Sequence[Line]) -> list[int]:
     """Return where parts begin: after blank lines, at the smallest indentation at which there are at least two."""
     after_blank = [
-        at for at, line in enumerate(lines) if line.text.strip() and (at == 0 or not lines[at - 1].text.strip())
+        (_indentation(line.text), at)
+        for at, line in enumerate(lines)
+        if line.text.strip() and (at == 0 or not lines[at - 1].text.strip())
     ]
-    for indentation in sorted({_indentation(lines[at].text) for at in after_blank}):
-        found = [at for at in after_blank if _indentation(lines[at].text) <= indentation]
-        if len(found) > 1:
-            return [0, *(at for at in found if at)]
-    return [0]
+    if len(after_blank) < 2:
+        return [0]
+    second = sorted(indentation for indentation, _ in after_blank)[1]
+    return [0, *(at for indentation, at in after_blank if at and indentation <= second)]
 
 
-def _enclosing(lines: Sequence[Line], start: int) -> Iterator[str]:
-    """Yield the last line before ``start`` that is indented less, and what stands directly below it."""
+def _enclosing(lines: Sequence[Line], start: int) -> list[str]:
+    """Return the last line before ``start`` that is indented less, and what stands directly below it."""
     depth = _indentation(lines[start].text)
-    kept = [line for line in lines[:start] if line.sign != "-"]
-    heads = [at for at, line in enumerate(kept) if line.text.strip() and _indentation(line.text) < depth]
-    if not heads:
-        return
-    yield kept[heads[-1]].text
-    for line in kept[heads[-1] + 1 : heads[-1] + 1 + _HEADING]:
+    before = range(start - 1, max(start - _FAR, 0) - 1, -1)
+    heads = (at for at in before if lines[at].text.strip() and lines[at].sign != "-")
+    head = next((at for at in heads if _indentation(lines[at].text) < depth), None)
+    if head is None:
+        return []
+    shown = [lines[head].text]
+    for line in lines[head + 1 : min(head + 1 + _HEADING, start)]:
         if not line.text.strip():
-            return
-        yield line.text
+            break
+        shown += [] if line.sign == "-" else [line.text]
+    return shown
 
 
 def _indentation(text: str) -> int:

@@ -14,12 +14,14 @@ from typing import Any
 
 from tmkb.knowledge.retrieval import index as index_
 from tmkb.knowledge.retrieval.index import Index
+from tmkb.review import suppression
 from tmkb.review.changes import Line, Section
 
 FILE = os.path.join("_questions", "review.bin")  # beside the folders of patterns
 _QUERY = 0.4  # weight of the score of a query in the choice of a pattern
 _REASONS = 3  # lines that are named
 _ENOUGH = 0.5  # of the weight of the strongest line, for another one to be named
+_LEAST = 12  # known features of a section; fewer say nothing
 _DIGITS = 16  # of a fingerprint
 
 
@@ -34,7 +36,7 @@ class Comment:
         lines: the lines that count most, with that one.
         probability: that the section makes a mistake, from 0 to 1.
         advice: threat, check, principle, and the code for the stack of the file.
-        fingerprint: the same for the same code, wherever in the file it stands.
+        fingerprint: the same for the same line, wherever in the file it stands.
     """
 
     pattern: str
@@ -63,14 +65,18 @@ class Judge:
 
     def comment(self, section: Section) -> Comment | None:
         """Return the comment on ``section``; None if there is nothing to say."""
-        if not section.added:
+        if not section.places or not self.index.patterns:
             return None
-        scores = self.model.scores(section.text)
+        text = suppression.without_ignores(section.text)
+        stems, _ = self.model.known(text)
+        if len(stems) < _LEAST:
+            return None
+        scores = self.model.scores(text)
         calibration = self.model.facts["calibration"]
         probability = index_.logistic(calibration["mistake"], scores[-1] + calibration["best"] * max(scores[:-1]))
         if probability < calibration["commented"]:
             return None
-        number = self._named(section, scores)
+        number = self._named(text, scores)
         pattern = self.index.patterns[number]["id"]
         lines = self._reasons(section, self._outputs.get(pattern))
         return Comment(
@@ -79,16 +85,16 @@ class Judge:
             lines[0],
             tuple(sorted(lines)),
             round(probability, 3),
-            self.advise(number, section.text),
+            self.advise(number, text),
             _fingerprint(section, lines[0]),
         )
 
-    def _named(self, section: Section, scores: Sequence[float]) -> int:
+    def _named(self, text: str, scores: Sequence[float]) -> int:
         """Return the number of the pattern that a comment names; both models count.
 
         One that the model of mistakes does not know is named if a query about the section finds it first.
         """
-        found: dict[int, float] = self.index.score(section.text).scores
+        found: dict[int, float] = self.index.score(text).scores
         first: int = max(found, key=lambda number: found[number])
         ids: list[str] = [pattern["id"] for pattern in self.index.patterns]
         known = {number: self._outputs[ids[number]] for number in found if ids[number] in self._outputs}
@@ -97,11 +103,11 @@ class Judge:
         return max(known, key=lambda number: scores[known[number]] + _QUERY * found[number])
 
     def _reasons(self, section: Section, output: int | None) -> list[int]:
-        """Return the numbers of the added lines that count most for the comment, the strongest first."""
-        weights = {line: self._weight(line, output) for line in section.added}
-        ordered = sorted(weights, key=lambda line: (-weights[line], line.number or 0))
-        least = weights[ordered[0]] * _ENOUGH
-        return [line.number for line in ordered[:_REASONS] if weights[line] >= least and line.number is not None]
+        """Return the numbers of the lines that count most for the comment, the strongest first."""
+        weights = {line.number: self._weight(line, output) for line in section.places if line.number is not None}
+        first, *others = sorted(weights, key=lambda number: (-weights[number], number))
+        least = max(weights[first] * _ENOUGH, 0.0)
+        return [first, *(number for number in others[: _REASONS - 1] if weights[number] > least)]
 
     def _weight(self, line: Line, output: int | None) -> float:
         """Return how much the features of ``line`` count for the pattern ``output``, if any, and for a mistake."""
@@ -114,11 +120,9 @@ class Judge:
 
 
 def _fingerprint(section: Section, number: int) -> str:
-    """Return the digest of the path, and of the line ``number`` with the one before it."""
-    code = ["".join(line.text.split()) for line in section.lines if line.number is not None and line.text.strip()]
-    at = [line.number for line in section.lines if line.number is not None and line.text.strip()].index(number)
-    near = code[max(at - 1, 0) : at + 1]
-    return hashlib.sha256("\0".join([section.path, *near]).encode()).hexdigest()[:_DIGITS]
+    """Return the digest of the path and of the line ``number``."""
+    (line,) = (line for line in section.lines if line.number == number)
+    return hashlib.sha256("\0".join([section.path, *line.text.split()]).encode()).hexdigest()[:_DIGITS]
 
 
 def path(folders: Sequence[str]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from tmkb import __version__
 from tmkb.review.judge import Comment
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_LEVELS = {"critical": "error", "high": "warning", "medium": "warning", "low": "note"}
+LEVELS = {"critical": "error", "high": "warning", "medium": "warning", "low": "note"}
 _SCORES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0"}  # GitHub's property security-severity
 
 
@@ -49,7 +51,7 @@ def _rule(id_: str, pattern: Mapping[str, Any], advice: Mapping[str, str]) -> di
         "shortDescription": {"text": pattern["name"]},
         "fullDescription": {"text": advice["threat"]},
         "help": {"text": f"{advice['check']} {advice['principle']}"},
-        "defaultConfiguration": {"level": _LEVELS[pattern["severity"]]},
+        "defaultConfiguration": {"level": LEVELS[pattern["severity"]]},
         "properties": {"security-severity": _SCORES[pattern["severity"]], "tags": ["security", *cwe]},
     }
 
@@ -58,7 +60,7 @@ def _result(comment: Comment, rule: int, pattern: Mapping[str, Any]) -> dict[str
     return {
         "ruleId": comment.pattern,
         "ruleIndex": rule,
-        "level": _LEVELS[pattern["severity"]],
+        "level": LEVELS[pattern["severity"]],
         "message": {"text": message(comment)},
         "locations": [_location(comment.path, comment.line)],
         "relatedLocations": [_location(comment.path, line) for line in comment.lines if line != comment.line],
@@ -68,14 +70,10 @@ def _result(comment: Comment, rule: int, pattern: Mapping[str, Any]) -> dict[str
 
 
 def _location(path: str, line: int) -> dict[str, Any]:
-    from urllib.parse import quote
-
-    return {
-        "physicalLocation": {
-            "artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"},
-            "region": {"startLine": line},
-        }
-    }
+    is_below = not os.path.isabs(path)
+    base = {"uriBaseId": "%SRCROOT%"} if is_below else {}
+    uri = quote(path) if is_below else f"file://{quote(path)}"
+    return {"physicalLocation": {"artifactLocation": {"uri": uri, **base}, "region": {"startLine": line}}}
 
 
 def message(comment: Comment) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.errors import DocumentError, Problem
-from tmkb.review.changes import Section
-from tmkb.review.judge import Comment
 
-_IGNORE = re.compile(r"tmkb:\s*ignore\[([^\]]*)\][ \t:-]*(.*)")
+if TYPE_CHECKING:
+    from tmkb.review.changes import Section
+    from tmkb.review.judge import Comment
+
+_IGNORE = re.compile(r"tmkb:\s*ignore\[([^\]\n]*)\][ \t:-]*(.*)")
 _END = re.compile(r"\s*(\*/|-->|--}}|%>|#}|\*\)).*$")  # of a comment in a language that closes them
+_IN_COMMENT = re.compile(r"[ \t]*(#|//|--|/\*|<!--|<%#|\{#)?[ \t]*" + _IGNORE.pattern)
 
 
 class Ignored(NamedTuple):
@@ -34,17 +38,32 @@ def in_code(section: Section) -> list[Ignored]:
     return found
 
 
+def without_ignores(text: str) -> str:
+    """Return ``text`` without comments that ignore patterns; they say nothing about the code."""
+    return _IN_COMMENT.sub("", text)
+
+
+def faults(ignored: Ignored, known: Iterable[str]) -> list[str]:
+    """Return what is wrong with a comment in the code. ``known``: the ids of all patterns."""
+    ids = [*known]
+    found = [f"there is no pattern {name}" for name in ignored.patterns if not any(_is(name, id_) for id_ in ids)]
+    found += [] if ignored.patterns else ["it names no pattern"]
+    found += [] if ignored.reason else ["it has no reason behind the bracket"]
+    return found
+
+
 def is_ignored(comment: Comment, ignored: Iterable[Ignored]) -> bool:
     """Return whether the code ignores ``comment`` with a reason. A pattern can be named by its number alone."""
-    number = comment.pattern.rpartition("-")[2]
-    return any(
-        each.reason and any(name == comment.pattern or name.zfill(len(number)) == number for name in each.patterns)
-        for each in ignored
-    )
+    return any(each.reason and any(_is(name, comment.pattern) for name in each.patterns) for each in ignored)
 
 
-def baseline(name: str, text: str) -> set[str]:
-    """Return the fingerprints of a baseline.
+def _is(name: str, id_: str) -> bool:
+    number = id_.rpartition("-")[2]
+    return name == id_ or name.zfill(len(number)) == number
+
+
+def baseline(name: str, text: str) -> Counter[str]:
+    """Return how often each fingerprint is in a baseline.
 
     Args:
         name: the file's name in an error.
@@ -55,9 +74,21 @@ def baseline(name: str, text: str) -> set[str]:
     """
     try:
         value: Any = json.loads(text)
-        return {str(each["fingerprint"]) for each in value["comments"]}
+        return Counter(str(each["fingerprint"]) for each in value["comments"])
     except (ValueError, LookupError, TypeError) as error:
-        raise DocumentError([Problem("not_a_baseline", name, 1, 1)]) from error
+        raise DocumentError([Problem("not_a_baseline", name)]) from error
+
+
+def new(comments: Sequence[Comment], before: Counter[str]) -> list[Comment]:
+    """Return the comments that are not in the baseline ``before``. Equal lines are counted."""
+    left = before.copy()
+    found = []
+    for comment in comments:
+        if left[comment.fingerprint] > 0:
+            left[comment.fingerprint] -= 1
+        else:
+            found.append(comment)
+    return found
 
 
 def write(comments: Iterable[Comment]) -> str:
