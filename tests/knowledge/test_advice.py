@@ -46,7 +46,7 @@ def test_token_count_is_the_size_of_the_answer(adviser, patterns, data):
     numbers = data.draw(st.lists(st.integers(0, len(patterns) - 1), unique=True, max_size=5))
     stack = data.draw(st.sampled_from([None, *stacks.packaged().stacks]))
     limit = data.draw(st.integers(100, 700))
-    two = len(numbers) > 1 and data.draw(st.booleans())
+    two = data.draw(st.booleans())
     for answered in (adviser.for_agent(numbers, stack, limit, two), adviser.for_human(numbers, stack)):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)

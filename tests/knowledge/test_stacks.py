@@ -82,11 +82,12 @@ def test_an_invalid_file_is_named(tmp_path):
 
 def test_a_file_is_read_again_only_after_a_change(tmp_path):
     file = tmp_path / "_stacks.yaml"
-    file.write_text("kind: stacks\nlanguages: {go: {stack: go}}\nstacks: {go: {name: Go, language: go}}\n")
+    review = "review: {files: [.rs], except: ['*/tests/*']}\n"
+    file.write_text("kind: stacks\nlanguages: {go: {stack: go}}\nstacks: {go: {name: Go, language: go}}\n" + review)
     first = stacks.read(str(file))
 
     assert stacks.read(str(file)) is first
-    file.write_text("kind: stacks\nlanguages: {go: {stack: go}}\nstacks: {go: {name: Golang, language: go}}\n")
+    file.write_text("kind: stacks\nlanguages: {go: {stack: go}}\nstacks: {go: {name: Golang, language: go}}\n" + review)
     assert stacks.read(str(file)).stacks["go"]["name"] == "Golang"
     file.unlink()
     with pytest.raises(SpecError):

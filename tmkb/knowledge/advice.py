@@ -85,7 +85,7 @@ class Adviser:
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
         code = self._code(first, stack)
-        further = self._code(others[0], stack) if two and code else None
+        further = self._code(others[0], stack) if two and code and others else None
         if further and self.renderer.size(chosen, both := _joined(code, further), False) <= limit:
             return self.renderer.join(chosen, len(chosen), both, False)
         for shown in (code, None) if code else (None,):

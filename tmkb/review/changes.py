@@ -18,6 +18,9 @@ _FAR = 400  # lines before a function in which the head of its class is searched
 _ENCLOSING = 2 * (1 + _HEADING)  # lines around a section
 _TAB = "    "
 _WITHOUT_HUNKS = re.compile(r"(Submodule |\* Unmerged path |\s*$)")  # lines of a diff that has only these
+_IMPORT = re.compile(
+    r"\s*(import\b|from \S+ import\b|using [\w.]+;|use [\w\\:]+|require\b|package \w|#include\b|const .+ = require\()"
+)
 _COMBINED = re.compile(r"^diff --(cc|combined) ", re.MULTILINE)
 
 
@@ -56,8 +59,8 @@ class Section:
 
     @property
     def places(self) -> list[Line]:
-        """The lines where a comment can stand: added ones, or those around removed ones. Blank ones do not count."""
-        written = [line for line in self.lines if line.text.strip()]
+        """The lines where a comment can stand: added ones, or those around removed ones; no blank lines, no imports."""
+        written = [line for line in self.lines if line.text.strip() and not _IMPORT.match(line.text)]
         if added := [line for line in written if line.is_added]:
             return added
         removed = [at for at, line in enumerate(written) if line.sign == "-"]
