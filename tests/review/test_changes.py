@@ -142,3 +142,42 @@ def test_every_line_of_a_file_is_in_exactly_one_section(lines):
 )
 def test_code_is_reviewed_and_tests_are_not(path, is_reviewed):
     assert stacks.packaged().is_reviewed(path) is is_reviewed
+
+
+def test_unusual_characters_do_not_end_a_line():
+    text = "a = 1\x0c\nb = 2\u2028\nc = '\x85'\r\nd = 4\n"
+    (section,) = changes.of_file("x.py", text)
+
+    assert [(line.number, line.text) for line in section.lines] == [
+        (1, "a = 1\x0c"),
+        (2, "b = 2\u2028"),
+        (3, "c = '\x85'"),
+        (4, "d = 4"),
+    ]
+    (section,) = changes.of_diff("--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,2 @@\n+a = 1\x0c\n+b\u2028 = 2\n")
+    assert [line.number for line in section.places] == [1, 2]
+
+
+def test_a_quoted_name_is_read():
+    (section,) = changes.of_diff('--- "a/n\\303\\251.py"\n+++ "b/n\\303\\251.py"\n@@ -0,0 +1 @@\n+x = 1\n')
+
+    assert section.path == "né.py"
+
+
+def test_a_combined_diff_is_refused():
+    with pytest.raises(DocumentError) as caught:
+        changes.of_diff("diff --cc a.py\nindex 1,2..3\n--- a/a.py\n+++ b/a.py\n@@@ -1,1 -1,1 +1,2 @@@\n++x\n  y\n")
+
+    assert caught.value.problems[0].fields["reason"] == "it is the combined diff of a merge"
+
+
+def test_long_files_are_split_in_time():
+    functions = "\n\n".join(f"def f{number}():\n    return {number}" for number in range(8000))
+
+    assert len(changes.of_file("x.py", functions)) == 8000
+
+
+def test_many_levels_of_indentation_are_split():
+    levels = "\n\n".join(" " * (1200 - number) + "x" for number in range(1200))
+
+    assert sum(len(section.lines) for section in changes.of_file("x.py", levels)) == 2399
