@@ -58,7 +58,7 @@ def test_patterns_of_ones_own_leave_the_others_as_they_are(made_up, patterns):
 
 def test_search_beats_bm25_on_the_questions_it_was_trained_on(patterns):
     """No measure of quality (`tmkb eval --cross` is), but a check that model, patterns and search fit together."""
-    asked = [question._asdict() for question in questions.read([paths.PATTERNS]).questions[::20]]
+    asked = [each._asdict() for each in questions.read([paths.PATTERNS]).questions[::20] if each.is_query]
     labelled = [{**question, "id": str(at), "relevant": question["grades"]} for at, question in enumerate(asked)]
     index = Index(json.loads(json.dumps(indexes.build(patterns, indexes.path([]), lambda ids: {}))).__getitem__)
     ranked = bm25.ranking(patterns)
@@ -72,15 +72,14 @@ def test_search_beats_bm25_on_the_questions_it_was_trained_on(patterns):
 def test_the_measured_quality_has_not_fallen():
     """The table is written by `tmkb eval --cross --write docs/retrieval.md`.
 
-    The aims are 0.88 and 0.90. They were met with 52 patterns; of the 30 newer ones only four authors have written
-    questions, so that holding one out takes a third of what is known of them.
+    The aims are 0.88 and 0.90. The first was met with 52 patterns; eight authors have written about the 30 newer ones.
     """
     with open(os.path.join(paths.ROOT, "docs", "retrieval.md"), encoding="utf-8") as file:
         row = re.search(r"^\| all \|(.*)\|$", file.read(), re.M)[1].split("|")
     ndcg, recall, answered = (float(row[at]) for at in (1, 3, 6))
 
-    assert ndcg >= 0.83
-    assert recall >= 0.86
+    assert ndcg >= 0.865
+    assert recall >= 0.89
     assert answered <= 0.04
 
 

@@ -128,9 +128,9 @@ function addSearch(form) {
     const terms = words(input.value);
     panel.hidden = !terms.length;
     if (panel.hidden) return;
-    const found = rank(patterns ?? [], terms).slice(0, 12);
+    const found = rank(patterns ?? [], terms);
     status.textContent = found.length ? `${found.length} ${found.length === 1 ? 'pattern' : 'patterns'}` : 'No pattern matches.';
-    list.replaceChildren(...found.map(({ page, id, name, threat }) => {
+    list.replaceChildren(...found.slice(0, 12).map(({ page, id, name, threat }) => {
       const item = document.createElement('li');
       const link = document.createElement('a');
       const text = document.createElement('span');
