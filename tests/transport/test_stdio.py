@@ -171,15 +171,22 @@ def test_a_signal_ends_the_server_after_all_responses(server, number):
 
 @pytest.mark.process
 def test_an_interrupt_during_startup_prints_no_traceback():
-    command = [*SERVE, "--no-cache"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
-        while not _children(process.pid):  # without a cache, a child process reads the sources
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)  # as Ctrl+C does
-        output, log = process.communicate(timeout=TIMEOUT)
+    interrupted = (_interrupted() for _ in range(5))
+    in_time = next(result for result in interrupted if b"Server ready" not in result[2])  # a slow machine can be late
 
-    assert (process.returncode, output, log) == (130, b"", b"")
+    assert in_time == (130, b"", b"")
+
+
+def _interrupted():
+    """Start a server, press Ctrl+C while a child process reads the sources, and return status, output and log."""
+    pipe = subprocess.PIPE
+    command = [*SERVE, "--no-cache"]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        while not _children(process.pid):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        output, log = process.communicate(timeout=TIMEOUT)
+    return process.returncode, output, log
 
 
 def _children(pid):
