@@ -13,7 +13,7 @@ _PROOF = {
     "unproven": "not proven",
 }
 _STATUS = {"proven": "refuses the attacks", "compiled": "parsed, not executed", "text": "not checked"}  # of an idiom
-_CODE = {"code_pattern": "Start from this", "further_code": "For the second pattern"}
+_CODE = {"code_pattern": "Start from this", "second_code": "For the second pattern"}
 _NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
 _SUMMARY = ("threat", "check", "principle", "fix")
 _LEGEND = (

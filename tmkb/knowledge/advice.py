@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 _NOTE = 'note":%s,"'
-_FIRST, _SECOND = 'code_pattern"', 'further_code"'  # keys with equally many tokens
+_FIRST, _SECOND = 'code_pattern"', 'second_code"'  # keys with equally many tokens
 
 
 def fragments(
