@@ -213,7 +213,9 @@ def test_a_signal_does_not_wait_for_a_client_that_does_not_read():
         server.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
         server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         server.send(*[{"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(1000)])
-        time.sleep(3)  # longer than a start without a cache
+        while "Server ready" not in "".join(server.log):
+            time.sleep(0.1)
+        time.sleep(0.5)
         server.interrupt()
 
         assert server.wait() == 0
