@@ -134,6 +134,22 @@ def ids():
 
 
 @pytest.fixture
+def run_tmkb(capsys):
+    """Run a command of `tmkb` in this process; gives exit status, stdout, stderr."""
+    from tmkb.cli import main
+
+    def run(*words):
+        try:
+            status = main.main([*map(str, words)])
+        except SystemExit as exit:
+            status = exit.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
 def overlay(tmp_path):
     """Write files (path → text) into a folder of schemas; gives the folder."""
     folder = tmp_path / "schemas"

@@ -26,21 +26,13 @@ THREE = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
 
 
 @pytest.fixture
-def tmkb(capsys, monkeypatch):
-    """Run a command in this process; gives exit status, stdout, stderr."""
+def tmkb(run_tmkb, monkeypatch):
+    """Run a command in the project's folder; gives exit status, stdout, stderr."""
     monkeypatch.chdir(paths.ROOT)
     for name in ("TMKB_SCHEMAS", "TMKB_PATTERNS"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*words):
-        try:
-            status = main.main(words)
-        except SystemExit as exit:
-            status = exit.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return run_tmkb
 
 
 def test_query_prints_the_answer(tmkb):

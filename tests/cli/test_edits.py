@@ -1,5 +1,6 @@
 """`tmkb schema get`, `set`, `add`, `remove`, `new` and `eject`."""
 
+import functools
 import json
 import os
 import pathlib
@@ -14,20 +15,12 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture
-def schema(capsys, monkeypatch, tmp_path):
+def schema(run_tmkb, monkeypatch, tmp_path):
     """Run `tmkb schema` in an empty folder; gives exit status, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TMKB_SCHEMAS", raising=False)
 
-    def run(*words):
-        try:
-            status = main.main(["schema", *words])
-        except SystemExit as exit:
-            status = exit.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return functools.partial(run_tmkb, "schema")
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """``tmkb review``: what is read, what is printed, and what is left out."""
 
+import functools
 import io
 import json
 import subprocess
 
 import pytest
-
-from tmkb.cli import main
 
 pytestmark = pytest.mark.process
 
@@ -53,18 +52,10 @@ def repository(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def review(capsys):
+def review(run_tmkb):
     """Run the command; gives exit status, stdout, stderr."""
 
-    def run(*words):
-        try:
-            status = main.main(["review", *words])
-        except SystemExit as exit:
-            status = exit.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return functools.partial(run_tmkb, "review")
 
 
 def comments(out):

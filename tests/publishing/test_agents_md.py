@@ -1,12 +1,12 @@
 """`tmkb export agents-md`: short instructions, spliced into a file of which all other bytes stay."""
 
+import functools
 import json
 import os
 import shutil
 
 import pytest
 
-from tmkb.cli import main
 from tmkb.publishing import agents_md
 from tmkb.schema import paths
 
@@ -14,15 +14,10 @@ BEGIN, END = agents_md.BEGIN, agents_md.END
 
 
 @pytest.fixture
-def export(capsys):
+def export(run_tmkb):
     """Run `tmkb export agents-md`; gives exit status, stdout, stderr."""
 
-    def run(*words):
-        status = main.main(["export", "agents-md", *map(str, words)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return functools.partial(run_tmkb, "export", "agents-md")
 
 
 def test_the_instructions_are_short_and_complete(export, found):

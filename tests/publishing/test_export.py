@@ -1,24 +1,19 @@
 """`tmkb export`: the folder that it writes, and its errors."""
 
+import functools
 import json
 
 import pytest
 
-from tmkb.cli import main
 from tmkb.errors import SpecError
 from tmkb.publishing import folder
 
 
 @pytest.fixture
-def export(capsys):
+def export(run_tmkb):
     """Run `tmkb export`; gives exit status, stdout, stderr."""
 
-    def run(*words):
-        status = main.main(["export", *map(str, words)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return functools.partial(run_tmkb, "export")
 
 
 def test_a_second_export_replaces_the_files_of_the_first(tmp_path):
