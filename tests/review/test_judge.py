@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkb.knowledge import library
+from tmkb.knowledge.retrieval import index
 from tmkb.review import changes, github, judge, sarif
 from tmkb.server.server import Server
 
@@ -34,8 +35,8 @@ CHECKED = """--- a/app/orders.py
 @pytest.fixture(scope="module")
 def judging():
     provider = Server.load("tmkb-full").provider("knowledge")
-    advise = provider.advise_on
-    return judge.Judge(provider.index, judge.path(library.resolve(None)), lambda *asked: json.loads(advise(*asked)))
+    advise, model = provider.advise_on, index.path(library.resolve(None), index.REVIEW_FILE)
+    return judge.Judge(provider.index, model, lambda *asked: json.loads(advise(*asked)))
 
 
 def commented(judging, text):

@@ -15,7 +15,6 @@ from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index, texts
 from tmkb.schema import paths
 
-FILES = (index.FILE, os.path.join("_questions", "review.bin"))  # of models
 ENOUGH = 30  # questions of a pattern that is trained
 NEGATIVES = "negatives"  # the name of the questions without grades in `digests`
 _DIGITS = 16  # of a digest
@@ -81,7 +80,9 @@ def outdated(folders: Iterable[str], patterns: Iterable[Pattern], questions: Ite
 
 
 def _models(folders: Iterable[str]) -> Iterator[str]:
-    return filter(os.path.isfile, (os.path.join(folder, file) for folder in folders for file in FILES))
+    return filter(
+        os.path.isfile, (os.path.join(folder, file) for folder in folders for file in (index.FILE, index.REVIEW_FILE))
+    )
 
 
 def _changed(before: Mapping[str, str], current: Mapping[str, str]) -> Iterator[str]:

@@ -10,11 +10,15 @@ import io
 import json
 import sys
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 from tmkb.cli import layout
 from tmkb.cli.layout import Line
 from tmkb.errors import Problem
-from tmkb.schema import hidden, problems
+from tmkb.schema import hidden, problems, template
+
+if TYPE_CHECKING:
+    from tmkb.server.server import Server
 
 
 def configure(parser: argparse._ActionsContainer) -> None:
@@ -34,6 +38,12 @@ def write(args: argparse.Namespace, value: object, text: str | Iterable[Line]) -
 def fail(message: str) -> None:
     """Print an error message to stderr."""
     print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
+
+
+def warn(server: Server) -> None:
+    """Print the warnings of a server that a command uses."""
+    for line, fields in server.warnings:
+        fail(template.fill(server.spec["server"]["log"][line]["message"], fields))
 
 
 def lacks_extra(command: str, extra: str) -> int:

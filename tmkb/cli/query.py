@@ -10,7 +10,6 @@ from typing import Any
 
 from tmkb.cli import output, pages
 from tmkb.protocol import arguments as validation
-from tmkb.schema import template
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -59,8 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if failures:
         output.fail("\n".join(failure.sentence for failure in failures))
         return 2
-    for line, fields in server.warnings:
-        output.fail(template.fill(spec["server"]["log"][line]["message"], fields))
+    output.warn(server)
     provider: Any = server.provider("knowledge")
     if args.explain:
         return _explain(args, provider, arguments)

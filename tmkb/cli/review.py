@@ -15,12 +15,12 @@ from tmkb.cli import layout, output, pages
 from tmkb.cli.layout import Line
 from tmkb.cli.query import SERVER
 from tmkb.knowledge import library, stacks
-from tmkb.knowledge.pattern import Pattern
+from tmkb.knowledge.retrieval import index
 from tmkb.review import github, judge, sarif, suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment
 from tmkb.review.targets import GitError, Reader
-from tmkb.schema import paths, problems, template, textfile
+from tmkb.schema import paths, problems, textfile
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -59,15 +59,15 @@ def run(args: argparse.Namespace) -> int:
         output.fail(f"git: {error}")
         return 2
     server = Server.load(SERVER, patterns=args.patterns)
-    for line, fields in server.warnings:
-        output.fail(template.fill(server.spec["server"]["log"][line]["message"], fields))
-    patterns = {pattern["id"]: pattern for _, pattern in sources.patterns_by_id(args.patterns).values()}
-    comments, count = _comments(args, server.provider("knowledge"), sections, patterns)
+    output.warn(server)
+    provider: Any = server.provider("knowledge")
+    comments, count = _comments(args, provider, sections)
     if args.write_baseline and not _is_written(args.write_baseline, suppression.write(comments)):
         return 2
     shown = [] if args.write_baseline else suppression.new(comments, before)
     counts = {"sections": len(sections), "ignored": count - len(comments), "in_baseline": len(comments) - len(shown)}
-    _print(args, shown, {id_: _described(pattern) for id_, pattern in patterns.items()}, counts)
+    full = provider.operation("get", {})
+    _print(args, shown, {id_: _described(full(id_)) for id_ in {comment.pattern for comment in shown}}, counts)
     for problem in reader.problems:
         output.fail(problems.line(problem))
     return 2 if reader.problems else int(bool(shown) and not args.exit_zero)
@@ -88,17 +88,17 @@ def _sections(reader: Reader, targets: Sequence[str]) -> Iterator[Section]:
             yield from reader.commits(target)
 
 
-def _comments(
-    args: argparse.Namespace, provider: Any, sections: Sequence[Section], patterns: Mapping[str, Pattern]
-) -> tuple[list[Comment], int]:
+def _comments(args: argparse.Namespace, provider: Any, sections: Sequence[Section]) -> tuple[list[Comment], int]:
     """Return the comments that the code does not ignore, and how many there are with those. Print faulty ignores."""
     folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
-    judging = judge.Judge(provider.index, judge.path(folders), lambda *asked: json.loads(provider.advise_on(*asked)))
+    model = index.path(folders, index.REVIEW_FILE)
+    judging = judge.Judge(provider.index, model, lambda *asked: json.loads(provider.advise_on(*asked)))
+    ids = provider.operation("ids", {})()
     comments, count = [], 0
     for section in sections:
         ignored = suppression.in_code(section)
         for each in ignored:
-            if faults := suppression.faults(each, patterns):
+            if faults := suppression.faults(each, ids):
                 output.fail(f"{each.path}:{each.line}: `tmkb: ignore` has no effect: {'; '.join(faults)}.")
         if comment := judging.comment(section):
             count += 1
@@ -118,7 +118,7 @@ def _is_written(path: str, text: str) -> bool:
     return True
 
 
-def _described(pattern: Pattern) -> dict[str, Any]:
+def _described(pattern: Mapping[str, Any]) -> dict[str, Any]:
     """Return what forms of output say about ``pattern`` beside the advice."""
     return {"name": pattern["name"], "severity": pattern["severity"], "cwe": pattern["references"].get("cwe", [])}
 

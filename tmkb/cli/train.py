@@ -14,7 +14,6 @@ from tmkb.knowledge import idioms, library, questions
 from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index
-from tmkb.review import judge
 from tmkb.schema import paths
 from tmkb.server import sources
 
@@ -54,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         same_as = folders if args.calibration == "same" else []
         size = _train(target, examples, patterns, same_as)
         if any(each.secure for each in examples):
-            _train_review(os.path.join(folders[-1], judge.FILE), examples, patterns, same_as, args)
+            _train_review(os.path.join(folders[-1], index.REVIEW_FILE), examples, patterns, same_as, args)
     except OSError as error:
         output.fail(f"cannot write {paths.shown(target)}: {error.strerror}")
         return 2
@@ -107,7 +106,7 @@ def _train_review(
     from tmkb.authoring import mistakes, training
 
     labelled = mistakes.prepare(examples, _idioms(args), patterns)
-    if same_as and os.path.isfile(path := judge.path(same_as)):
+    if same_as and os.path.isfile(path := index.path(same_as, index.REVIEW_FILE)):
         calibration = index.read(path).facts["calibration"]
     else:
         calibration = mistakes.calibrate(mistakes.folds(labelled), labelled)

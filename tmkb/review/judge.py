@@ -7,7 +7,6 @@ whether there is something to say. Together with that of queries it decides whic
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from tmkb.knowledge.retrieval.index import Index
 from tmkb.review import suppression
 from tmkb.review.changes import Line, Section
 
-FILE = os.path.join("_questions", "review.bin")  # beside the folders of patterns
 _QUERY = 0.4  # weight of the score of a query in the choice of a pattern
 _REASONS = 3  # lines that are named
 _ENOUGH = 0.5  # of the weight of the strongest line, for another one to be named
@@ -68,10 +66,10 @@ class Judge:
         if not section.places or not self.index.patterns:
             return None
         text = suppression.without_ignores(section.text)
-        stems, _ = self.model.known(text)
-        if len(stems) < _LEAST:
+        known = self.model.known(text)
+        if len(known[0]) < _LEAST:
             return None
-        scores = self.model.scores(text)
+        scores = self.model.total(known)
         calibration = self.model.facts["calibration"]
         probability = index_.logistic(calibration["mistake"], scores[-1] + calibration["best"] * max(scores[:-1]))
         if probability < calibration["commented"]:
@@ -123,8 +121,3 @@ def _fingerprint(section: Section, number: int) -> str:
     """Return the digest of the path and of the line ``number``."""
     (line,) = (line for line in section.lines if line.number == number)
     return hashlib.sha256("\0".join([section.path, *line.text.split()]).encode()).hexdigest()[:_DIGITS]
-
-
-def path(folders: Sequence[str]) -> str:
-    """Return the file of the model of mistakes for patterns in ``folders``."""
-    return index_.path(folders, FILE)

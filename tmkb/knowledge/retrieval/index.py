@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 FILE = os.path.join("_questions", "model.bin")  # beside the folders of patterns
+REVIEW_FILE = os.path.join("_questions", "review.bin")  # the model of reviews
 SHOWN = 8  # features of an explanation, for and against each
 NEAREST = 3  # patterns that explain an empty result
 

@@ -78,7 +78,11 @@ class Model:
 
     def scores(self, text: str) -> list[float]:
         """Return the score of each output for ``text``."""
-        one, other = map(self.sums, self.known(text))
+        return self.total(self.known(text))
+
+    def total(self, known: tuple[set[int], set[int]]) -> list[float]:
+        """Return the score of each output for a text with these features, as `known` returns them."""
+        one, other = map(self.sums, known)
         return [bias + first + second for bias, first, second in zip(self.facts["biases"], one, other, strict=True)]
 
     def known(self, text: str) -> tuple[set[int], set[int]]:
