@@ -1,4 +1,4 @@
-"""The model of reviews: what it learns from, and that a change and its correction are told apart."""
+"""The model of reviews: what it learns from, and that it separates a change from its correction."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Train the model of `tmkb.review`, which tells changes that make a mistake from changes that do not.
+"""Train the model of `tmkb.review`, which separates changes that make a mistake from those that do not.
 
 It learns from the example questions that are code, most of which are pairs of authors: the same change with the mistake
 and right. The grades of code that is right are zero here. Idioms are further examples of right code.

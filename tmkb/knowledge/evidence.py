@@ -6,8 +6,7 @@ import os
 from functools import cache
 from typing import Any, NamedTuple
 
-from tmkb.errors import SpecError
-from tmkb.schema import metaschema, paths, reader
+from tmkb.schema import metaschema, paths
 
 FILE = "_evidence.yaml"  # beside the packaged patterns
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "evidence.yaml")
@@ -33,13 +32,9 @@ def packaged() -> dict[str, Evidence]:
     """Return the results of the packaged patterns with a scenario, by id.
 
     Raises:
-        SpecError: the file is invalid.
-        DocumentError: the file is unreadable.
+        SpecError: the file is unreadable or invalid.
     """
-    path = os.path.join(paths.PATTERNS, FILE)
-    doc = reader.read(path, paths.shown(path))
-    if problems := metaschema.check(doc, SCHEMA):
-        raise SpecError(problems)
+    doc = metaschema.read(os.path.join(paths.PATTERNS, FILE), SCHEMA)
     found: dict[str, Any] = doc.section("patterns")
     return {
         id_: Evidence(each["attacks"], Share(*each["without"]), Share(*each["with"])) for id_, each in found.items()

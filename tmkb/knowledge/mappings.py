@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tmkb.errors import SpecError
 from tmkb.knowledge.pattern import Pattern
-from tmkb.schema import metaschema, paths, reader
+from tmkb.schema import metaschema, paths
 
 FILE = "_mappings.yaml"  # beside the packaged patterns
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "mappings.yaml")
@@ -55,12 +54,8 @@ def packaged() -> dict[str, PublicList]:
     """Return the packaged lists, by the names of their pages.
 
     Raises:
-        SpecError: the file is invalid.
-        DocumentError: the file is unreadable.
+        SpecError: the file is unreadable or invalid.
     """
-    path = os.path.join(paths.PATTERNS, FILE)
-    doc = reader.read(path, paths.shown(path))
-    if problems := metaschema.check(doc, SCHEMA):
-        raise SpecError(problems)
+    doc = metaschema.read(os.path.join(paths.PATTERNS, FILE), SCHEMA)
     lists: dict[str, Any] = doc.section("lists")
     return {name: PublicList(**each) for name, each in lists.items()}

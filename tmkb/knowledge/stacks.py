@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from tmkb.errors import DocumentError, SpecError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,16 +100,9 @@ def read(file: str) -> Stacks:
 
 @lru_cache(maxsize=4)
 def _read(file: str, _mtime: int, _size: int) -> Stacks:
-    from tmkb.schema import metaschema, paths, reader
+    from tmkb.schema import metaschema, paths
 
-    try:
-        doc = reader.read(file, paths.shown(file))
-        problems = metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", "stacks.yaml"))
-    except DocumentError as error:
-        problems = error.problems
-    if problems:
-        raise SpecError(problems)
-    value: Any = doc.value
+    value: Any = metaschema.read(file, os.path.join(paths.SCHEMAS, "meta", "stacks.yaml")).value
     return Stacks(value["languages"], value["stacks"], value["review"])
 
 

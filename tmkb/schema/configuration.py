@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tmkb.errors import DocumentError, Problem, SpecError
+from tmkb.errors import DocumentError, Problem
 from tmkb.schema import check, documents, expand, merge, metaschema, paths, reader
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
@@ -143,10 +143,5 @@ class Config:
 
 def read(file: str, server: str) -> Config:
     """Read the configuration of ``server`` from ``file``. Raises SpecError with every violation of its meta-schema."""
-    try:
-        doc = reader.read(file, paths.shown(file))
-    except DocumentError as error:
-        raise SpecError(error.problems) from error
-    if problems := metaschema.check(doc, os.path.join(paths.SCHEMAS, "meta", "config.yaml")):
-        raise SpecError(problems)
+    doc = metaschema.read(file, os.path.join(paths.SCHEMAS, "meta", "config.yaml"))
     return Config(doc, os.path.dirname(os.path.abspath(file)), server)

@@ -24,7 +24,7 @@ from jsonschema.exceptions import ValidationError, best_match
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from tmkb.errors import Problem
+from tmkb.errors import DocumentError, Problem, SpecError
 from tmkb.schema import keywords, paths, reader
 from tmkb.schema.reader import Document, Path
 from tmkb.schema.values import JsonObject, JsonValue
@@ -39,6 +39,21 @@ _WORK = 20_000_000  # pairs of characters compared in `_WINDOW`: at most about t
 _WINDOW = 10.0  # seconds
 _names: ContextVar[Names] = ContextVar("names")  # what `refersTo` allows during a check
 POINTER = "# yaml-language-server: $schema="
+
+
+def read(file: str, schema: str) -> Document:
+    """Read a file that is valid against the meta-schema with the path ``schema``.
+
+    Raises:
+        SpecError: the file is unreadable, or violates the schema.
+    """
+    try:
+        doc = reader.read(file, paths.shown(file))
+    except DocumentError as error:
+        raise SpecError(error.problems) from error
+    if problems := check(doc, schema):
+        raise SpecError(problems)
+    return doc
 
 
 def check(doc: Document, schema_file: str, names: Names | None = None, at: Path = ()) -> list[Problem]:
