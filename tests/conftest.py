@@ -68,6 +68,7 @@ def pytest_runtest_setup(item):
 def own_cache(tmp_path_factory):
     """Nothing is read from, or left in, the cache of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMKB_TRACEBACK", "1")  # an error that no command expects fails a test with its traceback
         folder = tmp_path_factory.mktemp("cache")
         for variable in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"):
             patch.setenv(variable, str(folder))

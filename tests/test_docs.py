@@ -36,6 +36,21 @@ PLACES = {
 }
 
 
+def problems_of_schema(folder, name, value, text):
+    """The problems of an example, in ``folder`` with the errors that its section defines."""
+    place = PLACES[value["kind"]].format(**value)
+    section = next(each for each in source(os.path.join(ROOT, name)).split("\n## ") if text in each)
+    beside = re.findall(r"^```yaml\n# my-schemas/(servers/tmkb/errors)\.yaml\n(.*?)^```$", section, re.M | re.S)
+    for at, content in {**dict(beside), place: text}.items():
+        path = folder / f"{at}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    owner = place.split("/")[1] if place.startswith("servers/") else "tmkb"
+    found = load.read([str(folder)], sources.names(), [owner]).problems
+    by_commands = ("capability_not_declared", "no_text_file")  # what commands of the section create
+    return [problems.line(p) for p in found if p.rule not in by_commands]
+
+
 @pytest.mark.parametrize(("name", "number", "text"), EXAMPLES, ids=lambda part: str(part)[:30])
 def test_every_example_loads(tmp_path, name, number, text):
     value = reader.parse(text, "example.yaml").mapping()
@@ -67,12 +82,7 @@ def test_every_example_loads(tmp_path, name, number, text):
         elsewhere = ("no_folder", "no_plain_file", "no_writable_folder", "no_log")  # what is on the reader's machine
         assert [problems.line(p) for p in found if p.rule not in elsewhere] == []
     else:
-        place = PLACES[value["kind"]].format(**value)
-        path = tmp_path / f"{place}.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        owner = place.split("/")[1] if place.startswith("servers/") else "tmkb"
-        assert [problems.line(p) for p in load.read([str(tmp_path)], sources.names(), [owner]).problems] == []
+        assert problems_of_schema(tmp_path, name, value, text) == []
 
 
 def test_the_answer_in_the_readme_is_what_is_answered():
@@ -84,9 +94,23 @@ def test_the_answer_in_the_readme_is_what_is_answered():
     assert shown.rstrip("\n") == layout.rendered(pages.answer(answer)).rstrip("\n")
 
 
+def test_the_figures_in_the_readme_are_those_of_the_documents():
+    evidence = re.search(r"^## Evidence\n(.*?)^## ", source(os.path.join(ROOT, "README.md")), re.M | re.S)[1]
+    items = re.findall(r"^- \[[^]]+\]\(([^)#]+)[^)]*\): (.*)$", evidence, re.M)
+
+    assert len(items) == evidence.count("\n- ") > 3
+    for page, text in items:
+        shown = source(os.path.join(ROOT, page))
+        assert [each for each in re.findall(r"\d[\d./]*\b", text) if each not in shown] == [], page
+
+
+def test_the_readme_is_short():
+    assert source(os.path.join(ROOT, "README.md")).count("\n") < 120
+
+
 LINKED = [
     *DOCUMENTS,
-    "CONTRIBUTING.md",
+    *(name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")),
     "conformance/README.md",
     *(os.path.join("docs", "decisions", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs", "decisions")))),
 ]
@@ -111,6 +135,14 @@ def test_links_lead_somewhere(name):
         )
         assert os.path.exists(path), (name, target)
         assert not anchor or anchor in anchors(path), (name, target, anchor)
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_pictures_are_there_and_described(name):
+    text = prose(name)
+    for path in re.findall(r'\bsrc(?:set)?="([^"]+)"', text):
+        assert os.path.isfile(os.path.join(ROOT, os.path.dirname(name), path)), (name, path)
+    assert len(re.findall(r"<img [^>]*\balt=\"[^\"]+\"", text)) == text.count("<img "), name
 
 
 def test_the_index_lists_every_document():

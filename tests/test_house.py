@@ -144,7 +144,7 @@ def test_what_schemas_may_name_is_what_the_code_has():
 
 YAML = [
     path
-    for folder in (paths.SCHEMAS, paths.PATTERNS, paths.CONFORMANCE, os.path.join(ROOT, "docs"))
+    for folder in (paths.SCHEMAS, paths.PATTERNS, paths.CONFORMANCE, paths.CLIENTS, os.path.join(ROOT, "docs"))
     for path in sorted(glob.glob(os.path.join(folder, "**", "*.yaml"), recursive=True))
 ]
 META = paths.meta_schemas()

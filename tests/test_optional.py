@@ -11,7 +11,7 @@ from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.full
 
-TOGETHER = ",".join(sorted({*optional.FROM} - {"hypothesis", "syrupy"}))  # all that the extra `test` lacks
+TOGETHER = ",".join(sorted({*optional.FROM} - {"hypothesis", "syrupy", "xdist"}))  # all that the extra `test` lacks
 
 
 @pytest.mark.parametrize("blocked", [*optional.FROM, TOGETHER, ",".join(optional.FROM)])

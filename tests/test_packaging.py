@@ -1,18 +1,21 @@
 """The wheel, installed outside the tree, serves and replays. Alone it is small, and needs no extra."""
 
+import hashlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 
 import pytest
 
 from tests.support.repository import ROOT
 from tmkb import __version__
-from tmkb.schema import export
+from tmkb.schema import export, packed
 from tmkb.server import sources
 
 pytestmark = pytest.mark.full
@@ -40,10 +43,32 @@ def installed(tmp_path_factory):
     return run
 
 
+def test_builds_at_other_times_and_places_are_equal(installed, tmp_path):
+    """Of the source distribution, and of the wheel from it and from a checkout."""
+    checkout = tmp_path / "another folder"
+    left_out = shutil.ignore_patterns(".git", ".venv", ".cache", "node_modules", "dist", "__pycache__")
+    shutil.copytree(ROOT, checkout, ignore=left_out, copy_function=shutil.copy)  # with new times
+    files = {folder: built(folder, tmp_path / str(number)) for number, folder in enumerate((ROOT, checkout))}
+    with tarfile.open(tmp_path / "0" / f"tmkb-{__version__}.tar.gz") as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    of_source = built(tmp_path / "unpacked" / f"tmkb-{__version__}", tmp_path / "2", "wheel")
+
+    assert files[ROOT] == files[checkout]
+    assert files[ROOT].items() >= of_source.items()
+
+
+def built(folder, target, *kinds):
+    """Build a source distribution and a wheel of ``folder``, or one of them, and return their digests by name."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(target)]
+    for kind in kinds or ("sdist", "wheel"):
+        subprocess.run([*command, "-t", kind], cwd=folder, check=True, capture_output=True)
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in target.iterdir()}
+
+
 def test_the_wheel_holds_code_and_data_apart(installed):
     names = sorted(os.listdir(installed.site / "tmkb" / "_data"))
 
-    assert names == ["conformance", "patterns", "schemas"]
+    assert names == ["clients", "conformance", "patterns", "schemas"]
     assert (installed.site / "tmkb" / "conformance" / "replay.py").is_file()
     assert not (installed.site / "tests").exists()
 
@@ -93,7 +118,7 @@ def test_it_serves_and_replays(installed):
     )
 
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert done.stdout.endswith("conversations are as recorded.\n")
+    assert "conversations are as recorded (" in done.stdout
 
 
 def test_it_begins_a_pattern(installed):
@@ -159,7 +184,7 @@ def test_a_core_install_is_small(core):
     code = "import importlib.metadata as m; print(*(r for r in m.requires('tmkb') if 'extra ==' not in r), sep='\\n')"
     required = subprocess.run([core.python, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert core.size <= 18_000_000
+    assert core.size <= 16_500_000
     assert len(required.splitlines()) <= 5, required
 
 
@@ -167,8 +192,8 @@ def test_code_of_patterns_is_not_compiled(core):
     """Pip compiles every file whose name ends in .py."""
     (patterns,) = core.place.glob("**/tmkb/_data/patterns")
 
-    assert (patterns / "tmkb_auth_007" / "secure.py.txt").is_file()
-    assert not [*patterns.glob("tmkb_*/**/*.pyc")]
+    assert (patterns / packed.NAME).is_file()
+    assert not [*patterns.glob("**/*.py*")]
 
 
 def test_a_core_install_answers_as_recorded(core):
@@ -176,7 +201,7 @@ def test_a_core_install_answers_as_recorded(core):
     done = core("replay", "--server", "tmkb")
 
     assert done.returncode == 0, done.stdout
-    assert done.stdout.endswith("conversations are as recorded.\n")
+    assert "conversations are as recorded (" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -211,4 +236,20 @@ def test_a_command_names_the_extra_it_lacks(core, words, extra):
     done = core(*words.split())
 
     assert done.returncode == 2
-    assert f"the extra `{extra}`" in done.stderr and f"'.[{extra}]'" in done.stderr
+    assert f"the extra `{extra}`" in done.stderr and f"{core.python} -m pip install 'tmkb[{extra}]'" in done.stderr
+
+
+def test_the_doctor_notices_a_damaged_file(installed):
+    file = installed.site / "tmkb" / "_data" / "conformance" / packed.NAME
+    content = file.read_bytes()
+
+    def findings():
+        values = json.loads(installed("doctor", "codex", "--json").stdout)
+        return {each["id"]: each["cause"] for each in values["findings"] if each["subject"] == "tmkb"}
+
+    assert findings()["patterns"].startswith("82 patterns, ")
+    try:
+        file.write_bytes(content[:-100])
+        assert f"tmkb/_data/conformance/{packed.NAME}" in findings()["package-damaged"]
+    finally:
+        file.write_bytes(content)

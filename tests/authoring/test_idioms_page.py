@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,11 @@ Each pattern shows its fix in the idiom of several frameworks and platforms. `_p
 `tmkb prove` checks them; [Write a pattern](pattern-guide.md#idioms-in-other-stacks) explains how to write them. A test keeps
 this page equal to the record.
 """
+VARIANTS = """## With another library
+
+A variant is a stack with a certain library. Words of the question or of its `framework` choose it, such as `knex(` or
+"express knex". Where a pattern has none, the idiom of the stack is shown, which may be written with that library.
+"""
 
 
 def page() -> str:
@@ -32,10 +38,18 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     folders = [each for each in library.load(None).folders if each.pattern]
     served = {each.path: idioms.served(each.path, each.pattern) for each in folders}
-    names = {stack: each["name"] for stack, each in stacks.packaged().stacks.items()}
+    known = stacks.packaged().stacks
+    main = {stack: each["name"] for stack, each in known.items() if "of" not in each}
+    variants = {stack: each["name"] for stack, each in known.items() if "of" in each}
     counts = Counter(idiom["status"] for each in served.values() for idiom in each.values())
     yield HEAD
     yield f"{', '.join(f'{counts[status]} {status}' for status in ('proven', 'compiled', 'text'))}.\n"
+    yield from _table(folders, served, main)
+    yield f"\n{VARIANTS}"
+    yield from _table([each for each in folders if variants.keys() & served[each.path].keys()], served, variants)
+
+
+def _table(folders: list[Any], served: dict[str, Any], names: dict[str, str]) -> Iterator[str]:
     yield f"| pattern | {' | '.join(names.values())} |"
     yield f"|---{'|---' * len(names)}|"
     for each in folders:

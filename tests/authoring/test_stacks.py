@@ -8,7 +8,7 @@ import pytest
 from tests.support.repository import ROOT
 from tmkb.authoring.idiom_checks import check_all
 from tmkb.authoring.stacks import express, runner
-from tmkb.schema import paths
+from tmkb.schema import installation, paths
 
 pytestmark = [pytest.mark.full, pytest.mark.needs("fastapi", "django", "time_machine", "node")]
 
@@ -63,7 +63,7 @@ def test_every_application_of_the_packaged_patterns_refuses_and_serves():
     folders = {name: os.path.join(paths.PATTERNS, name) for name in os.listdir(paths.PATTERNS) if name[0] != "_"}
     checks = dict(check_all(folders, jobs=2, timeout=60))
 
-    assert checks["tmkb_auth_007"].summary() == "idioms: django 14/14, fastapi 14/14, express 14/14, 13 of 13 compiled"
+    assert checks["tmkb_auth_007"].summary() == "idioms: django 14/14, fastapi 14/14, express 14/14, 21 of 21 compiled"
     assert {name: [*each.details()] for name, each in checks.items() if [*each.details()]} == {}
 
 
@@ -147,7 +147,7 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
     results = {each.stack: each for each in runner.play_idioms(str(tmp_path / "tmkb_auth_007"))}
 
     assert str(results["express"]) == f"express not proven: needs Node packages: npm install --prefix {tmp_path}"
-    assert str(results["django"]) == "django not proven: needs django: pip install 'tmkb[proofs]'"
+    assert str(results["django"]) == f"django not proven: needs django: {installation.command('proofs')}"
     assert not any(each.proven or each.cells for each in results.values())
 
 
@@ -156,6 +156,60 @@ def test_an_application_that_does_not_answer_is_stopped(play_with):
 
     assert {cell.status for cell in result.cells} == {"error"}
     assert "no answer within 2 s" in result.cells[0].detail
+
+
+# Each case that gets this far sees rows, files, modules and environment as the steps before every case left them.
+LEAKS = """
+    import os, sys, time
+    assert not {rows}, "row"
+    invoice.total = 1
+    assert not os.path.exists("left"), "file"
+    open("left", "w").close()
+    assert not hasattr(sys, "left"), "module"
+    sys.left = True
+    assert "LEFT" not in os.environ, "environment"
+    os.environ["LEFT"] = "1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("stack", "rows"),
+    [("fastapi", "db.query(Invoice).filter_by(total=1).all()"), ("django", "Invoice.objects.filter(total=1)")],
+)
+def test_no_case_sees_what_another_did(play_with, stack, rows):
+    statement = '    invoice.state = "cancelled"\n'
+    result = play_with(stack, statement, LEAKS.format(rows=rows) + statement)
+
+    assert [str(cell) for cell in result.cells if not cell.ok] == []
+
+
+def test_no_case_in_node_sees_what_another_did(play_with):
+    """Nor does the next application, which runs in the same process."""
+    leaks = """
+  if (globalThis.left || fetch === left) throw new Error('global');
+  [globalThis.left, globalThis.fetch] = [true, left];
+  if ('LEFT' in process.env) throw new Error('environment');
+  process.env.LEFT = '1';
+  if (fs.existsSync('left')) throw new Error('file');
+  fs.mkdirSync('left');
+"""
+    handler = "export const router"
+    result = play_with(
+        "express",
+        handler,
+        f"import fs from 'fs';\nfunction left() {{}}\nexport function configure() {{{leaks}}}\n{handler}",
+    )
+
+    assert [str(cell) for cell in result.cells if not cell.ok] == []
+
+
+@pytest.mark.parametrize("stack", ["fastapi", "django"])
+def test_steps_before_every_case_that_do_not_end_are_stopped(play_with, stack):
+    result = play_with(
+        stack, "    invoice = Invoice", "    while True:\n        pass\n    invoice = Invoice", timeout=5
+    )
+
+    assert {cell.detail for cell in result.cells} == {"no answer within 5 s"}
 
 
 def test_a_request_that_does_not_end_is_stopped(play_with):

@@ -148,6 +148,20 @@ def test_query_reads_the_question_from_stdin(tmkb, monkeypatch, words):
     assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
 
 
+def test_query_suggests_a_framework(tmkb):
+    status, _, err = tmkb("query", "celery", "--framework", "flsk")
+
+    assert (status, err) == (
+        0,
+        "tmkb: The framework flsk is not known, so the answer has no code for it. Did you mean flask?\n",
+    )
+    assert tmkb("query", "celery", "--framework", "RoR", "--language", "any")[2] == ""
+
+
+def test_query_takes_words_without_quotes(tmkb):
+    assert tmkb("query", "background", "job", "processing") == tmkb("query", "background job processing")
+
+
 def test_query_ignores_the_case_of_values(tmkb):
     assert tmkb("query", "celery", "--framework", "Flask", "--verbosity", "HUMAN")[0] == 0
 
@@ -163,7 +177,16 @@ def test_without_a_command_there_is_help_with_examples(tmkb):
     status, out, err = tmkb()
 
     assert (status, out) == (2, "")
-    assert "examples:\n  tmkb query" in err
+    assert "examples:\n  tmkb install" in err
+    assert all(re.search(rf"\b{name}\b", err) for name in main.COMMANDS)
+    assert tmkb("schema")[0] == 2 and "report every problem of the schemas" in tmkb("schema")[2]
+
+
+def test_every_command_has_examples():
+    whole = main.parser(main.COMMANDS)
+    parsers = [each for command in whole.subcommands().values() for each in (command, *command.subcommands().values())]
+
+    assert [each.prog for each in parsers if not (each.epilog or each.prog == "tmkb version")] == []
 
 
 @pytest.mark.parametrize("command", main.EXAMPLES)
@@ -280,18 +303,35 @@ def test_query_refuses_invalid_utf8(tmkb, monkeypatch):
         status, out, err = tmkb("query", "-")
 
         assert (status, out) == (2, "")
-        assert err.endswith("CONTEXT is not valid UTF-8.\n")
+        assert "CONTEXT is not valid UTF-8.\n" in err
 
 
 def test_a_misspelt_action_gets_a_suggestion(tmkb):
     status, _, err = tmkb("schema", "chek")
 
     assert status == 2
-    assert err.endswith("argument ACTION: invalid choice: 'chek'. Did you mean 'check'?\n")
+    assert "argument ACTION: invalid choice: 'chek'. Did you mean 'check'?\n" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["list", "--framwork", "flask"], "There is no option --framwork. Did you mean --framework?"),
+        (["schema", "diff", "--jsn"], "There is no option --jsn. Did you mean --json?"),
+        (["serve", "--watc"], "There is no option --watc. Did you mean --watch?"),
+        (["--versoin"], "There is no option --versoin. Did you mean --version?"),
+        (["list", "flask"], "There is no argument for 'flask'. Put a text of several words in quotes."),
+        (["xyzzy"], "There is no command 'xyzzy'."),
+    ],
+)
+def test_an_unknown_word_is_one_sentence(tmkb, words, message):
+    prog = " ".join(["tmkb", *words[: 2 if words[0] == "schema" else words[0] in ("list", "serve")]])
+
+    assert tmkb(*words) == (2, "", f"{prog}: error: {message}\nSee `{prog} --help`.\n")
 
 
 def test_eval_of_missing_queries(tmkb):
-    assert tmkb("eval", os.devnull) == (2, "", "tmkb: cannot read /dev/null: it has no questions\n")
+    assert tmkb("eval", os.devnull) == (2, "", "tmkb: Cannot read /dev/null: it has no questions.\n")
 
 
 @pytest.mark.parametrize(
@@ -343,12 +383,11 @@ def test_validate_reports_every_problem(tmkb, patterns, tmp_path):
     assert status == 1
     assert out.splitlines() == [
         f"{tmp_path}/missing:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.",
-        f"{file}:2:1: Key 'tier' is missing in the file.",
         f"{file}:7:1: Unknown key 'teir' in the file. Did you mean 'tier'?",
         f"{file}:12:11: severity cannot be 'huge'. Allowed: critical, high, medium, low.",
     ]
     problems = json.loads(tmkb("validate", str(folder), "--json")[1])["problems"]
-    assert [(p["rule"], p["line"]) for p in problems] == [("missing_key", 2), ("unknown_key", 7), ("not_one_of", 12)]
+    assert [(p["rule"], p["line"]) for p in problems] == [("unknown_key", 7), ("not_one_of", 12)]
 
 
 def test_version(tmkb):
@@ -395,7 +434,10 @@ def test_schema_show_of_an_unknown_name(tmkb):
         "",
         "tmkb: There is no schema 2025-11-26. Did you mean 2025-11-25?\n",
     )
-    assert tmkb("schema", "show", "zzz")[2] == "tmkb: There is no schema zzz.\n"
+    assert tmkb("schema", "show", "zzz")[2] == (
+        "tmkb: There is no schema zzz. "
+        "Use the name of a server, tool, prompt, resource or revision, or `errors`, `limits` or `log`.\n"
+    )
 
 
 def test_schema_show_of_an_ambiguous_name(tmkb, overlay):
@@ -424,7 +466,7 @@ def test_a_usage_error_is_exit_status_2(tmkb, words, monkeypatch):
     status, out, err = tmkb(*words)
 
     assert (status, out) == (2, "")
-    assert "usage: tmkb" in err
+    assert "usage: tmkb" in err or "\nSee `tmkb " in err
 
 
 def test_help_names_every_command(tmkb):
@@ -513,7 +555,7 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words):
     [
         ("version >&-", "tmkb: Cannot write the output: Bad file descriptor."),
         ("--help >&-", "tmkb: Cannot write the output: Bad file descriptor."),
-        ("query <&-", "tmkb query: error: CONTEXT is missing: stdin is empty."),
+        ("query <&-", "See `tmkb query --help`."),
         (
             "new pattern <&-",
             "tmkb: Missing options: --id, --name, --category. Add them, or run this in a terminal to be prompted.",
@@ -550,7 +592,7 @@ def test_code_is_not_wrapped_and_sentences_are_indented():
     assert len(code) > 60
     assert code.endswith(")") and "organization_id=user.organization_id" in code
     after = lines[next(n for n, line in enumerate(lines) if line.startswith("  Threat ")) + 1]
-    assert after.startswith(" " * 12) and not after.startswith(" " * 13)
+    assert after.startswith(" " * 13) and not after.startswith(" " * 14)
     assert "[38;2;" not in text and not re.search(r"\x1b\[(37|97)m\S", text)  # fixed colours, white
 
 

@@ -279,6 +279,55 @@ def test_an_index_out_of_range_is_reported(mine, tmp_path, action):
     assert (status, out, err) == (1, "", "tmkb: There is no '7' in revisions. Known: 0, 1, 2, 3, 4.\n")
 
 
+@pytest.mark.parametrize("action", ["set", "add"])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("tmkb:revisions.²", "tmkb: There is no '²' in revisions. Known: 0, 1, 2, 3, 4."),
+        ("tmkb:revisions.9", "tmkb: There is no '9' in revisions. Known: 0, 1, 2, 3, 4."),
+        ("tmkb:revisions.0.a", "tmkb: revisions.0 has no keys, and so no 'a'. Change revisions.0 itself."),
+        ("tmkb:limits.running.0", "tmkb: limits.running has no keys, and so no '0'. Change limits.running itself."),
+        ("tmkb:name.a.b", "tmkb: name has no keys, and so no 'a'. Change name itself."),
+        (r'tmkb:"a\q".b', r'PATH: The quoted key "a\q" has an invalid escape sequence. Write \\ for a backslash and \" for a quote.'),
+        (":name", "PATH: The name of the file is missing before the colon. Write NAME:KEY.KEY."),
+    ],
+)  # fmt: skip
+def test_a_path_that_leads_nowhere(mine, action, path, message):
+    status, out, err = mine(action, path, "x")
+
+    assert (status > 0, out, err) == (True, "", f"{message}\n")
+
+
+def test_without_schemas_for_editors_a_new_file_names_none(mine, monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "EDITOR", str(tmp_path / "missing"))
+    mine("new", "tool", "say_hello")
+
+    assert text(tmp_path, "servers/tmkb/tools/say_hello.yaml").splitlines()[:3] == [
+        "kind: tool",
+        "name: say_hello                 # the name that clients call; equal to the file name",
+        "description: Says hello. Describe here, for models, what the tool does and when to call it.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["new", "tool", "x", "--server", "tmkbb"], "--server: There is no server 'tmkbb'. Did you mean 'tmkb'?"),
+        (["new", "error", "unknown_tool"], "errors.unknown_tool already exists. Change it with `tmkb schema set`."),
+        (
+            ["check"],
+            "mine: This is a file, not a folder of schemas. Use the folder that contains errors.yaml or servers/.",
+        ),
+    ],
+)
+def test_what_cannot_be_created_or_checked(mine, tmp_path, words, message):
+    if words == ["check"]:
+        (tmp_path / "mine").touch()
+    status, out, err = mine(*words)
+
+    assert status == 2 and (out + err).endswith(f"{message}\n")
+
+
 def test_a_users_server_gets_its_own_error_table(mine, tmp_path):
     assert mine("new", "server", "acme")[0] == 0
     assert mine("new", "error", "bad", "--server", "acme") == (

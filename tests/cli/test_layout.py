@@ -30,6 +30,13 @@ def test_styles_can_be_switched_off(terminal, monkeypatch, name, value):
     assert layout.rendered(PAGE) == "Threat\n- one two three four\n  five six"
 
 
+def test_styles_can_be_forced(monkeypatch):
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    assert layout.rendered(PAGE) == "\x1b[1mThreat\x1b[0m\n\x1b[2m- \x1b[0mone two three four five six"
+
+
 def test_a_file_gets_plain_lines():
     assert layout.rendered(PAGE) == "Threat\n- one two three four five six"
 
@@ -45,6 +52,18 @@ def test_a_long_word_stays_whole(terminal):
         "see",
         "https://example.org/a-long-address",
     ]
+
+
+def test_a_quoted_command_stays_whole(terminal):
+    shown = layout.rendered(layout.text("Run one of these: `tmkb list --json`."))
+
+    assert shown.split("\n") == ["Run one of these:", "`tmkb list --json`."]
+
+
+def test_prose_is_not_wider_than_people_can_follow(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+
+    assert max(map(len, layout.rendered(layout.text("word " * 60)).split("\n"))) <= 100
 
 
 def test_columns_of_wide_and_combining_characters(terminal):
@@ -67,6 +86,10 @@ def test_only_the_last_column_is_wrapped(terminal):
         ("python", "'''a\nb'''", "\x1b[32m'''a\x1b[0m\n\x1b[32mb'''\x1b[0m"),
         ("diff", "-a\n+b\n c", "\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n c"),
         ("yaml", "a: {b: 1}", "\x1b[36ma\x1b[0m: {\x1b[36mb\x1b[0m: 1}"),
+        ("javascript", "const a = `if`; // if", "\x1b[35mconst\x1b[0m a = \x1b[32m`if`\x1b[0m; \x1b[2m// if\x1b[0m"),
+        ("ruby", "find(params[:if]) if x", "find(params[:if]) \x1b[35mif\x1b[0m x"),
+        ("sql", "SELECT selected", "\x1b[35mSELECT\x1b[0m selected"),
+        ("json", '{"a": "b"}', '{\x1b[36m"a"\x1b[0m: \x1b[32m"b"\x1b[0m}'),
         ("text", "if", "if"),
     ],
 )

@@ -73,6 +73,55 @@ def test_problems_are_escaped(capsys, patterns):
     assert "Unknown key '\\u001b[31mred'" in out and hidden.find(out) == ""
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (PermissionError(13, "Permission denied", "/x/y"), "tmkb: Cannot use /x/y: Permission denied.\n"),
+        (KeyError("a"), "tmkb: Internal error in test_output.py, line "),
+    ],
+)
+def test_an_unexpected_error_is_a_sentence(capsys, monkeypatch, error, shown):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr("tmkb.cli.version.run", fail)
+    monkeypatch.delenv("TMKB_TRACEBACK")
+
+    assert main.main(["version"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith(shown) and captured.err.count("\n") == 1
+
+    monkeypatch.setenv("TMKB_TRACEBACK", "1")
+    with pytest.raises(type(error)):
+        main.main(["version"])
+
+
+def test_a_status_line_appears_on_a_terminal_and_is_removed(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(output, "_PATIENCE", 0)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    with output.progress("first") as show:
+        while not (shown := capsys.readouterr().err):  # the line appears in another thread
+            pass
+        show("second, and more than fits")
+
+    assert shown.endswith("\rfirst")
+    assert capsys.readouterr().err == "\rsecond, and more th\rsecond, and more th" + f"\r{' ' * 19}\r"
+
+
+@pytest.mark.parametrize(("is_terminal", "term"), [(False, "xterm"), (True, "dumb")])
+def test_elsewhere_no_status_line_appears(capsys, monkeypatch, is_terminal, term):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    monkeypatch.setattr(output, "_PATIENCE", 0)
+    monkeypatch.setenv("TERM", term)
+    with output.progress("first") as show:
+        show("second")
+    assert [*output.counted([1, 2], 2, "Counting")] == [1, 2]
+
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from tmkb.authoring.proofs import runner
 from tmkb.cli import main, prove
+from tmkb.schema import installation
 
 pytestmark = [pytest.mark.full, pytest.mark.needs("flask")]
 
@@ -182,7 +183,7 @@ def test_without_the_extra_the_message_names_it(command, monkeypatch):
     assert command() == (
         2,
         "",
-        "tmkb: tmkb prove needs the extra `proofs`: if you installed tmkb from '.', install '.[proofs]'.\n",
+        f"tmkb: tmkb prove needs the extra `proofs`. Install it with: {installation.command('proofs')}\n",
     )
 
 

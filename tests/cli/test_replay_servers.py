@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -105,12 +106,18 @@ def expected(path):
     return [each["expect"] for each in transcript.read(str(path)).value["exchanges"]]
 
 
+def passes(outcome):
+    """Whether a replay of one conversation found no difference and printed nothing else."""
+    status, out, err = outcome
+    return (status, err) == (0, "") and re.fullmatch(r"1 of 1 conversations are as recorded \(\d+\.\d s\)\.\n", out)
+
+
 def response(id_, **result):
     return {"jsonrpc": "2.0", "id": id_, "result": result}
 
 
 def test_a_working_server_passes(replay, command, transcript):
-    assert replay(transcript(), "--command", command()) == (0, "1 of 1 conversations are as recorded.\n", "")
+    assert passes(replay(transcript(), "--command", command()))
 
 
 # --- Writing
@@ -195,7 +202,7 @@ def test_nothing_is_written_when_the_server_fails(replay, command, transcript, c
     status, out, err = replay(file, "--update", "--command", command(code))
 
     assert (status, out) == (1, "0 of 1 files rewritten.\n")
-    assert "the opening (2025-11-25) has no answer to record" in err
+    assert "the opening (2025-11-25) has no response to record" in err
     assert file.read_bytes() == before
 
 
@@ -204,23 +211,71 @@ def test_nothing_is_written_without_a_response(replay, command, transcript):
     before = file.read_bytes()
     status, _, err = replay(file, "--update", "--timeout", "1", "--command", command())
 
-    assert status == 1 and "turn 1 (2025-11-25) has no answer to record" in err
+    assert status == 1 and "turn 1 (2025-11-25) has no response to record" in err
     assert file.read_bytes() == before
 
 
 # --- Servers that misbehave
 
 
-def test_a_server_without_ping_is_reported_and_quiet_is_used(replay, command, transcript):
+def test_a_server_without_ping_passes(replay, command, transcript):
     file = transcript(ECHO + '  - send: {jsonrpc: "2.0", method: note}\n    expect: []\n' * 4)
     mute = command("has_ping = False")
     begun = time.monotonic()
-    status, out, _ = replay(file, "--command", mute, "--timeout", "60")
-    took = time.monotonic() - begun
 
-    assert status == 1 and out.count("The server does not answer ping.") == 1
-    assert took < 60  # one timeout would be more
-    assert replay(file, "--command", mute, "--quiet", "0.2")[:2] == (0, "1 of 1 conversations are as recorded.\n")
+    assert replay(file, "--command", mute, "--timeout", "60")[0] == 0
+    assert time.monotonic() - begun < 60  # one timeout would be more
+    assert replay(file, "--command", mute, "--quiet", "0.2")[0] == 0
+
+
+def test_a_failure_says_that_silence_was_not_observed_with_ping(replay, command, transcript):
+    note = '  - send: {jsonrpc: "2.0", method: note}\n    expect: []\n'
+    file = transcript(note + ECHO.replace("echo: true", "echo: false"))
+    status, out, _ = replay(file, "--command", command("has_ping = False"))
+
+    assert status == 1 and out.count("The server does not answer ping") == 1
+
+
+def test_a_recorded_conversation_needs_no_ping(replay, command, transcript):
+    """A ping would end this server."""
+    code = "def handle(self, m):\n    sys.exit(9) if m.get('method') == 'ping' else super().handle(m)"
+    hello = '{protocolVersion: "2025-11-25", capabilities: {}, serverInfo: {name: other, version: "1"}}'
+    turns = (
+        '  - send: {jsonrpc: "2.0", id: 1, method: initialize}\n'
+        f'    expect:\n      - {{jsonrpc: "2.0", id: 1, result: {hello}}}\n'
+        '  - send: {jsonrpc: "2.0", method: notifications/initialized}\n    expect: []\n'
+    )
+    head = TRANSCRIPT.replace("opening: handshake", "recorded: {over: stdio}\nopening: none")
+
+    assert replay(transcript(turns + ECHO, head), "--command", command(code))[0] == 0
+
+
+def test_a_request_of_the_server_may_come_before_its_turn(replay, command, transcript):
+    code = (
+        "def handle(self, m):\n"
+        "    if m.get('method') != 'echo': return super().handle(m)\n"
+        "    send({'id': 'q', 'method': 'roots'})\n"
+        "    threading.Timer(0.3, super().handle, [m]).start()"
+    )
+    turns = ECHO + '  - send: {jsonrpc: "2.0", method: note}\n    expect: [{jsonrpc: "2.0", id: q, method: roots}]\n'
+    head = TRANSCRIPT.replace("opening: handshake", "recorded: {over: stdio}\nopening: none")
+
+    assert passes(replay(transcript(turns, head), "--command", command(code)))
+
+
+def test_after_the_end_of_the_server_nothing_is_sent(replay, command, transcript):
+    file = transcript(ECHO.replace("echo}", "ask}") + ECHO * 2)
+    status, out, _ = replay(
+        file,
+        "--command",
+        command(
+            "def handle(self, m):\n    super().handle(m) if 'method' in m and m['method'] != 'ask' else sys.exit(4)"
+        ),
+    )
+
+    assert status == 1
+    assert "The server closed its output." in out and "exit status 4" in out
+    assert out.count("not sent: the server had ended") == 2
 
 
 def test_with_quiet_an_extra_message_is_reported(replay, command, transcript):
@@ -312,7 +367,7 @@ def test_openings_of_the_folder_are_used(replay, command, transcript, tmp_path):
     for folder in (tmp_path, tmp_path / "mine"):
         (folder / "openings").mkdir()
         (folder / "openings" / "mine.yaml").write_text(opening)
-        assert replay(file, "--command", command(code)) == (0, "1 of 1 conversations are as recorded.\n", "")
+        assert passes(replay(file, "--command", command(code)))
         shutil.rmtree(folder / "openings")
 
 
@@ -347,7 +402,128 @@ def test_an_unclosed_quote_is_a_usage_error(replay, capsys):
     assert raised.value.code == 2
 
 
+# --- Other revisions and transports
+
+
+RECORDED = """\
+kind: transcript
+title: A recording
+server: other
+revisions: ["{revision}"]
+recorded: {{over: {over}}}
+opening: none
+exchanges:
+{turns}
+"""
+HANDSHAKE = """\
+  - send: {jsonrpc: "2.0", id: 1, method: initialize, params: {protocolVersion: "2025-11-25"}}
+    expect:
+      - jsonrpc: "2.0"
+        id: 1
+        result: {protocolVersion: "2025-11-25", capabilities: {}, serverInfo: {name: other, version: "1"}}
+  - send: {jsonrpc: "2.0", method: notifications/initialized}
+    expect: []
+"""
+ERRORS = """\
+def handle(self, m):
+    if m.get("method") == "server/discover":
+        send({"id": m["id"], "error": {"code": -32601, "message": "?"}})
+    elif "_meta" in m.get("params", {}):
+        sys.exit(7)
+    else:
+        super().handle(m)
+"""
+MODERN = """\
+def handle(self, m):
+    meta = m.get("params", {}).get("_meta", {})
+    if "io.modelcontextprotocol/clientCapabilities" not in meta:
+        send({"id": m["id"], "error": {"code": -32022, "message": "?", "data": {"supported": ["2026-07-28"]}}})
+    else:
+        found = {"supportedVersions": ["2026-07-28"], "capabilities": {}} if m["method"] == "server/discover" else {"echo": True}
+        send({"id": m["id"], "result": {"resultType": "complete", **found}})
+"""
+
+
+def test_a_recording_replays_on_a_server_of_the_older_era(replay, command, transcript):
+    keys = "io.modelcontextprotocol/protocolVersion: '2026-07-28', io.modelcontextprotocol/clientCapabilities: {}"
+    discover = f'  - send: {{jsonrpc: "2.0", id: 1, method: server/discover, params: {{_meta: {{{keys}}}}}}}\n'
+    discover += '    expect: [{jsonrpc: "2.0", id: 1, result: {resultType: complete, supportedVersions: [], capabilities: {}}}]\n'
+    echo = ECHO.replace("method: echo", f"method: echo, params: {{_meta: {{{keys}}}}}").replace(
+        "echo: true}", "echo: true, resultType: complete}"
+    )
+    file = transcript(RECORDED.format(revision="2026-07-28", over="http", turns=discover + echo), "")
+    status, out, _ = replay(file, "--command", command(ERRORS))
+
+    assert status == 0, out
+    assert "  recorded over http, replayed over stdio\n  recorded under 2026-07-28, translated to 2025-11-25\n" in out
+    assert "  turn 1 not sent: 2025-11-25 has no server/discover\n" in out
+
+
+def test_a_recording_replays_on_a_server_of_the_newer_era(replay, command, transcript):
+    file = transcript(RECORDED.format(revision="2025-11-25", over="stdio", turns=HANDSHAKE + ECHO), "")
+    status, out, _ = replay(file, "--command", command(MODERN))
+
+    assert status == 0, out
+    assert "recorded under 2025-11-25, translated to 2026-07-28" in out
+    changed = transcript(
+        RECORDED.format(revision="2025-11-25", over="stdio", turns=HANDSHAKE + ECHO.replace("true", "false")), ""
+    )
+    status, out, _ = replay(changed, "--command", command(MODERN))
+    assert status == 1 and "[0].result.echo: expected false, got true" in out
+
+
+def test_a_server_that_speaks_no_other_revision_fails_as_recorded(replay, command, transcript):
+    file = transcript(RECORDED.format(revision="2025-11-25", over="stdio", turns=HANDSHAKE + ECHO), "")
+    code = "def handle(self, m):\n    if 'id' in m: send({'id': m['id'], 'error': {'code': 1, 'message': 'no'}})"
+    status, out, _ = replay(file, "--command", command(code))
+
+    assert status == 1 and "translated" not in out and "turn 1: initialize\n" in out
+
+
+@pytest.mark.needs("httpx2")
+def test_a_recording_over_stdio_replays_over_http(replay, address, transcript):
+    file = transcript(RECORDED.format(revision="2025-11-25", over="stdio", turns=HANDSHAKE + ECHO), "")
+    status, out, _ = replay(file, "--url", f"{address}/mcp")
+
+    assert status == 0 and "  recorded over stdio, replayed over http\n" in out
+
+
 # --- HTTP
+
+
+@pytest.mark.needs("httpx2")
+def test_a_log_level_in_a_request_does_not_leave_the_session(replay, transcript):
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            m = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            opening = m["method"] in ("initialize", "notifications/initialized")
+            known = opening or self.headers["mcp-session-id"] == "s1"
+            hello = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "serverInfo": {"name": "other", "version": "1"},
+            }
+            result = hello if opening else {"echo": True}
+            body = json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}).encode() if "id" in m else b""
+            self.send_response(202 if not body else 200 if known else 400)
+            self.send_header("content-type", "application/json")
+            self.send_header("mcp-session-id", "s1")
+            self.send_header("content-length", str(len(body) if known else 0))
+            self.end_headers()
+            self.wfile.write(body if known else b"")
+
+        def log_message(self, *_):
+            pass
+
+    meta = "params: {_meta: {io.modelcontextprotocol/logLevel: info}}"
+    turns = HANDSHAKE + ECHO.replace("method: echo", f"method: echo, {meta}")
+    file = transcript(RECORDED.format(revision="2025-11-25", over="http", turns=turns), "")
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        status, out, _ = replay(file, "--url", f"http://127.0.0.1:{server.server_port}/mcp")
+        server.shutdown()
+
+    assert status == 0, out
 
 
 @pytest.fixture
@@ -384,20 +560,20 @@ def address():
 
 @pytest.mark.needs("httpx2")
 def test_any_server_over_http_can_be_replayed(replay, address, transcript):
-    assert replay(transcript(), "--http", f"{address}/mcp") == (0, "1 of 1 conversations are as recorded.\n", "")
+    assert passes(replay(transcript(), "--url", f"{address}/mcp"))
 
 
 @pytest.mark.needs("httpx2")
 def test_an_empty_expectation_is_recorded_over_http(replay, address, transcript):
     file = transcript('  - send: {jsonrpc: "2.0", id: 2, method: echo}\n    expect: []\n')
 
-    assert replay(file, "--http", f"{address}/mcp", "--update")[0] == 0
+    assert replay(file, "--url", f"{address}/mcp", "--update")[0] == 0
     assert expected(file) == [[response(2, echo=True)]]
 
 
 @pytest.mark.needs("httpx2")
 def test_problems_over_http_are_reported(replay, address, transcript):
-    status, out, _ = replay(transcript(), "--http", f"{address}/broken")
+    status, out, _ = replay(transcript(), "--url", f"{address}/broken")
 
     assert status == 1 and f"{address}/broken: 502 No backend" in out
 

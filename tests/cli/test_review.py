@@ -3,6 +3,7 @@
 import functools
 import io
 import json
+import re
 import subprocess
 
 import pytest
@@ -171,3 +172,95 @@ def test_stdin_that_is_no_diff(repository, review, monkeypatch):
     assert (status, out) == (2, "")
     assert err.startswith("<stdin>:1:1: This is not a unified diff")
     assert err.endswith("Pass the output of `git diff`.\n")
+
+
+# The hook
+
+
+def event(path, content):
+    """What Claude Code 2.1.197 writes to a hook after its tool Write has created a file."""
+    return {
+        "session_id": "9bdfff25-e522-4ec7-b83c-4466e327cfde",
+        "transcript_path": "/home/ann/.claude/projects/-home-ann-shop/9bdfff25.jsonl",
+        "cwd": "/home/ann/shop",
+        "permission_mode": "acceptEdits",
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": f"/home/ann/shop/{path}", "content": content},
+        "tool_response": {
+            "type": "create",
+            "filePath": f"/home/ann/shop/{path}",
+            "content": content,
+            "structuredPatch": [],
+            "originalFile": None,
+            "userModified": False,
+        },
+        "tool_use_id": "toolu_0",
+        "duration_ms": 7,
+    }
+
+
+@pytest.fixture
+def hook(review, monkeypatch):
+    """Run the hook with these bytes on stdin."""
+
+    def run(data, *words):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        return review("--hook", *words)
+
+    return run
+
+
+def test_the_hook_tells_the_agent_about_a_mistake(hook):
+    status, out, err = hook(json.dumps(event("app/profile.py", MISTAKE)).encode())
+    told = json.loads(out)["hookSpecificOutput"]
+
+    assert (status, err, told["hookEventName"]) == (0, "", "PostToolUse")
+    assert re.search(r"^app/profile.py:\d+: TMKB-AUTH-006 ", told["additionalContext"], re.M)
+    assert "tmkb get ID" in told["additionalContext"]
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("app/money.py", HARMLESS),
+        ("tests/test_profile.py", MISTAKE),
+        ("notes.txt", MISTAKE),
+        ("app/profile.py", MISTAKE.replace("items():", "items():  # tmkb: ignore[6] the model has only a name")),
+        ("app/profile.py", ""),
+    ],
+)
+def test_the_hook_is_silent_when_there_is_nothing_to_say(hook, path, content):
+    assert hook(json.dumps(event(path, content)).encode()) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'"text"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        json.dumps({**event("a.py", "a"), "tool_response": None}).encode(),
+        json.dumps({**event("a.py", "a"), "tool_response": {"filePath": "/a.py", "structuredPatch": [1]}}).encode(),
+        json.dumps({**event("a.py", "a"), "cwd": "\0"}).encode(),
+        json.dumps(event("a\nb\0.py", MISTAKE)).encode(),
+        json.dumps(event("a.py", 7)).encode(),
+    ],
+    ids=lambda data: data[:12].decode("latin-1"),
+)
+def test_the_hook_never_stops_an_agent(hook, data):
+    status, out, err = hook(data)
+
+    assert (status, "Traceback" in err) == (0, False)
+    assert out == "" or json.loads(out)
+
+
+def test_the_hook_survives_faulty_patterns(hook, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, out, err = hook(json.dumps(event("app/profile.py", MISTAKE)).encode(), "--patterns", str(tmp_path / "file"))
+
+    assert (status, out) == (0, "") and err.startswith("tmkb: ")

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+import sys
 
 import pytest
 
@@ -299,7 +300,7 @@ def test_without_ruff_a_message_reports_that_linting_is_skipped(patterns, monkey
 
     assert (status, json.loads(captured.out)) == (0, {"patterns": 1, "problems": []})
     assert captured.err == (
-        "tmkb: The code was not checked with ruff: ruff is not installed. Install it with: pip install ruff\n"
+        f"tmkb: The code was not checked with ruff: ruff is not installed. Install it with: {sys.executable} -m pip install ruff\n"
     )
 
 
@@ -329,7 +330,7 @@ def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatc
     monkeypatch.setattr(lint, "find_ruff", lambda: str(program))
 
     assert strict(patterns("acme_auth_024")) == [
-        f"{program}:1:1: The code was not checked with ruff: no such option. Install it with: pip install ruff"
+        f"{program}:1:1: The code was not checked with ruff: no such option. Install it with: {sys.executable} -m pip install ruff"
     ]
 
 

@@ -3,9 +3,11 @@
     python -m tests.clients.run [--agents] [--record] [NAME…]
 
 Installs pinned releases below ``.cache`` (Node included, so that none has to be there), runs each client in a scratch
-home without an account, and checks what it reports. Coding agents are large, and run only when they are asked for. What each sends to the default server is kept under
-``conformance/clients/``, where every test run replays it; here only its methods are compared, and ``--record`` writes it
-anew. Conversations of clients in other modes, or with the server everything, are not kept: no two are the same.
+home without an account, and checks what it reports. Coding agents are large, and run only when they are asked for; they
+list the server in all projects after `tmkb install`, and in none after `--uninstall`. What each sends to the default
+server is kept under ``conformance/clients/``, where every test run replays it; here only its methods are compared, and
+``--record`` writes it anew. Conversations of clients in other modes, or with the server everything, are not kept: no two
+are the same.
 """
 
 import argparse
@@ -109,20 +111,21 @@ OVER_HTTP = {  # the same, over HTTP
 }
 WORKERS = {"python-2026-07-28-http", "typescript-2026-07-28-http"}  # are served by two processes
 CLIENTS = RECORDED | QUERYING | USING | SYSTEM | OVER_HTTP
-AGENT = {"claude-code", "gemini-cli", "opencode"}
+INSTALLED = {  # client of `tmkb install` → the command that lists its servers, what that prints with ours
+    "claude-code": (["claude", "mcp", "list"], "✔ Connected"),
+    "gemini": (["gemini", "mcp", "list"], "Connected"),
+    "opencode": (["opencode", "mcp", "list"], "connected"),
+    "codex": (["codex", "mcp", "list", "--json"], '"args": [\n        "serve"'),  # starts no server
+}
+INSTALLATIONS = {f"install-{name}": name for name in INSTALLED}
+AGENT = {"claude-code", "gemini-cli", "opencode", *INSTALLATIONS}
 
 
 def run(name, home):
     """What the client printed, and the messages that it sent over stdio; "#" stands for: without the server's command."""
     log, project = os.path.join(home, "sent"), os.path.join(home, "project")
-    os.makedirs(os.path.join(home, ".gemini"))
-    os.makedirs(project)
-    with open(os.path.join(home, ".gemini", "trustedFolders.json"), "w", encoding="utf-8") as file:
-        json.dump({project: "TRUST_FOLDER"}, file)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("TMKB_", "LOG_LEVEL", "XDG_"))}
-    clean = {**kept, "HOME": home, "PYTHONPATH": ROOT, "NO_COLOR": "1"}
     modules = packages.for_node(AGENTS if name in AGENT else HERE)
-    environment = packages.with_node(clean, modules)
+    environment = prepared(home, project, modules)
     printed = ""
     with served(name, log) as server:
         for command in CLIENTS[name][0]:
@@ -142,6 +145,41 @@ def run(name, home):
             printed += done.stdout + done.stderr
     lines = packages.read(log).splitlines() if os.path.exists(log) else []
     return printed, [json.loads(line) for line in lines]
+
+
+def prepared(home, project, modules):
+    """Make a home with a project that is trusted; return the environment of a client there."""
+    os.makedirs(os.path.join(home, ".gemini"))
+    os.makedirs(project)
+    with open(os.path.join(home, ".gemini", "trustedFolders.json"), "w", encoding="utf-8") as file:
+        json.dump({project: "TRUST_FOLDER"}, file)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("TMKB_", "LOG_LEVEL", "XDG_"))}
+    return packages.with_node({**kept, "HOME": home, "PYTHONPATH": ROOT, "NO_COLOR": "1"}, modules)
+
+
+def installed(client, home):
+    """What is wrong: `tmkb install` in one project, the client's list of servers in another, `--uninstall`, the list again."""
+    project, elsewhere = os.path.join(home, "project"), os.path.join(home, "elsewhere")
+    environment = prepared(home, elsewhere, packages.for_node(AGENTS))
+    os.makedirs(project)
+    listing, sign = INSTALLED[client]
+    tmkb = [sys.executable, "-m", "tmkb", "install", client, "--force"]
+    wrong = []
+    for command, folder, expected in [
+        (tmkb, project, "tmkb is added to"),
+        (listing, elsewhere, sign),
+        (tmkb, elsewhere, "tmkb is already installed in"),
+        ([*tmkb, "--uninstall"], project, "tmkb is removed from"),
+        (listing, elsewhere, None),
+    ]:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=180, check=False,
+        )  # fmt: skip
+        printed = done.stdout + done.stderr
+        if done.returncode or (sign in printed if expected is None else expected not in printed):
+            wrong.append(f"{command}\n{printed[-2000:]}")
+    return wrong
 
 
 @contextlib.contextmanager
@@ -207,13 +245,19 @@ def recorded(name):
 def main():
     """Run the clients; 1 where one does not connect, or says something else than its transcript has."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[*CLIENTS, []], help="only these clients")
+    parser.add_argument("names", nargs="*", choices=[*CLIENTS, *INSTALLATIONS, []], help="only these clients")
     parser.add_argument("--agents", action="store_true", help="coding agents too")
     parser.add_argument("--record", action="store_true", help="write the transcripts anew")
     arguments = parser.parse_args()
     failed = 0
-    for name in arguments.names or [name for name in CLIENTS if arguments.agents or name not in AGENT]:
+    everyone = [*CLIENTS, *INSTALLATIONS]
+    for name in arguments.names or [name for name in everyone if arguments.agents or name not in AGENT]:
         with tempfile.TemporaryDirectory() as home:
+            if name in INSTALLATIONS:
+                wrong = installed(INSTALLATIONS[name], home)
+                failed += bool(wrong)
+                print(f"{name:32} {'FAILED' if wrong else 'ok'}", *wrong, sep="\n    " if wrong else "", flush=True)
+                continue
             printed, messages = run(name, home)
         missing = [text for text in CLIENTS[name][1] if text not in printed]
         if arguments.record and not missing and name in RECORDED:

@@ -8,14 +8,14 @@ import pytest
 from tests.conformance.conversations import CASES, TRANSCRIPTS
 from tests.support.emitted import Noted
 from tests.support.transcripts import TranscriptExtension, path_of, snapshot_name
-from tmkb.conformance import replay
+from tmkb.conformance import replay, targets
 from tmkb.schema import metaschema, paths, reader
 
 
 @pytest.mark.parametrize(("name", "revision"), CASES, ids=str)
 def test_conversation(runtimes, snapshot, name, revision):
     each = TRANSCRIPTS[name]
-    target = Noted(replay.InProcess(runtimes(each.value["server"], each.config)))
+    target = Noted(targets.InProcess(runtimes(each.value["server"], each.config)))
 
     for result in replay.replay(each, revision, target):
         expected = snapshot(name=snapshot_name(name, result.number, revision), extension_class=TranscriptExtension)

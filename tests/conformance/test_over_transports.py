@@ -11,7 +11,7 @@ from tests.conformance.conversations import CONVERSATIONS, TRANSCRIPTS
 from tests.support.emitted import Noted
 from tests.support.process import SERVE, HttpServer
 from tests.support.tiers import sample
-from tmkb.conformance import replay
+from tmkb.conformance import replay, targets
 from tmkb.conformance.http import Http
 
 TIERS = sample(CONVERSATIONS, 20, chosen=pytest.mark.process)
@@ -36,7 +36,7 @@ def servers():
 def test_conversation_over_stdio(monkeypatch, name, revision):
     for variable in [each for each in os.environ if each.startswith("COVERAGE")]:
         monkeypatch.delenv(variable)  # other tests cover the same code
-    target = Noted(replay.Command([*SERVE, *TRANSCRIPTS[name].arguments]))
+    target = Noted(targets.Command([*SERVE, *TRANSCRIPTS[name].arguments]))
     results = list(replay.replay(TRANSCRIPTS[name], revision, target))
 
     assert [(result.number, result.differences) for result in results if result.differences] == []

@@ -1,5 +1,6 @@
 """Transcript files: search, validation, and permitted paths."""
 
+import json
 import os
 import re
 import sys
@@ -47,10 +48,19 @@ def complaints(tmp_path):
 def test_parent_folders_do_not_matter(tmp_path):
     home = tmp_path / "openings" / "fixtures" / "requirements.yaml" / "conformance"
     one, other = write(home / "a" / "one.yaml"), write(home / "requirements.yaml.d" / "other.yaml")
-    for beside in ("openings/x.yaml", "a/fixtures/x.yaml", "requirements.yaml", "x.schema.yaml", "x.txt"):
+    for beside in ("openings/x.yaml", "a/fixtures/x.yaml", "x.txt"):
         write(home / beside)
 
     assert transcript.find(str(home)) == [str(one), str(other)]
+
+
+def test_other_files_of_a_folder_are_skipped(tmp_path):
+    for other in ("kind: opening\n", "a: 1\n", "- kind: transcript\n", ""):
+        write(tmp_path / f"other{len(other)}.yaml", other)
+    broken = write(tmp_path / "broken.transcript.yaml", "kind: [")
+    as_json = write(tmp_path / "json.yaml", '{"kind": "transcript"}')
+
+    assert transcript.find(str(tmp_path)) == [str(broken), str(as_json)]
 
 
 def test_folders_with_a_similar_name_are_not_skipped(tmp_path):
@@ -155,12 +165,63 @@ def test_titles_of_other_transcripts_are_not_checked(tmp_path):
     assert transcript.read(str(file)).value["title"] == "This should work"
 
 
-def test_a_placeholder_with_an_unknown_type_is_reported(tmp_path):
+@pytest.mark.parametrize(
+    ("send", "expect", "column", "sentence"),
+    [
+        ("{}", "{result: {$any: objct}}", 30, "There is no JSON type 'objct'. Did you mean 'object'?"),
+        ("{}", "{$anny: string}", 15, "There is no matcher '$anny'. Did you mean '$any'?"),
+        ("{}", "{$any: string, a: 1}", 29, "There is no matcher 'a'."),
+        ("{}", "{$any: string, $re: a}", 14, "$any and $re cannot be used like this."),
+        ("{}", "{$subset: []}", 14, "$subset cannot be used like this."),
+        ("{}", "{$ignore: false}", 24, "$ignore cannot be used like this."),
+        ("{}", "{$ref: cursor}", 21, "Nothing is captured as 'cursor' before this place."),
+        ("{}", "{$capture: '1'}", 25, "'1' is not a name for a captured value."),
+        ("{}", "{$json: {a: {$any: x}}}", 33, "There is no JSON type 'x'."),
+        ("{}", "{$var: version}", 21, "There is no variable 'version'. Did you mean"),
+        ("{a: {$ref: cursor}}", "{}", 22, "Nothing is captured as 'cursor' before this place."),
+        ("{a: {$any: string}}", "{}", 16, "There is no matcher '$any'."),
+        pytest.param(
+            "{}", "{$re: '('}", 20, "'(' is not a valid RE2 regular expression", marks=pytest.mark.needs("re2")
+        ),
+    ],
+)
+def test_a_wrong_matcher_is_reported(tmp_path, send, expect, column, sentence):
     file = tmp_path / "mine.yaml"
-    file.write_text(TRANSCRIPT.replace("[]", "[{result: {$any: objct}}]"), encoding="utf-8")
+    head, _, _ = TRANSCRIPT.partition("  - send")
+    file.write_text(f"{head}  - send: {send}\n    expect: [{expect}]\n", encoding="utf-8")
 
     with pytest.raises(DocumentError) as raised:
         transcript.read(str(file))
     (problem,) = raised.value.problems
-    assert problems.sentence(problem) == "There is no JSON type 'objct'. Did you mean 'object'?"
-    assert problem.line == 8
+    assert problems.sentence(problem).startswith(sentence)
+    assert problem.column == column
+
+
+def test_what_an_earlier_message_captures_can_be_sent_and_expected(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        TRANSCRIPT.replace("[]", "[{result: {nextCursor: {$capture: cursor}}}]")
+        + "  - send: {params: {cursor: {$ref: cursor}}, schema: {$ref: '#/$defs/a'}, $gt: {$literal: {$ref: a}}}\n"
+        + "    expect: [{cursor: {$ref: cursor}}]\n",
+        encoding="utf-8",
+    )
+    _, second = transcript.read(str(file)).turns("2025-11-25")
+
+    assert second.bound({"cursor": {"$ref": "x"}}) == (
+        b'{"params":{"cursor":{"$ref":"x"}},"schema":{"$ref":"#/$defs/a"},"$gt":{"$ref":"a"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "writable"),
+    [("[" * 58 + "]" * 58, True), ("[" * 60 + "]" * 60, False), ("[" * 900 + "]" * 900, False), ("1e999", False)],
+)
+def test_only_values_that_can_be_read_again_are_written(tmp_path, value, writable):
+    message = json.loads(value)
+
+    assert transcript.is_writable([message]) is writable
+    if writable:
+        file = tmp_path / "mine.yaml"
+        file.write_text(TRANSCRIPT)
+        transcript.rewrite(transcript.read(str(file)), {1: {"2025-11-25": [message]}})
+        assert transcript.read(str(file)).value["exchanges"][0]["expect"] == [message]

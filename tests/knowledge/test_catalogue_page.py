@@ -4,13 +4,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from tmkb.knowledge import idioms, library
+from tmkb.knowledge import idioms, library, stacks
 from tmkb.knowledge.pattern import Pattern, PatternFolder
 from tmkb.schema import paths
 
 PAGE = os.path.join(paths.ROOT, "docs", "catalogue.md")
 README = os.path.join(paths.ROOT, "README.md")
-LIST = re.compile(r"(?<=## What it covers\n\n).*?(?=\n## )", re.S)
+LIST = re.compile(r"\| family \|.*?\n(?=\n)", re.S)
 HEAD = """# All patterns by family
 
 A family is the `category` of a pattern. `tmkb get ID` shows a pattern in full, `tmkb list --category NAME` a family. The columns
@@ -36,28 +36,25 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
+    known = stacks.packaged().stacks
     yield HEAD
     for category, members in families().items():
         yield f"## {title(category)}\n"
         yield "| pattern | threat | severity | stacks |"
         yield "|---|---|---|---|"
         for folder, pattern in members:
-            stacks = len(idioms.served(folder.path, pattern))
+            count = sum("of" not in known.get(stack, {}) for stack in idioms.served(folder.path, pattern))
             threat = pattern["agent_summary"]["threat"]
-            yield f"| {pattern['id']} {pattern['name']} | {threat} | {pattern['severity']} | {stacks} |"
+            yield f"| {pattern['id']} {pattern['name']} | {threat} | {pattern['severity']} | {count} |"
         yield ""
 
 
 def readme_list() -> str:
-    count = sum(map(len, families().values()))
-    lines = [
-        f"{count} patterns; [docs/catalogue.md](docs/catalogue.md) has their threats.\n",
-        "| family | patterns |",
-        "|---|---|",
-    ]
+    lines = ["| family | patterns | for example |", "|---|--:|---|"]
     for category, members in families().items():
-        names = " · ".join(f"{pattern['name']} ({pattern['id'][-3:]})" for _, pattern in members)
-        lines.append(f"| {title(category)} | {names} |")
+        first = members[0][1]
+        link = f"[{title(category)}](docs/catalogue.md#{title(category).lower().replace(' ', '-')})"
+        lines.append(f"| {link} | {len(members)} | {first['name']} |")
     return "\n".join(lines) + "\n"
 
 

@@ -99,7 +99,7 @@ def test_missing_and_empty_folders(tmp_path):
     ("file", "old", "new", "at", "sentence"),
     [
         ("pattern.yaml", "severity: high", "severity: huge", "huge", "severity cannot be 'huge'. Allowed: critical, high, medium, low."),
-        ("pattern.yaml", "principles:", "principle:", "kind:", "Key 'principles' is missing in the file."),
+        ("pattern.yaml", "principles:", "principle:", "principle:", "Unknown key 'principle' in the file. Did you mean 'principles'?"),
         ("pattern.yaml", "example: secure.py", "example: ../secure.py", "../secure.py", "mitigations[0].example is not valid: '../secure.py' does not match"),
         ("pattern.yaml", "example: secure.py", "example: secured.py", "secured.py", "This folder has no .py file secured.py."),
         ("pattern.yaml", "leaves: [removed_member,", "leaves: [removed_members,", "removed_members", "The proof has no function exploit_removed_members. Did you mean removed_member?"),

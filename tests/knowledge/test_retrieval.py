@@ -70,17 +70,17 @@ def test_search_beats_bm25_on_the_questions_it_was_trained_on(patterns):
 
 
 def test_the_measured_quality_has_not_fallen():
-    """The table is written by `tmkb eval --cross --write docs/retrieval.md`.
-
-    The aims are 0.88 and 0.90. The first was met with 52 patterns; eight authors have written about the 30 newer ones.
-    """
+    """The tables are written by `tmkb eval --cross --write docs/retrieval.md`."""
     with open(os.path.join(paths.ROOT, "docs", "retrieval.md"), encoding="utf-8") as file:
-        row = re.search(r"^\| all \|(.*)\|$", file.read(), re.M)[1].split("|")
+        text = file.read()
+    row = re.search(r"^\| all \|(.*)\|$", text, re.M)[1].split("|")
+    kinds = re.search(r"^\| Kind .*\n.*\n((?:\|.*\n)+)", text, re.M)[1].splitlines()
     ndcg, recall, answered = (float(row[at]) for at in (1, 3, 6))
 
-    assert ndcg >= 0.865
-    assert recall >= 0.89
+    assert ndcg >= 0.88
+    assert recall >= 0.90
     assert answered <= 0.04
+    assert all(float(line.split("|")[3]) >= 0.80 for line in kinds)
 
 
 def test_metrics():

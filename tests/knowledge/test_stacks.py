@@ -29,15 +29,35 @@ def known():
         ("in Express", "elixir", None, None),
         ("", "python", "bottle", "flask"),
         ("in Express", "go", "fiber2", "go"),
-        ("Adding PATCH /api/invoices/:id in Express with Prisma", None, None, "express"),
+        ("Adding PATCH /api/invoices/:id in Express with Prisma", None, None, "express_prisma"),
         ("app/api/team/route.ts: export async function POST", None, None, "nextjs"),
         ("class InvoiceController extends Controller { Invoice::findOrFail($id) }", None, None, "laravel"),
-        ("func (h *Handler) Get(c *gin.Context)", None, None, "go"),
+        ("func (h *Handler) Get(c *gin.Context)", None, None, "go_gin"),
         ("@GetMapping on a Kotlin controller", "kotlin", None, "spring"),
         ("celery task that exports invoices", None, None, "flask"),
         ("GraphQL resolver in Rails", None, None, "rails"),
         ("GraphQL resolver", None, None, "graphql"),
         ("NestJS guard", "js", None, "nestjs"),
+        ("", "TypeScript 5.6", "Next.js 15", "nextjs"),
+        ("", "python 3", None, "flask"),
+        ("", None, "Express knex", "express_knex"),
+        ("", None, "KNEX", "express_knex"),
+        ("const order = await Order.findById(req.params.id)", "js", "express", "express_mongoose"),
+        ("an Express route that calls sequelize", None, None, "express"),
+        ("", None, "prisma", "express_prisma"),
+        ("a page.tsx", None, "Drizzle", "nextjs_drizzle"),
+        ("a NestJS guard", None, "Prisma", "nestjs"),
+        ("Next.js server action: await db.insert(rooms) // drizzle", None, None, "nextjs_drizzle"),
+        ("", None, "NestJS + Mongoose", "nestjs"),
+        ("async def show(db: AsyncSession)", "python", None, "fastapi_async"),
+        ("", None, "FastAPI (async SQLAlchemy)", "fastapi_async"),
+        ("FastAPI route with a Session", None, None, "fastapi"),
+        ("Django view with AsyncSession", None, None, "django"),
+        ("", "python", "mongodb", "flask"),
+        ("def show(): ... mongodb", None, None, "flask"),
+        ("rows, err := pool.Query(ctx, sql) // pgxpool", "go", None, "go_pgx"),
+        ("", "go", "Echo v4", "go_echo"),
+        ("an http.Handler in Go", None, None, "go"),
         ("a trailspring expressway", None, None, None),
         ("background job processing", None, None, None),
     ],
@@ -59,6 +79,8 @@ def test_names_refer_to_each_other(known):
     assert len(aliases) == len({*aliases})
     for name in known.stacks:
         assert known.fallbacks(name)[0] == name
+    assert {each.get("of") for each in known.stacks.values() if "of" in each} <= set(known.stacks)
+    assert known.fallbacks("nextjs_drizzle") == ["nextjs_drizzle", "nextjs", "express"]
     assert known.fallbacks("nestjs") == ["nestjs", "express"]
     assert known.fallbacks(None) == []
 

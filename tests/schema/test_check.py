@@ -322,7 +322,7 @@ def test_missing_folder():
     found = load.read(["no/such/folder"], sources.names())
 
     assert [problems.line(p) for p in found.problems] == [
-        "no/such/folder:1:1: Folder no/such/folder does not exist. Check `--schemas` and TMKB_SCHEMAS."
+        "no/such/folder: Folder no/such/folder does not exist. Check `--schemas` and TMKB_SCHEMAS."
     ]
 
 

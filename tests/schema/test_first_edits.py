@@ -73,6 +73,29 @@ def test_a_required_argument_without_properties_is_a_warning(overlay):
     ]
 
 
+def test_a_misspelled_keyword_is_a_warning(overlay):
+    text = TOOL + "input: {type: object, propertis: {}, properties: {typ: {typ: string, x-note: a}}}\n"
+
+    assert warned(overlay(servers__tmkb__tools__hi=text)) == [
+        "servers/tmkb/tools/hi.yaml:6:23: 'propertis' has no effect in a JSON Schema. Did you mean 'properties'?",
+        "servers/tmkb/tools/hi.yaml:6:57: 'typ' has no effect in a JSON Schema. Did you mean 'type'?",
+    ]
+
+
+def test_misspelled_folders_and_suffixes_are_warnings(overlay):
+    folder = overlay(**{"servers/tmkb/tools/one.YAML": "", "servers/tmkb/tools/two.toml": "", "notes.txt": ""})
+    for name in ("server", "protocols", "servers/tmkb/prompt", "servers/tmkb/rules", "docs"):
+        os.makedirs(os.path.join(folder, name))
+
+    assert sorted(line.split(": ", 1)[0] for line in warned(folder)) == [
+        "protocols",
+        "server",
+        "servers/tmkb/prompt",
+        "servers/tmkb/tools/one.YAML:1:1",
+        "servers/tmkb/tools/two.toml:1:1",
+    ]
+
+
 def test_a_file_with_a_hidden_suffix_is_a_warning(overlay, capsys):
     folder = overlay(**{"errors.yaml.txt": "kind: errors\n"})
 

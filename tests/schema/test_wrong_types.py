@@ -20,7 +20,7 @@ REPLACEMENTS = [5, 1.5, True, None, "hi", "", [], [1], [[]], [{}], {}, {"a": 1},
 @pytest.mark.parametrize(("text", "type_"), NOT_MAPS)
 def test_a_file_that_is_not_a_map(complaints, place, text, type_):
     assert complaints(**{place: text + "\n"}) == [
-        f"{place.replace('__', '/')}.yaml:1:1: the file must be a map, not {type_}."
+        f"{place.replace('__', '/')}.yaml:1:1: The file must be a map, not {type_}. Begin it with `kind: KIND`, and write each key as `key: value`."
     ]
 
 
@@ -28,7 +28,10 @@ def test_a_json_file_that_is_not_a_map(overlay):
     folder = overlay(**{"errors.json": "[]\n"})
     (problem,) = load.read([folder], sources.names(), ["tmkb"]).problems
 
-    assert problems.sentence(problem) == "the file must be a map, not a list."
+    assert (
+        problems.sentence(problem)
+        == "The file must be a map, not a list. Begin it with `kind: KIND`, and write each key as `key: value`."
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_each_command_reports_a_file_that_is_not_a_map(overlay, capsys, words):
 
     assert main.main([*words, "--schemas", folder]) == 2
     captured = capsys.readouterr()
-    assert "errors.yaml:1:1: the file must be a map, not a list." in captured.out + captured.err
+    assert "errors.yaml:1:1: The file must be a map, not a list." in captured.out + captured.err
 
 
 @pytest.mark.parametrize("methods", ["{ping: 5}", "hi", "[]"])

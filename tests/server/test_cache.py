@@ -204,6 +204,22 @@ def test_the_newest_entry_stays_and_the_rest_fits_the_bytes(home, source, monkey
     assert [number for number in range(10) if cache.read({"number": number})] == [9]
 
 
+def test_content_is_kept_in_a_file_that_entries_share(home, source):
+    kept = cache.keep(b"content")
+    cache.write({"server": "x"}, cache.stamps([str(source), kept]), cache.entry(HEAD, SECTIONS))
+
+    assert Path(kept).read_bytes() == b"content"
+    assert os.path.dirname(kept) == str(home)
+    before = os.stat(kept).st_ino
+    assert cache.keep(b"content") == kept and os.stat(kept).st_ino == before
+    assert cache.read({"server": "x"})
+
+    os.remove(kept)
+    assert cache.read({"server": "x"}) is None
+    os.mkdir(kept)
+    assert cache.keep(b"content") is None
+
+
 def test_files_of_others_and_of_processes_that_still_write_stay(home, source):
     keep(source, {})
     stays = ["notes.json", "12345678.txt", "0a1b2c3d.json.new"]

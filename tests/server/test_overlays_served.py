@@ -175,7 +175,7 @@ def test_a_folder_that_is_not_there_stops_the_start():
     )
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode().startswith("no/such:1:1: Folder no/such does not exist.")
+    assert done.stderr.decode() == "no/such: Folder no/such does not exist. Check `--schemas` and TMKB_SCHEMAS.\n"
 
 
 def test_the_german_example():

@@ -148,6 +148,17 @@ def test_edits_take_effect_one_after_the_other(folder, watching):
     assert watching.end() == ([], 0)
 
 
+def test_a_text_that_an_answer_names(folder, watching):
+    watching.handshake()
+    text = folder.path / "servers" / "tmkb" / "tools" / "motto.txt"
+    text.parent.mkdir(parents=True)
+    for count, motto in enumerate(["Deny by default.", "Ask first."], 1):
+        text.write_text(motto, encoding="utf-8")
+        folder.write("servers/tmkb/tools/motto", MOTTO.replace("Deny by default.", "{$file: motto.txt}"))
+        reloaded(watching, count)
+        assert watching.ask("tools/call", name="motto")["result"]["content"][0]["text"] == motto
+
+
 def test_a_transition_and_a_limit(folder, watching):
     folder.write(
         "lifecycle/handshake",
@@ -335,7 +346,7 @@ def test_without_watchfiles_the_error_names_the_extra():
     hidden = "import sys; sys.modules['watchfiles'] = None; from tmkb.cli import main; main.main(['serve', '--watch'])"
     done = subprocess.run([sys.executable, "-c", hidden], input=b"", capture_output=True, timeout=TIMEOUT, check=False)
 
-    assert b"install '.[watch]'" in done.stderr
+    assert b"-m pip install -e" in done.stderr and b"[watch]" in done.stderr
 
 
 @procfs

@@ -65,10 +65,15 @@ class Noted:
         self.ordered = target.ordered
         self.conversation = Conversation()
 
-    def exchange(self, line, expected, awaited=None):
+    @property
+    def ended(self):
+        """As the target does it."""
+        return self.target.ended
+
+    def exchange(self, line, expected, awaited=None, silence=True):
         """As the target does it."""
         self.conversation.sent(line + b"\n")
-        messages = self.target.exchange(line, expected, awaited)
+        messages = self.target.exchange(line, expected, awaited, silence)
         self.conversation.note(messages)
         return messages
 

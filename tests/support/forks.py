@@ -33,7 +33,7 @@ class Forks:
         return Fork(self, int(self.socket.recv(100)))
 
     def status(self, pid):
-        """The exit status of a server, None while it runs."""
+        """The exit status of a server, None while it runs. To be asked no more once it has ended (`Fork.status`)."""
         self.socket.send(b"%d" % pid)
         answer = self.socket.recv(100)
         return None if answer == b"running" else int(answer)
@@ -50,12 +50,19 @@ class Fork:
     def __init__(self, forks, pid):
         self.forks = forks
         self.pid = pid
+        self.ended = None
+
+    def status(self):
+        """The exit status, None while the server runs."""
+        if self.ended is None:
+            self.ended = self.forks.status(self.pid)
+        return self.ended
 
     def wait(self):
-        """The exit status."""
+        """The exit status, once the server has ended."""
         until = time.monotonic() + TIMEOUT
         while time.monotonic() < until:
-            if (status := self.forks.status(self.pid)) is not None:
+            if (status := self.status()) is not None:
                 return status
             time.sleep(0.005)
         raise TimeoutError(self.pid)

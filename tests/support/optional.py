@@ -48,7 +48,11 @@ FROM = {
     "regipy": "the extra dev",
     "bpe_openai": "the extra dev",
     "syrupy": "the extra test",
+    "xdist": "the extra test",
 }
+
+
+POSIX = {"fcntl", "pty", "resource", "termios"}  # modules that Python has only there
 
 
 @functools.cache
@@ -78,9 +82,10 @@ def skip_instead(collector, report):
     """Return the report of a collection; one that failed for want of an optional module becomes a skip."""
     error = report.call.excinfo and report.call.excinfo.value.__cause__
     root = isinstance(error, ImportError) and (error.name or "").partition(".")[0]
-    if root not in FROM:
+    origin = "a POSIX system" if root in POSIX else FROM.get(root or "")
+    if origin is None:
         return report
     report.outcome = "skipped"
-    report.longrepr = os.fspath(collector.path), 0, f"Skipped: needs {root}, of {FROM[root]}"
+    report.longrepr = os.fspath(collector.path), 0, f"Skipped: needs {root}, of {origin}"
     report.__dict__.pop("call")
     return report

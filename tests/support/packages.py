@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import venv
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(ROOT, ".cache")
@@ -51,15 +50,18 @@ def for_python(name, *releases, bare=False):
 
 
 @functools.cache
-def environment(name, *releases):
-    """The folder of a virtual environment with ``releases``, for programs whose dependencies conflict with ours."""
+def environment(name, *releases, interpreter=sys.executable):
+    """The folder of a virtual environment with ``releases``, for programs whose dependencies conflict with ours.
+
+    ``interpreter``: the Python for it, by default this one.
+    """
 
     def install(place):
-        venv.create(place, with_pip=True)
+        subprocess.run([interpreter, "-m", "venv", place], check=True)
         python = os.path.join(place, BINARIES, "python")
         subprocess.run([python, "-m", "pip", "install", "-qq", *releases], check=True)
 
-    return _installed(f"venv-{name}", " ".join(releases), install)
+    return _installed(f"venv-{name}", " ".join(releases) + interpreter.removeprefix(sys.executable), install)
 
 
 @functools.cache

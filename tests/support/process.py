@@ -126,11 +126,11 @@ class Server:
 class HttpServer:
     """``tmkb serve --http`` on a port of its own; `log` is what it says on stderr."""
 
-    ADDRESS = re.compile(r"communication via (\S+)")
+    ADDRESS = re.compile(r"(?:communication via|ready at) (\S+)")
 
-    def __init__(self, *arguments, env=None, at=("--http", "127.0.0.1:0"), wrapper=()):
+    def __init__(self, *arguments, env=None, at=("--http", "127.0.0.1:0"), wrapper=(), command=SERVE):
         whole = {k: v for k, v in os.environ.items() if not k.startswith(("TMKB_", "LOG_LEVEL"))} | (env or {})
-        argv = [*wrapper, *SERVE, *at, *arguments]
+        argv = [*wrapper, *command, *at, *arguments]
         self.process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=whole, text=True)
         self.log, self.ready, self.address = [], threading.Event(), None
         self.thread = threading.Thread(target=self._read, daemon=True)

@@ -15,6 +15,7 @@ import time
 import pytest
 
 from tests.support.process import SERVE, TIMEOUT, HttpServer
+from tmkb.schema import installation
 
 pytestmark = pytest.mark.process
 
@@ -310,7 +311,7 @@ def test_http_without_the_extra_names_the_extra(tmp_path):
         check=False,
     )
     assert done.stderr == (
-        "--http: This needs the module uvicorn, which is not installed. Install the extra `http`: if you installed tmkb from '.', install '.[http]'.\n"
+        f"--http: This needs the module uvicorn, which is not installed. Install the extra `http`: {installation.command('http')}\n"
     )
 
 

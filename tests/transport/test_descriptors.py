@@ -102,14 +102,15 @@ class Peer:
         return [json.loads(line)["id"] for line in lines]
 
     def _chunk(self):
-        try:
-            chunk = os.read(self.output, 65536)
-        except OSError:  # the other side of the terminal is closed
-            return b""
-        if not chunk and self.stdout_kind == "file" and self.server.forks.status(self.server.pid) is None:
+        while True:
+            may_grow = self.stdout_kind == "file" and self.server.status() is None
+            try:
+                chunk = os.read(self.output, 65536)
+            except OSError:  # the other side of the terminal is closed
+                return b""
+            if chunk or not may_grow:
+                return chunk
             time.sleep(0.01)
-            return self._chunk()
-        return chunk
 
     def wait_until_input_is_read(self):
         """Wait until the server has read all of a file."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tmkb.authoring import parsers
 from tmkb.authoring.parsers import Fragment, Parsed
-from tmkb.authoring.stacks.runner import Result, play_idioms
+from tmkb.authoring.stacks.runner import Result, Workers, play_idioms
 from tmkb.knowledge import idioms
 from tmkb.knowledge.provenance import Checked
 
@@ -69,9 +69,9 @@ def check_all(folders: Mapping[str, str], jobs: int, timeout: float) -> Iterator
     parsed = dict(
         zip(keys, parsers.parse([Fragment(stack, read[id_][stack].code) for id_, stack in keys]), strict=True)
     )
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
+    with Workers() as workers, ThreadPoolExecutor(max(1, jobs)) as pool:
         for id_, played in zip(
-            folders, pool.map(lambda each: play_idioms(each, timeout), folders.values()), strict=True
+            folders, pool.map(lambda each: play_idioms(each, timeout, workers), folders.values()), strict=True
         ):
             own = {stack: parsed[id_, stack] for stack in read[id_]}
             digests = {stack: idioms.compiled_digest(stack, idiom) for stack, idiom in read[id_].items()}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import examples
-from tmkb.schema import paths
+from tmkb.schema import packed, paths
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Unused = Iterator[tuple[str, str, ast.stmt | ast.expr | ast.alias | ast.arg | ast.ExceptHandler]]  # kind, name, node
@@ -32,7 +32,7 @@ class _Code:
     def __init__(self, folder: str) -> None:
         self.problems: list[Problem] = []
         self.trees: dict[str, ast.Module] = {}
-        for name in sorted(name for name in os.listdir(folder) if name.endswith(".py")):
+        for name in (name for name in packed.names(folder) if name.endswith(".py")):
             file = paths.shown(os.path.join(folder, name))
             try:
                 source = examples.read(folder, name, file)
@@ -74,6 +74,13 @@ def find_ruff() -> str | None:
     return next((file for file in files if os.path.isfile(file) and os.access(file, os.X_OK)), None)
 
 
+def ruff_command() -> str:
+    """Return the command that installs ruff."""
+    from tmkb.schema import installation
+
+    return installation.command_for("ruff")
+
+
 def run_ruff(program: str, folders: Sequence[str]) -> list[Problem]:
     """Return the findings of ruff in ``folders`` with its default rules, regardless of any configuration."""
     options = ["--isolated", "--no-cache", "--target-version", "py311", "--output-format", "json"]
@@ -82,7 +89,9 @@ def run_ruff(program: str, folders: Sequence[str]) -> list[Problem]:
     try:
         findings = json.loads(done.stdout)
     except ValueError:
-        return [Problem("not_linted", program, reason=" ".join(done.stderr.split()) or "no output")]
+        return [
+            Problem("not_linted", program, reason=" ".join(done.stderr.split()) or "no output", command=ruff_command())
+        ]
     return [
         Problem(
             "lint",

@@ -14,7 +14,7 @@ from typing import Any
 from tmkb.errors import Problem, SpecError
 from tmkb.knowledge import attacks, examples, vocabulary
 from tmkb.knowledge.pattern import SCHEMA, folder_name
-from tmkb.schema import metaschema, paths, reader
+from tmkb.schema import metaschema, packed, paths, reader, textfile
 
 TEMPLATE = os.path.join(paths.PATTERNS, "_template")
 _MITIGATION = "MIT-AUTH-000"
@@ -31,7 +31,7 @@ def check(key: str, value: str, parent: str = os.curdir) -> Problem | None:
     schema, flag = _schema(key), f"--{key}"
     if key == "id" and not re.fullmatch(schema["pattern"], value):
         return Problem.of_argument("bad_id", flag, text=value)
-    if key == "id" and os.path.exists(other := os.path.join(paths.PATTERNS, folder_name(value))):
+    if key == "id" and packed.exists(other := os.path.join(paths.PATTERNS, folder_name(value))):
         return Problem.of_argument("id_taken", flag, id=value, other=paths.shown(other))
     if key == "name" and not (0 < len(value) <= schema["maxLength"] and value.isprintable()):
         return Problem.of_argument("bad_name", flag, limit=schema["maxLength"])
@@ -58,8 +58,8 @@ def write(parent: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
         os.mkdir(folder)
         is_new = True
         os.mkdir(os.path.join(folder, examples.WRONG))
-        files = os.listdir(TEMPLATE) + [
-            f"{examples.WRONG}/{name}" for name in os.listdir(f"{TEMPLATE}/{examples.WRONG}")
+        files = packed.names(TEMPLATE) + [
+            f"{examples.WRONG}/{name}" for name in packed.names(f"{TEMPLATE}/{examples.WRONG}")
         ]
         names = sorted(name for name in files if name.endswith((".yaml", ".py")))
         for name in names:
@@ -81,8 +81,8 @@ def _schema(key: str) -> Any:
 
 
 def _copy(name: str, folder: str, values: Mapping[str, str]) -> None:
-    with open(os.path.join(TEMPLATE, name), encoding="utf-8") as source:
-        text = source.read()
+    path = os.path.join(TEMPLATE, name)
+    text = textfile.read(path, path)
     if name == "pattern.yaml":
         text = _fill(metaschema.pointed(text, SCHEMA, os.path.join(folder, name)), values)
     elif name == attacks.NAME:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import shtab
 
 from tmkb.cli import list as listing
-from tmkb.cli import main
+from tmkb.cli import main, output
+from tmkb.clients.client import clients
+from tmkb.knowledge import stacks
 from tmkb.schema import documents, paths
 from tmkb.server import sources
 
@@ -23,32 +25,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
     whole = main.parser(main.COMMANDS)
-    known = _known()
-    for action in _actions(whole):
+    with output.progress("Reading the patterns"):
+        known = _known()
+    for prog, action in _actions(whole):
         if action.metavar in PLACES:
             action.complete = PLACES[action.metavar]  # type: ignore[attr-defined] # where shtab looks for it
         if action.metavar == "COMMAND":  # `eval --server` takes a shell command
             continue
-        action.choices = action.choices or known.get(
-            action.option_strings[-1] if action.option_strings else action.dest
-        )
+        name = action.option_strings[-1] if action.option_strings else action.dest
+        choices = action.choices or known.get(f"{prog} {name}", known.get(name))
+        action.choices = None if choices is None else [*choices]  # shtab takes a mapping for subcommands
     print(shtab.complete(whole, args.shell))
     return 0
 
 
 def _known() -> dict[str, list[str]]:
-    """Return the current values of arguments and options."""
+    """Return the current values of arguments and options; a name after a command counts only there."""
     patterns = [pattern for _, pattern in sources.patterns_by_id(None).values()]
     servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
     filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
-    return {"id": ids, "ids": ids, "--server": servers, **filters}
+    known = stacks.packaged()
+    of_queries = {"--language": sorted(known.languages), "--framework": sorted(known.stacks)}
+    return {
+        "id": ids,
+        "ids": ids,
+        "clients": [each.name for each in clients()],
+        "--server": servers,
+        **filters,
+        **{f"tmkb query {name}": values for name, values in of_queries.items()},
+    }
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options and arguments of a parser and of its subcommands."""
+def _actions(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+    """Yield the options and arguments of a parser and of its subcommands, each with the name of its parser."""
     for action in parser._actions:  # argparse has no public access to them
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
                 yield from _actions(command)
         else:
-            yield action
+            yield parser.prog, action

@@ -94,10 +94,11 @@ def _sections(changes: list[Change]) -> Iterator[str]:
     for level in impact.IMPACTS:
         if of_level := [each for each in changes if each.impact == level]:
             yield f"{level} ({len(of_level)})"
-            yield from (f"  {each.at.file}:{each.at.line}  {_line(each)}" for each in of_level)
+            yield from (f"  {each.at.file}:{each.at.line}  {line(each)}" for each in of_level)
 
 
-def _line(change: Change) -> str:
+def line(change: Change) -> str:
+    """Return a change as one line: its sign, its path, the values, and the servers."""
     before, after = (_shown(value) for value in (change.before, change.after))
     values = {"+": after, "-": before, "~": f"{before} → {after}"}[change.sign]
     of = f"  [{', '.join(change.servers)}]" if change.servers else ""

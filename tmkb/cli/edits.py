@@ -184,6 +184,8 @@ def read(folders: list[str]) -> Schemas:
 def _target(args: argparse.Namespace, schemas: Schemas) -> tuple[str, Path] | None:
     """Return place and path from the argument; None, with a message on stderr, if no file has the name."""
     name, _, keys = args.path.partition(":")
+    if not name:
+        raise SpecError([Problem.of_argument("no_name", "PATH")])
     place = args.place(schemas, name)
     return None if place is None else (place, overlay.steps(schemas.documents[place].value, keys))
 

@@ -11,7 +11,7 @@ from typing import Any
 from tmkb.authoring import bm25, metrics
 from tmkb.cli import layout, output, train
 from tmkb.cli.layout import Line
-from tmkb.conformance import replay, transcript
+from tmkb.conformance import targets, transcript
 from tmkb.errors import Problem, SpecError
 from tmkb.server import sources
 from tmkb.server.server import Server
@@ -54,13 +54,14 @@ def run(args: argparse.Namespace) -> int:
         with open(args.queries, encoding="utf-8") as file:
             labelled = metrics.read(file)
     except (OSError, ValueError) as error:
-        output.fail(f"cannot read {args.queries}: {error}")
+        output.fail(f"Cannot read {args.queries}: {getattr(error, 'strerror', None) or error}.")
         return 2
     if args.server:
         scores = _served(args.server, labelled)
     else:
         answer = _plain(args) if args.bm25 else _search(args)
-        scores = metrics.evaluate(labelled, answer)
+        with output.progress(f"Searching with {len(labelled)} queries"):
+            scores = metrics.evaluate(labelled, answer)
     output.write(args, scores, _report(scores, args.misses))
     return 0
 
@@ -71,7 +72,8 @@ def _cross(args: argparse.Namespace) -> int:
     except ImportError:
         return output.lacks_extra("eval --cross", "train")
     patterns, examples = train.selected(args)
-    report = crossvalidation.report([each for each in examples if each.is_query], patterns)
+    with output.progress("Measuring each author's questions with a model of the others' questions"):
+        report = crossvalidation.report([each for each in examples if each.is_query], patterns)
     if args.write:
         with open(args.write, encoding="utf-8") as file:
             before, mark, _ = file.read().partition(MARK)
@@ -100,7 +102,7 @@ def _served(command: str, labelled: list[dict[str, Any]]) -> dict[str, Any]:
     spec = Server.load().spec
     revision = spec["server"]["revisions"][0]
     method = next(name for name, each in spec["revisions"][revision]["methods"].items() if each.get("handler") == CALL)
-    target = replay.Command(shlex.split(command))
+    target = targets.Command(shlex.split(command))
 
     def answer(question: Mapping[str, Any]) -> list[str]:
         arguments = {name: question[name] for name in ("context", "language", "framework") if question.get(name)}

@@ -6,26 +6,24 @@ import argparse
 import importlib
 import importlib.util
 import os
-import sys
-from collections.abc import Sequence
 from typing import Any
 
 from tmkb.cli import get, output
-from tmkb.knowledge.pattern import Pattern
-from tmkb.publishing import agents_md, folder
-from tmkb.schema import hidden, paths
+from tmkb.clients import launch
+from tmkb.publishing import folder
+from tmkb.schema import paths
 from tmkb.server import sources
 
 # Format → help. The module of `tmkb.publishing` with this name has
-# `files(patterns: Mapping[str, tuple[str, Pattern]]) -> Mapping[str, str]`: id → folder and pattern, path → content.
-# If it has `FOLDER`, the files go into the subfolder with this name.
+# `files(patterns: Mapping[str, tuple[str, Pattern]]) -> Mapping[str, str]`: id → folder and pattern, path → content;
+# that of `plugin` also takes the words of the command. If the module has `FOLDER`, that is the subfolder of the files.
 TARGETS = {
     "semgrep": "rules for semgrep, one file for each pattern",
     "site": "a static website",
     "skill": "an Agent Skill, into the subfolder tmkb-authorization",
+    "plugin": "a plugin for Claude Code: MCP server, skill, and a hook that reviews edits",
 }
 _EXTRAS = {"site": "jinja2"}  # format → the module of the extra with its name
-_INSTRUCTIONS = "agents-md"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,39 +39,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
             metavar="DIR",
             help="the target folder; files of an earlier export into it are replaced",
         )
+        if name == "plugin":
+            from tmkb.cli.target import words
+
+            target.add_argument(
+                "--command",
+                type=words,
+                metavar="COMMAND",
+                help="the command that runs tmkb, such as 'uvx tmkb'; by default this installation",
+            )
         target.add_argument("--force", action="store_true", help="write into a folder that contains other files")
         sources.configure_patterns(target)
         output.configure(target)
-    about = "instructions for AGENTS.md or CLAUDE.md"
-    target = targets.add_parser(_INSTRUCTIONS, help=about, description=f"Write {about}.")
-    target.add_argument("ids", nargs="*", metavar="ID", help="the patterns whose checks are listed")
-    target.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="replace the lines between the markers in FILE, or create it; without, print the instructions",
-    )
-    sources.configure_patterns(target)
-    output.configure(target)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the files. Return 1 if an id is unknown or there is nothing to write.
 
     Raises:
-        DocumentError: the file cannot be read.
-        SpecError: the folder or file cannot be used, or data of the format is invalid.
+        SpecError: the folder cannot be used, or data of the format is invalid.
     """
     if (needed := _EXTRAS.get(args.target)) and importlib.util.find_spec(needed) is None:
         return output.lacks_extra(f"export {args.target}", args.target)
-    patterns = sources.patterns_by_id(args.patterns)
+    with output.progress("Reading the patterns"):
+        patterns = sources.patterns_by_id(args.patterns)
     ids = get.existing(args.ids, patterns) if args.ids else [*patterns]
     if ids is None:
         return 1
-    if args.target == _INSTRUCTIONS:
-        return _instruct(args, [patterns[id_][1] for id_ in (ids if args.ids else agents_md.usual(ids))])
     module: Any = importlib.import_module(f"tmkb.publishing.{args.target}")
-    files = module.files({id_: patterns[id_] for id_ in ids})
+    chosen = {id_: patterns[id_] for id_ in ids}
+    with output.progress(f"Rendering {args.target}"):
+        files = module.files(chosen, args.command or _ours()) if args.target == "plugin" else module.files(chosen)
     if not files:
         output.fail(f"There is nothing to export for {args.target}.")
         return 1
@@ -86,18 +82,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _instruct(args: argparse.Namespace, patterns: Sequence[Pattern]) -> int:
-    """Print the instructions, or write them into the file."""
-    if not patterns:
-        output.fail("None of the patterns that are usually listed is there. Name the ids of others.")
-        return 1
-    text = agents_md.text(patterns)
-    if args.output is not None:
-        has_changed = agents_md.write(args.output, text)
-        sentence = f"{paths.shown(args.output)} {'is written' if has_changed else 'is up to date'}."
-        output.write(args, {"file": args.output, "changed": has_changed}, sentence)
-    elif args.json:
-        output.write(args, {"text": text}, "")
-    else:  # not wrapped, so that it can be saved
-        sys.stdout.write(hidden.escape(text))
-    return 0
+def _ours() -> list[str]:
+    """Return the words that run this installation from anywhere."""
+    program, arguments = launch.command()
+    return [program, *arguments]

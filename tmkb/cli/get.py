@@ -10,15 +10,17 @@ from collections.abc import Collection, Iterable
 
 from tmkb.authoring import application_tests
 from tmkb.cli import output, pages
-from tmkb.knowledge import answer, provenance, vocabulary
-from tmkb.schema import hidden
+from tmkb.knowledge import answer, library, pattern, provenance, vocabulary
+from tmkb.schema import hidden, paths
 from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument(
-        "id", metavar="ID", help="the pattern's id, for example TMKB-AUTH-007, or its number, for example 7"
+        "id",
+        metavar="ID",
+        help="the pattern's id, for example TMKB-AUTH-007, or its last parts, for example 7 or auth-7",
     )
     parser.add_argument(
         "--test",
@@ -31,28 +33,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the pattern or tests. Return 1 if the id is unknown or the pattern has no attacks."""
-    patterns = sources.patterns_by_id(args.patterns)
+    with output.progress("Reading the patterns"):
+        only = _folder(args.id, library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
+        patterns = sources.patterns_by_id([only] if only else args.patterns)
     if (ids := existing([args.id], patterns)) is None:
         return 1
-    folder, pattern = patterns[ids[0]]
-    facts = {"provenance": provenance.facts(folder, pattern)}
+    folder, found = patterns[ids[0]]
+    facts = {"provenance": provenance.facts(folder, found)}
     if not args.test:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
-        output.write(args, pattern | facts, pages.page(answer.in_full(pattern) | facts, titles))
+        output.write(args, found | facts, pages.page(answer.in_full(found) | facts, titles))
         return 0
-    text = application_tests.tests(folder, pattern)
+    text = application_tests.tests(folder, found)
     if text is None:
-        output.fail(f"{pattern['id']} has no attacks.yaml to make tests from.")
+        output.fail(f"{found['id']} has no attacks.yaml to make tests from.")
         return 1
     if args.json:
-        output.write(args, pattern | facts | {"test": text}, "")
+        output.write(args, found | facts | {"test": text}, "")
     else:  # no colour and no wrapping, so that it can be saved
         sys.stdout.write(hidden.escape(text))
     return 0
 
 
+def _folder(word: str, folders: Iterable[str]) -> str | None:
+    """Return the folder of the pattern that ``word`` names; None if all must be read, for example for a message.
+
+    The name of a pattern's folder is its id, so one pattern can be shown without the seconds of reading all.
+    """
+    by_id: dict[str, str] = {}
+    for folder in folders:
+        if not os.path.isdir(folder) or os.path.lexists(os.path.join(folder, "pattern.yaml")):
+            return None
+        for name in os.listdir(folder):
+            if _FOLDER.fullmatch(name):
+                by_id.setdefault(name.upper().replace("_", "-"), os.path.join(folder, name))
+    matching, _ = _matching(word.upper(), by_id)
+    if len(matching) != 1:
+        return None
+    found = pattern.read(by_id[matching[0]])
+    return found.path if found.pattern is not None and not found.problems else None
+
+
 def existing(words: Iterable[str], ids: Collection[str]) -> list[str] | None:
-    """Return the id that each of ``words`` names: an id, an id without leading zeros, or a number.
+    """Return the id that each of ``words`` names: an id, or its last parts or number without leading zeros.
 
     Return None, with messages on stderr, if a word names none or several.
     """
@@ -73,7 +96,12 @@ def _matching(word: str, ids: Collection[str]) -> tuple[list[str], Collection[st
     if word in ids or form is None:
         return [word] * (word in ids), ids
     same_number = [id_ for id_ in ids if int(id_.rpartition("-")[2]) == int(form[2])]
-    return [id_ for id_ in same_number if form[1] in (None, id_.rpartition("-")[0])], same_number
+    return [id_ for id_ in same_number if form[1] is None or _ends_with(id_.rpartition("-")[0], form[1])], same_number
 
 
+def _ends_with(prefix: str, parts: str) -> bool:
+    return f"-{prefix}".endswith(f"-{parts}")
+
+
+_FOLDER = re.compile(r"[a-z][a-z0-9_]*_[0-9]{1,9}")
 _NUMBERED = re.compile(r"(?:(.+)-)?([0-9]{1,9})")

@@ -5,27 +5,21 @@ A layout is a list of `Line`, so layouts are joined with ``+``. Styles are names
 
 from __future__ import annotations
 
-import keyword
 import os
 import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
+from tmkb.cli import highlight
+from tmkb.cli.highlight import Span
 from tmkb.schema import hidden
 
 _STYLES = {"bold": 1, "dim": 2, "italic": 3, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
 _LEAST = 20  # columns that a wrapped text has beside its indentation, however narrow the terminal is
-_STRING = r"'''[\s\S]*?'''|\"\"\"[\s\S]*?\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\""
-_HIGHLIGHTED = {  # language → an expression whose groups are named like styles
-    "python": rf"(?P<dim>#.*)|(?P<green>{_STRING})|(?P<magenta>@[\w.]+|\b(?:{'|'.join(keyword.kwlist)})\b)",
-    "yaml": rf"(?P<dim>(?:^|(?<=\s))#.*)|(?P<green>{_STRING})|(?P<cyan>(?<![^\s{{,])[\w$./-]+(?=:(?:\s|$)))",
-    "diff": r"(?P<bold>^(?:---|\+\+\+) .*)|(?P<cyan>^@@.*)|(?P<green>^\+.*)|(?P<red>^-.*)",
-}
-
-Span = tuple[str, str]  # text and style; the style may be empty
+_MOST = 100  # columns of a wrapped text: longer lines are hard to follow
 
 
 class Line(NamedTuple):
@@ -54,32 +48,45 @@ def indented(lines: Iterable[Line], first: str | Span = "  ") -> list[Line]:
     return [line._replace(prefix=(blank if number else head, *line.prefix)) for number, line in enumerate(lines)]
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> list[Line]:
+def table(columns: Iterable[str], rows: Iterable[Iterable[str | Span]]) -> list[Line]:
     """Return a table with a header. Only the last column is wrapped."""
-    header, *cells = [tuple(columns), *map(tuple, rows)]
-    widths = [max(map(_width, column)) for column in zip(header, *cells, strict=True)]
+    header: tuple[Span, ...] = tuple((column, "bold") for column in columns)
+    cells = [header, *(tuple((cell, "") if isinstance(cell, str) else cell for cell in row) for row in rows)]
+    widths = [max(_width(content) for content, _ in column) for column in zip(*cells, strict=True)]
     lines = []
-    for row, style in [(header, "bold"), *((row, "") for row in cells)]:
-        fixed = [cell + " " * (width - _width(cell) + 2) for cell, width in zip(row[:-1], widths, strict=False)]
-        lines.append(Line(((row[-1], style),), tuple((cell, style) for cell in fixed)))
+    for row in cells:
+        fixed = [
+            (cell + " " * (width - _width(cell) + 2), style) for (cell, style), width in zip(row, widths, strict=True)
+        ]
+        lines.append(Line((row[-1],), tuple(fixed[:-1])))
     return lines
 
 
 def code(source: str, language: str) -> list[Line]:
     """Return source code, highlighted if the language is known. Lines are not wrapped, so that they can be copied."""
     source = source.rstrip("\n")
-    return text(*_highlighted(source, _HIGHLIGHTED.get(language, "(?!)")), wraps=False)
+    return text(*highlight.spans(source, language), wraps=False)
 
 
-def rendered(lines: Iterable[Line]) -> str:
-    """Render lines for stdout: wrapped and with colours in a terminal, plain elsewhere."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    coloured = width is not None and _has_colours()
+def rendered(lines: Iterable[Line], stream: TextIO | None = None) -> str:
+    """Render lines for ``stream``, by default stdout: wrapped and with colours in a terminal, plain elsewhere."""
+    width = shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else None
+    coloured = _has_colours(width is not None)
     return "\n".join(row for line in lines for row in _rows(line, width, coloured))
 
 
-def _has_colours() -> bool:
-    if "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
+def plain(lines: Iterable[Line]) -> str:
+    """Render lines for a file: neither wrapped nor coloured."""
+    return "\n".join(row for line in lines for row in _rows(line, None, False))
+
+
+def _has_colours(is_terminal: bool) -> bool:
+    """Return whether to print colours, by the conventions of no-color.org and bixense.com/clicolors."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    if not is_terminal or os.environ.get("TERM") == "dumb":
         return False
     return sys.platform != "win32" or "WT_SESSION" in os.environ  # an older console prints the codes
 
@@ -89,15 +96,16 @@ def _rows(line: Line, width: int | None, coloured: bool) -> Iterator[str]:
     indent = _width("".join(part for part, _ in prefix))
     whole = "".join(part for part, _ in spans)
     wraps = width is not None and line.wraps
-    for start, end in _breaks(whole, max((width or 0) - indent, _LEAST)) if wraps else [(0, len(whole))]:
+    room = min(max((width or 0) - indent, _LEAST), _MOST)
+    for start, end in _breaks(whole, room) if wraps else [(0, len(whole))]:
         row = [*([(" " * indent, "")] if start else prefix), *_cut(spans, start, end)]
         yield "".join(_styled(part, style) if coloured else part for part, style in row).rstrip()
 
 
 def _breaks(whole: str, width: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each row of ``whole``. A longer word stays whole."""
+    """Yield start and end of each row of ``whole``. A longer word stays whole, and so does a quoted command."""
     start = end = 0
-    for word in re.finditer(r"\S+", whole):
+    for word in re.finditer(r"(?:`[^`]+`|\S)+", whole):
         if end and _width(whole[start : word.end()]) > width:
             yield start, end
             start = word.start()
@@ -125,12 +133,3 @@ def _width(content: str) -> int:
         0 if unicodedata.combining(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
         for character in content
     )
-
-
-def _highlighted(source: str, expression: str) -> Iterator[Span]:
-    at = 0
-    for match in re.finditer(expression, source, re.MULTILINE):
-        yield source[at : match.start()], ""
-        yield match[0], match.lastgroup or ""
-        at = match.end()
-    yield source[at:], ""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tmkb.cli import layout, output
+from tmkb.cli import layout, output, pages
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, metaschema
@@ -16,10 +16,12 @@ from tmkb.server import sources
 
 COLUMNS = ("id", "tier", "severity", "language", "framework", "category")
 HISTORY = ("version", "reviewed", "sources")
-LAYOUTS = (  # minimum width of the terminal → columns; pipes get the first
-    (150, (*COLUMNS, *HISTORY, "proof", "attacks", "wrong_fixes", "name")),
-    (110, (*COLUMNS, "proof", "name")),
-    (0, ("id", "severity", "category", "name")),
+LAYOUTS = (  # minimum width of the terminal → columns, so that most rows are one line; pipes get the first
+    (190, (*COLUMNS, *HISTORY, "proof", "attacks", "wrong_fixes", "name")),
+    (140, (*COLUMNS, "proof", "name")),
+    (105, ("id", "severity", "category", "name")),
+    (60, ("id", "severity", "name")),
+    (0, ("id", "name")),
 )
 FILTERS = ("tier", "severity", "category", "language", "framework")
 
@@ -34,8 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 if none matches."""
-    patterns = sources.patterns_by_id(args.patterns)
-    rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
+    with output.progress("Reading the patterns"):
+        patterns = sources.patterns_by_id(args.patterns)
+        rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(
             _unknown(args, patterns) or "No pattern matches these filters. `tmkb list` without filters shows all."
@@ -44,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     columns = next(each for width, each in LAYOUTS if room is None or room >= width)
-    output.write(args, rows, layout.table(columns, [[_cell(row[column]) for column in columns] for row in rows]))
+    cells = [[(_text(row[column]), _style(column, row)) for column in columns] for row in rows]
+    output.write(args, rows, layout.table([column.replace("_", " ") for column in columns], cells))
     return 0 if rows else 1
 
 
@@ -68,7 +72,11 @@ def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern
     return ""
 
 
-def _cell(value: Any) -> str:
+def _style(column: str, row: Mapping[str, Any]) -> str:
+    return pages.STYLES[row["severity"]] if column == "severity" else ""
+
+
+def _text(value: Any) -> str:
     """Return the text of a table cell; for sources, their number."""
     if value is None:
         return ""

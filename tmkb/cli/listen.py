@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import os
 import re
 import socket
@@ -17,6 +16,7 @@ from tmkb.errors import Problem, SpecError
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
 from tmkb.server.server import Server
+from tmkb.transport.guard import is_loopback
 
 if TYPE_CHECKING:
     from tmkb.server.reload import Reloader
@@ -88,14 +88,18 @@ def listen(
     try:
         from tmkb.transport import guard, listener
     except ImportError as error:
-        raise SpecError([Problem.of_argument("extra_missing", "--http", extra="http", module=error.name)]) from error
+        from tmkb.schema import installation
+
+        raise SpecError(
+            [Problem.of_argument("extra_missing", "--http", **installation.lacks("http", error.name))]
+        ) from error
 
     _refuse_combinations(args)
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]
     tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
     if args.workers != 1:
         _check_workers(server, args.workers)
-    bound, address = _bound(args, bool(tokens))
+    bound, address = bind(args.http, args.uds, args.allow_remote and bool(tokens))
     server.announce(output, address)
     output.flush()
     key = key or os.urandom(32)
@@ -137,18 +141,24 @@ def _check_workers(server: Server, workers: int) -> None:
         raise SpecError([Problem.of_argument("workers_need_stateless", "--workers", server=name)])
 
 
-def _bound(args: argparse.Namespace, guarded: bool) -> tuple[socket.socket, str]:
-    """Return a listening socket and its URL for the log. ``guarded``: clients need a token."""
+def bind(http: str | None, uds: str | None = None, remote: bool = False) -> tuple[socket.socket, str]:
+    """Return a listening socket and its URL for the log. Raises SpecError.
+
+    Args:
+        http: HOST:PORT.
+        uds: the path of a Unix domain socket instead.
+        remote: whether an address that is not loopback is allowed.
+    """
     try:
-        if args.uds:
-            return _unix(args.uds), f"{args.uds}:/mcp"
-        host, port = _address(args.http or "")
-        if not _is_loopback(host) and not (args.allow_remote and guarded):
+        if uds:
+            return _unix(uds), f"{uds}:/mcp"
+        host, port = _address(http or "")
+        if not is_loopback(host) and not remote:
             raise SpecError([Problem.of_argument("remote_not_allowed", "--http", host=host)])
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         bound = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        where = args.uds or args.http
+        where = uds or http or ""
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
         raise SpecError([Problem.of_argument("cannot_listen", where, reason=reason)]) from error
     shown = f"[{host}]" if ":" in host else host
@@ -160,13 +170,6 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise SpecError([Problem.of_argument("bad_address", "--http", text=text)])
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _unix(path: str) -> socket.socket:

@@ -1,8 +1,4 @@
-"""The table of commands; imports only the chosen command.
-
-Exit status: 0 success, also for a query without a match; 1 check failed, unknown name or no pattern that matches;
-2 usage error, schema error, or output that cannot be written; 130 interrupted.
-"""
+"""The table of commands; imports only the chosen command. `docs/cli.md` describes the exit statuses."""
 
 from __future__ import annotations
 
@@ -10,15 +6,16 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Collection, Sequence
     from types import ModuleType
-    from typing import Any
+
+    from tmkb.cli.parser import CommandParser
 
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 COMMANDS = {
     "serve": "serve a client over stdio, or many over HTTP",
     "query": "find the patterns that matter for code you are about to write",
+    "install": "add this server to MCP clients, or take it out",
     "review": "comment on changed code that makes an authorization mistake",
     "questions": "add example questions to patterns",
     "train": "train retrieval on the example questions of patterns",
@@ -29,31 +26,92 @@ COMMANDS = {
     "prove": "run the proofs of patterns",
     "new": "create a pattern",
     "export": "write patterns in the formats of other tools",
+    "rules": "print instructions for coding agents, or write them into the file they read",
+    "record": "record the conversation between a client and a server",
     "replay": "replay recorded conversations against a server",
+    "diff": "compare what two servers offer: recordings, commands or URLs",
+    "call": "call a tool of any MCP server",
+    "tools": "list the tools of any MCP server, or describe one",
+    "prompts": "list the prompts of any MCP server, or get one",
+    "resources": "list the resources of any MCP server, or read one",
+    "doctor": "find out why a client does not get answers",
+    "check": "check what the MCP specification demands of a server",
+    "mock": "serve a recorded conversation to a client, instead of the server",
     "schema": "check, show, compare or edit the schemas",
     "cache": "show or clear the startup cache",
     "completion": "print a shell completion script",
     "token": "generate a bearer token for a server over HTTP",
     "version": "print the version",
 }
+GROUPS = {  # heading of the help → its commands; others come last
+    "use the patterns": ("query", "get", "list", "review", "rules", "export"),
+    "serve clients": ("install", "doctor", "serve", "token", "cache"),
+    "write patterns": ("new", "validate", "prove", "questions", "train", "eval"),
+    "change the server": ("schema",),
+    "test MCP servers": ("call", "tools", "prompts", "resources", "check", "record", "replay", "mock", "diff"),
+}
+OTHERS = "other"
+FIRST = ("install", "doctor", "query", "get", "list", "review", "serve")  # what `tmkb` alone describes
 
 EXAMPLES = {
-    "": 'tmkb query "background job that deletes accounts"\n  tmkb get 7\n  tmkb list --framework flask\n  tmkb serve',
+    "": "tmkb install claude-code\n"
+    '  tmkb query "background job that deletes accounts"\n  tmkb get 7\n  tmkb list --framework flask\n  tmkb serve',
+    "cache": "tmkb cache\n  tmkb cache --clear",
+    "call": "tmkb call tmkb_query context='endpoint that exports invoices'\n"
+    "  tmkb call search query=flask limit=5 --command 'python server.py'\n"
+    "  tmkb call echo message=@letter.txt --url http://127.0.0.1:8000/mcp",
+    "check": "tmkb check --command 'python server.py'\n  tmkb check --url http://127.0.0.1:8000/mcp --html a.html\n"
+    "  tmkb check --command 'node server.js' --call 'add {\"a\": 1, \"b\": 2}' --fail-on SHOULD",
+    "completion": "tmkb completion bash > ~/.local/share/bash-completion/completions/tmkb\n"
+    "  tmkb completion fish > ~/.config/fish/completions/tmkb.fish",
+    "diff": "tmkb diff old.transcript.yaml new.transcript.yaml\n"
+    "  tmkb diff 'python server.py' http://127.0.0.1:8000/mcp --fail-on additive\n"
+    "  tmkb diff released.transcript.yaml 'python server.py' --github",
+    "doctor": "tmkb doctor\n  tmkb doctor claude-desktop vscode -v\n  tmkb doctor --http http://127.0.0.1:8321/mcp\n"
+    "  tmkb doctor --bundle tmkb-report.zip",
+    "eval": "tmkb eval queries.jsonl\n  tmkb eval queries.jsonl --server 'python server.py'\n  tmkb eval --cross",
     "export": "tmkb export site -o pages\n  tmkb export semgrep -o rules TMKB-AUTH-007\n"
-    "  tmkb export skill -o .claude/skills\n  tmkb export agents-md -o AGENTS.md",
+    "  tmkb export skill -o .claude/skills\n  tmkb export plugin -o tmkb-plugin",
     "get": "tmkb get TMKB-AUTH-007\n  tmkb get 7 --test > test_exports.py",
-    "list": "tmkb list --category object-level\n  tmkb list --severity critical --json",
+    "install": "tmkb install claude-code\n  tmkb install cursor zed --patterns packaged --patterns my-patterns\n"
+    "  tmkb install vscode --scope project --dry-run\n  tmkb install claude-desktop --uninstall\n"
+    "  tmkb install --file ~/.config/other/mcp.json --format mcpServers",
+    "list": "tmkb list\n  tmkb list --category object-level\n  tmkb list --severity critical --json",
+    "mock": "tmkb mock session.yaml\n  tmkb mock session.yaml --http 127.0.0.1:8321\n"
+    "  tmkb mock session.yaml --lenient --faults faults.yaml",
     "new": "tmkb new pattern --id ACME-AUTH-001 --dir my-patterns",
-    "prove": "tmkb prove TMKB-AUTH-007",
+    "prompts": "tmkb prompts --command 'python server.py'\n"
+    "  tmkb prompts review language=python --command 'python server.py'",
+    "prove": "tmkb prove TMKB-AUTH-007\n  tmkb prove --patterns my-patterns --verbose",
     "query": 'tmkb query "endpoint that exports invoices" --framework flask\n  git diff | tmkb query -',
     "questions": "tmkb questions add questions.jsonl --author me --dir my-patterns",
-    "replay": "tmkb replay\n  tmkb replay --command 'python server.py'",
+    "record": "tmkb record -o mine.transcript.yaml -- python server.py\n"
+    "  tmkb record -o mine.transcript.yaml --url http://127.0.0.1:8000/mcp --listen 127.0.0.1:9000\n"
+    "  tmkb record -o mine.transcript.yaml --send requests.yaml --check -- python server.py",
+    "replay": "tmkb replay recordings --command 'python server.py'\n"
+    "  tmkb replay recordings --url http://127.0.0.1:8000/mcp --junit replay.xml\n"
+    "  tmkb replay one.transcript.yaml --update --command 'python server.py'",
+    "resources": "tmkb resources --server tmkb-full\n  tmkb resources file:///notes.txt --command 'python server.py'",
     "review": "tmkb review\n  tmkb review main...HEAD --sarif > review.sarif\n  tmkb review app/api",
+    "rules": "tmkb rules agents-md\n  tmkb rules claude -o .\n  tmkb rules cursor -o . --remove",
     "schema": "tmkb schema check my-schemas\n  tmkb schema new tool hello --schemas my-schemas\n"
-    "  tmkb schema show 2025-11-25",
+    "  tmkb schema show 2025-11-25\n  tmkb schema diff packaged my-schemas",
+    "schema add": "tmkb schema add tmkb:instructions 'Query before you write code.' --schemas my-schemas",
+    "schema eject": "tmkb schema eject tmkb_query my-schemas",
+    "schema export": "tmkb schema export my-schemas/editor",
+    "schema formats": "tmkb schema formats\n  tmkb schema formats tool",
+    "schema get": "tmkb schema get tmkb:limits.running",
+    "schema new": "tmkb schema new server hello --schemas my-schemas\n"
+    "  tmkb schema new tool greet --server hello --schemas my-schemas",
+    "schema remove": "tmkb schema remove 2025-11-25:methods.ping --schemas my-schemas",
+    "schema set": "tmkb schema set errors:errors.unknown_tool.message 'There is no {tool}.' --schemas my-schemas\n"
+    "  tmkb schema set tmkb:limits.running 20 --schemas my-schemas --dry-run",
     "serve": "tmkb serve\n  tmkb serve --schemas my-schemas --watch\n  tmkb serve --http 127.0.0.1:8321",
+    "token": "tmkb token\n  tmkb token --json",
+    "tools": "tmkb tools\n  tmkb tools search --command 'python server.py'\n"
+    "  tmkb tools --url http://127.0.0.1:8000/mcp --json",
     "train": "tmkb train\n  tmkb train --patterns packaged --patterns my-patterns",
-    "validate": "tmkb validate my-patterns",
+    "validate": "tmkb validate my-patterns\n  tmkb validate --strict my-patterns/acme_auth_001",
 }
 _UNWRITABLE = ("EBADF", "EDQUOT", "EFBIG", "EIO", "ENOSPC")
 
@@ -69,6 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return serve.serve(options)
         return _run(words)
     except KeyboardInterrupt:
+        print("\rtmkb: interrupted" if sys.stderr.isatty() else "tmkb: interrupted", file=sys.stderr)  # over "^C"
         return _INTERRUPTED
 
 
@@ -98,28 +157,51 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:  # the reader closed the pipe
         _discard()
         return 0
-    except OSError as error:
-        if error.filename is not None or errno.errorcode.get(error.errno or 0) not in _UNWRITABLE:
-            raise
-        _discard()
-        print(f"tmkb: Cannot write the output: {error.strerror}.", file=sys.stderr)
-        return 2
+    except Exception as error:
+        return _failed(error)
     return status
+
+
+def _failed(error: Exception) -> int:
+    """Print an error that no command expects as one line. With TMKB_TRACEBACK it is raised instead."""
+    import contextlib
+    import errno
+    import os
+    import traceback
+
+    from tmkb.cli import output
+    from tmkb.schema import paths
+
+    number = error.errno or 0 if isinstance(error, OSError) and error.filename is None else 0
+    if errno.errorcode.get(number) in _UNWRITABLE:
+        _discard()
+        sentence = f"Cannot write the output: {os.strerror(number)}."
+    elif os.environ.get("TMKB_TRACEBACK"):
+        raise error
+    elif isinstance(error, OSError) and error.filename is not None:
+        sentence = f"Cannot use {paths.shown(os.fsdecode(error.filename))}: {error.strerror}."
+    else:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        sentence = (
+            f"Internal error in {os.path.basename(place.filename)}, line {place.lineno}: {type(error).__name__}: "
+            f"{error}. Please report it, with what the same command prints if the variable TMKB_TRACEBACK is 1."
+        )
+    with contextlib.suppress(OSError):  # it may be stderr that cannot be written
+        output.fail(sentence)
+    return 2
 
 
 def _chosen(words: list[str]) -> int:
     chosen = next((word for word in words if not word.startswith("-")), "")
     whole = parser([chosen])
-    if not words:
-        whole.print_help(sys.stderr)
-        return 2
     if chosen not in ("", *COMMANDS):
         from tmkb.schema import metaschema
 
         near = metaschema.nearest(chosen, COMMANDS)
-        hint = f"Did you mean '{near}'?" if near else f"Commands: {', '.join(COMMANDS)}."
-        whole.error(f"There is no command '{chosen}'. {hint}")
+        whole.error(f"There is no command '{chosen}'." + (f" Did you mean '{near}'?" if near else ""))
     args = whole.parse_args(words)
+    if "run" not in args:  # only `--`
+        whole.error("There is no command.")
     status: int = args.run(args)
     return status
 
@@ -131,49 +213,43 @@ def _discard() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def parser(configured: Collection[str]) -> argparse.ArgumentParser:
+def parser(configured: Collection[str]) -> CommandParser:
     """Return the parser of all commands, with options only for the ``configured`` ones."""
-    import argparse
-
     from tmkb import __version__
+    from tmkb.cli.parser import CommandParser
 
-    class Parser(argparse.ArgumentParser):
-        def _check_value(self, action: argparse.Action, value: Any) -> None:
-            if action.choices is not None and value not in action.choices:
-                from tmkb.schema import metaschema
-
-                if near := metaschema.nearest(str(value), [str(choice) for choice in action.choices]):
-                    raise argparse.ArgumentError(action, f"invalid choice: {value!r}. Did you mean {near!r}?")
-            super()._check_value(action, value)
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            print(message, end="", file=file or sys.stderr)  # argparse ignores output that cannot be written
-
-    whole = Parser(
+    whole = CommandParser(
         prog="tmkb",
+        usage="tmkb COMMAND [OPTIONS]",
         description="Authorization threat patterns for coding agents, over MCP.",
         epilog=_examples(""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    whole.add_argument("-V", "--version", action="version", version=f"tmkb {__version__}")
-    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    whole.add_argument("-V", "--version", action="version", version=f"tmkb {__version__}", help="print the version")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", prog="tmkb")
     for name, about in COMMANDS.items():
         command = commands.add_parser(
             name,
             help=about,
             description=f"{about[0].upper()}{about[1:]}.",
             epilog=_examples(name),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name in configured:
             module = _module(name)
             module.configure(command)
             command.set_defaults(run=module.run)
+            for action, nested in command.subcommands().items():
+                nested.epilog = nested.epilog or _examples(f"{name} {action}")
+    whole.groups = {**GROUPS, OTHERS: [name for name in COMMANDS if not any(name in each for each in GROUPS.values())]}
+    whole.first = FIRST
     return whole
 
 
 def _examples(command: str) -> str | None:
-    return f"examples:\n  {EXAMPLES[command]}" if command in EXAMPLES else None
+    """Return the examples of a command or, for an action without its own, those of its command that use it."""
+    text = EXAMPLES.get(command)
+    if text is None and (whole := EXAMPLES.get(command.partition(" ")[0])):
+        text = "\n".join(line for line in whole.split("\n") if line.strip().startswith(f"tmkb {command} ")).strip()
+    return f"examples:\n  {text}" if text else None
 
 
 def _module(name: str) -> ModuleType:

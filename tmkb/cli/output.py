@@ -6,11 +6,15 @@ Hidden and control characters in the content are escaped, because a terminal wou
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
+import os
+import shutil
 import sys
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from tmkb.cli import layout
 from tmkb.cli.layout import Line
@@ -19,6 +23,9 @@ from tmkb.schema import hidden, problems, template
 
 if TYPE_CHECKING:
     from tmkb.server.server import Server
+
+_Item = TypeVar("_Item")
+_PATIENCE = 1.0  # seconds without a status line
 
 
 def configure(parser: argparse._ActionsContainer) -> None:
@@ -35,9 +42,67 @@ def write(args: argparse.Namespace, value: object, text: str | Iterable[Line]) -
         print(layout.rendered(layout.text(text) if isinstance(text, str) else text))
 
 
+@contextlib.contextmanager
+def progress(text: str = "") -> Iterator[Callable[[str], None]]:
+    """Provide a function that shows a status line on a terminal, and does nothing elsewhere.
+
+    The line appears after `_PATIENCE`. ``text``: what it shows at first.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda _: None
+        return
+    line = _StatusLine(text)
+    timer = threading.Timer(_PATIENCE, line.begin)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield line.show
+    finally:
+        timer.cancel()
+        line.end()
+
+
+def counted(items: Iterable[_Item], total: int, activity: str) -> Iterator[_Item]:
+    """Yield ``items``. While it waits for one, a terminal shows the ``activity`` and how many of ``total`` are done."""
+    with progress(f"{activity}: 0 of {total}") as show:
+        for number, item in enumerate(items, 1):
+            show("")
+            yield item
+            show(f"{activity}: {number} of {total}")
+
+
+class _StatusLine:
+    """A line of stderr that each text replaces, from `begin` until `end`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._is_shown = False
+        self._lock = threading.Lock()
+
+    def show(self, text: str) -> None:
+        with self._lock:
+            self._text = text
+            self._draw()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._is_shown = True
+            self._draw()
+
+    def end(self) -> None:
+        self.show("")
+        self._is_shown = False
+
+    def _draw(self) -> None:
+        if self._is_shown:
+            width = shutil.get_terminal_size().columns - 1
+            shown = hidden.line(self._text)[:width]
+            print(f"\r{shown:<{width}}\r{shown}", end="", file=sys.stderr, flush=True)
+
+
 def fail(message: str) -> None:
     """Print an error message to stderr."""
-    print(f"tmkb: {hidden.escape(message)}", file=sys.stderr)
+    print(layout.rendered(layout.text(f"tmkb: {message}"), sys.stderr), file=sys.stderr)
 
 
 def warn(server: Server) -> None:
@@ -48,7 +113,9 @@ def warn(server: Server) -> None:
 
 def lacks_extra(command: str, extra: str) -> int:
     """Print that ``command`` needs an extra that is not installed, and return the exit status."""
-    fail(f"tmkb {command} needs the extra `{extra}`: if you installed tmkb from '.', install '.[{extra}]'.")
+    from tmkb.schema import installation
+
+    fail(f"tmkb {command} needs the extra `{extra}`. Install it with: {installation.command(extra)}")
     return 2
 
 
@@ -64,6 +131,18 @@ def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:
 
     near = metaschema.nearest(word, known)
     return f"Did you mean {near}?" if near else otherwise
+
+
+def save(files: Mapping[str, bytes]) -> bool:
+    """Write reports, path → content; print a message and return False if one cannot be written."""
+    for path, content in files.items():
+        try:
+            with open(path, "wb") as file:
+                file.write(content)
+        except OSError as error:
+            fail(f"Cannot write {path}: {error.strerror}.")
+            return False
+    return True
 
 
 def use_any_encoding() -> None:

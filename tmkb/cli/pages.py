@@ -14,7 +14,10 @@ _PROOF = {
 }
 _STATUS = {"proven": "refuses the attacks", "compiled": "parsed, not executed", "text": "not checked"}  # of an idiom
 _CODE = {"code_pattern": "Start from this", "second_code": "For the second pattern"}
-_NO_MATCH = "No pattern matches. Describe what the code does, and with what. See --explain and `tmkb list`."
+_NO_MATCH = (
+    "No pattern matches. Describe what the code does, and with what, for example `tmkb query Flask job that mails "
+    "invoices`. `tmkb query --explain …` shows which words counted, `tmkb list` all patterns."
+)
 _SUMMARY = ("threat", "check", "principle", "fix")
 _LEGEND = (
     "A weight with + counts for the answer or the pattern, with - against it. It is that of a word, of two words "
@@ -33,8 +36,9 @@ def answer(response: dict[str, Any]) -> list[Line]:
             lines += [*indented(code(template["secure_template"], template["language"])), *text()]
             lines += [*text(template["caution"]), *text()] if "caution" in template else []
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
-    summary = f"{included} of {count} patterns, {size} tokens" if count else f"{_NO_MATCH} {response['note']}"
-    return lines + text((summary, "dim"))
+    if not count:
+        return lines + text(_NO_MATCH) + text((response["note"], "dim"))
+    return lines + text((f"{included} of {count} patterns, {size} tokens", "dim"))
 
 
 def explanation(facts: dict[str, Any]) -> list[Line]:
@@ -46,7 +50,7 @@ def explanation(facts: dict[str, Any]) -> list[Line]:
     if nearest := facts.get("nearest"):
         lines += text(("Nearest, not shown:", "dim"))
     for pattern in facts.get("patterns", nearest or []):
-        lines += text((pattern["id"], "bold"), f"  {pattern['score']}, probability {pattern['probability']}")
+        lines += text() + text((pattern["id"], "bold"), f"  {pattern['score']}, probability {pattern['probability']}")
         lines += _features(pattern)
     return lines
 
@@ -67,7 +71,7 @@ def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> li
 def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
     lines = []
     for key in (key for key in _SUMMARY if key in pattern):
-        lines += indented(text(pattern[key]), (f"{key.capitalize():<10}", "bold"))
+        lines += indented(text(pattern[key]), (f"{key.capitalize():<11}", "bold"))
     if "description" in pattern:
         lines += text() + text(pattern["description"])
     if scenario := pattern.get("attack_scenario"):

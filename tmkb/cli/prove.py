@@ -78,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
 def _reports(args: argparse.Namespace, chosen: Sequence[tuple[str, Pattern]]) -> list[Report]:
     """Run the proofs and print each result."""
     reports = []
-    for report in prove_all(chosen, args.jobs, not args.no_mutants, args.timeout, args.spawn):
+    proving = prove_all(chosen, args.jobs, not args.no_mutants, args.timeout, args.spawn)
+    for report in output.counted(proving, len(chosen), "Proving patterns"):
         reports.append(report)
         if not args.json:
             print("\n".join(map(hidden.line, _lines(report, args.verbose))), flush=True)
@@ -89,7 +90,7 @@ def _checks(args: argparse.Namespace, chosen: Mapping[str, tuple[str, Pattern]])
     """Check the idioms, and print each result."""
     checks = {}
     folders = {id_: folder for id_, (folder, _) in chosen.items()}
-    for id_, each in check_all(folders, args.jobs, args.timeout):
+    for id_, each in output.counted(check_all(folders, args.jobs, args.timeout), len(folders), "Checking idioms"):
         checks[id_] = each
         if not args.json and (summary := each.summary()):
             print(hidden.line(f"{id_}  {summary}"), flush=True)

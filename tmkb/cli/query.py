@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tmkb.cli import output, pages
+from tmkb.knowledge import stacks
 from tmkb.protocol import arguments as validation
+from tmkb.schema import hidden
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -21,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command. The tool's schema validates their values, as for a client's call."""
     parser.add_argument(
         "context",
-        nargs="?",
+        nargs="*",
         metavar="CONTEXT",
         help="what you are about to write, in your own words; read from stdin if it is - or missing",
     )
@@ -40,11 +42,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer. Return 2 for arguments that the tool refuses."""
-    if args.context in (None, "-"):
-        args.context = _stdin(args)
-    if not _is_text(args.context):
+    args.context = _stdin(args) if args.context in ([], ["-"]) else " ".join(args.context)
+    if not hidden.is_unicode(args.context):
         args.usage_error("CONTEXT is not valid UTF-8.")
-    server = Server.load(SERVER, schemas=args.schemas, patterns=args.patterns)
+    with output.progress("Indexing the patterns"):
+        server = Server.load(SERVER, schemas=args.schemas, patterns=args.patterns)
     spec = server.spec
     names = ("context", "language", "framework", "verbosity")
     described: Any = spec["tools"][TOOL]["input"]["properties"]
@@ -59,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
         output.fail("\n".join(failure.sentence for failure in failures))
         return 2
     output.warn(server)
+    for option in ("language", "framework"):
+        _warn_unknown(option, getattr(args, option) or "")
     provider: Any = server.provider("knowledge")
     if args.explain:
         return _explain(args, provider, arguments)
@@ -69,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _stdin(args: argparse.Namespace) -> str:
     """Return the query from stdin. Exit with a usage error if stdin is a terminal or empty."""
-    if args.context is None and sys.stdin.isatty():
+    if not args.context and sys.stdin.isatty():
         args.usage_error("CONTEXT is missing. Pass it as an argument or on stdin.")
     try:
         text = sys.stdin.read().strip()
@@ -80,18 +84,17 @@ def _stdin(args: argparse.Namespace) -> str:
     return text
 
 
-def _is_text(text: str) -> bool:
-    """Return whether ``text`` has no surrogates, which stand for bytes that could not be decoded."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _as_listed(value: str, choices: Iterable[object]) -> str:
     """Return ``value`` in the spelling of ``choices``, ignoring case."""
     return next((each for each in choices if isinstance(each, str) and each.lower() == value.lower()), value)
+
+
+def _warn_unknown(option: str, name: str) -> None:
+    """Print a suggestion if ``name`` seems to be a misspelt language or framework. Any name is allowed."""
+    known = stacks.packaged()
+    names = known.languages if option == "language" else known.stacks
+    if not known.known(name) and (hint := output.did_you_mean(name, names)):
+        output.fail(f"The {option} {name} is not known, so the answer has no code for it. {hint}")
 
 
 def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:

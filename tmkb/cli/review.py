@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import itertools
 import json
 import os
 import sys
@@ -16,11 +17,11 @@ from tmkb.cli.layout import Line
 from tmkb.cli.query import SERVER
 from tmkb.knowledge import library, stacks
 from tmkb.knowledge.retrieval import index
-from tmkb.review import github, judge, sarif, suppression
+from tmkb.review import github, hook, judge, sarif, suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment
 from tmkb.review.targets import GitError, Reader
-from tmkb.schema import paths, problems, textfile
+from tmkb.schema import hidden, paths, problems, textfile
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -41,6 +42,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.configure(form)
     form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")
     form.add_argument("--github", action="store_true", help="print annotations for GitHub Actions")
+    form.add_argument(
+        "--hook",
+        action="store_true",
+        help="read the event of a PostToolUse hook of Claude Code from stdin and print the answer; always return 0",
+    )
     parser.add_argument("--baseline", metavar="FILE", help="leave out the comments that are listed in FILE")
     parser.add_argument("--write-baseline", metavar="FILE", help="list all comments in FILE, and leave them out")
     parser.add_argument("--exit-zero", action="store_true", help="return 0 even if there are comments")
@@ -49,6 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the comments. Return 1 if there are any, and 2 if something cannot be read or written."""
+    if args.hook:
+        return _run_hook(args)
     reader = Reader(stacks.packaged().is_reviewed)
     before: Counter[str] = Counter()
     try:
@@ -58,10 +66,9 @@ def run(args: argparse.Namespace) -> int:
     except GitError as error:
         output.fail(f"git: {error}")
         return 2
-    server = Server.load(SERVER, patterns=args.patterns)
-    output.warn(server)
-    provider: Any = server.provider("knowledge")
-    comments, count = _comments(args, provider, sections)
+    provider = _provider(args)
+    with output.progress(f"Reviewing {_plural(len(sections), 'section')}"):
+        comments, count = _comments(args, provider, sections)
     if args.write_baseline and not _is_written(args.write_baseline, suppression.write(comments)):
         return 2
     shown = [] if args.write_baseline else suppression.new(comments, before)
@@ -71,6 +78,30 @@ def run(args: argparse.Namespace) -> int:
     for problem in reader.problems:
         output.fail(problems.line(problem))
     return 2 if reader.problems else int(bool(shown) and not args.exit_zero)
+
+
+def _run_hook(args: argparse.Namespace) -> int:
+    """Tell a coding agent about its edit, and return 0, because another status can stop the agent."""
+    try:
+        event = json.loads(sys.stdin.buffer.read(hook.LARGEST))
+        is_code = stacks.packaged().is_reviewed
+        code = (section for section in hook.sections(event) if is_code(section.path))
+        if sections := [*itertools.islice(code, hook.MOST)]:
+            provider = _provider(args)
+            comments, _ = _comments(args, provider, sections)
+            full = provider.operation("get", {})
+            if answer := hook.answer(comments, {comment.pattern: full(comment.pattern) for comment in comments}):
+                print(hidden.escape(json.dumps(answer)))
+    except Exception as error:  # whatever it is, the edit was made and the agent goes on
+        output.fail(f"The edit was not reviewed: {type(error).__name__}: {error}")
+    return 0
+
+
+def _provider(args: argparse.Namespace) -> Any:
+    """Return the provider of the patterns. Print what is wrong with them."""
+    server = Server.load(SERVER, patterns=args.patterns)
+    output.warn(server)
+    return server.provider("knowledge")
 
 
 def _sections(reader: Reader, targets: Sequence[str]) -> Iterator[Section]:

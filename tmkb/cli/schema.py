@@ -142,7 +142,8 @@ def _place(schemas: Schemas, name: str) -> str | None:
     places = [name] if name in schemas.documents else original or matching
     if not places:
         known = sorted({documents.name(place) for place in schemas.documents} | set(schemas.documents))
-        output.fail(f"There is no schema {name}. {output.did_you_mean(name, known)}".rstrip())
+        otherwise = "Use the name of a server, tool, prompt, resource or revision, or `errors`, `limits` or `log`."
+        output.fail(f"There is no schema {name}. {output.did_you_mean(name, known, otherwise)}")
     elif len(places) > 1:
         output.fail(f"{name} is ambiguous: {', '.join(places)}.")
     return places[0] if len(places) == 1 else None

@@ -51,9 +51,11 @@ def run(args: argparse.Namespace) -> int:
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)  # known before the minutes of training
         same_as = folders if args.calibration == "same" else []
-        size = _train(target, examples, patterns, same_as)
-        if any(each.secure for each in examples):
-            _train_review(os.path.join(folders[-1], index.REVIEW_FILE), examples, patterns, same_as, args)
+        with output.progress(f"Training with {len(examples)} questions of {len(patterns)} patterns") as show:
+            size = _train(target, examples, patterns, same_as)
+            if any(each.secure for each in examples):
+                show("Training the model of reviews")
+                _train_review(os.path.join(folders[-1], index.REVIEW_FILE), examples, patterns, same_as, args)
     except OSError as error:
         output.fail(f"cannot write {paths.shown(target)}: {error.strerror}")
         return 2

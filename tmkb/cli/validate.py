@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 
 from tmkb.authoring import gates, inputs, lint
 from tmkb.cli import output
@@ -28,27 +29,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the problems. Return 1 if there are any."""
-    library_ = sources.read_library([_folder(path) for path in args.paths] or args.patterns)
-    known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
-    problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
-    for each in library_.folders:
-        problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
-        problems += semgrep.read(each.path)[1]
-    problems += _strict(library_) if args.strict else []
-    folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
-    examples = questions.by_file(folders)
-    problems += questions.review(examples, known) + inputs.damaged(folders)
-    outdated = inputs.outdated(folders, library_.patterns, [q for each in examples.values() for q in each.questions])
-    if args.strict:
-        problems += outdated
-    else:
-        for problem in outdated:
-            output.fail(words.line(problem))
-    count = len(library_.patterns)
+    with output.progress("Reading the patterns") as show:
+        count, problems, outdated = _check(args, show)
+    for problem in outdated:
+        output.fail(words.line(problem))
     counted = f"{count} patterns" if count != 1 else "1 pattern"
     text = output.problem_lines(problems) or f"{counted}, no problems."
     output.write(args, {"patterns": count, "problems": output.problem_values(problems)}, text)
     return 1 if problems else 0
+
+
+def _check(args: argparse.Namespace, show: Callable[[str], None]) -> tuple[int, list[Problem], list[Problem]]:
+    """Return the number of patterns, the problems, and what is only reported: models that are outdated."""
+    library_ = sources.read_library([_folder(path) for path in args.paths] or args.patterns)
+    known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
+    problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
+    for number, each in enumerate(library_.folders, 1):
+        show(f"Checking {number} of {len(library_.folders)}: {os.path.basename(each.path)}")
+        problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
+        problems += semgrep.read(each.path)[1]
+    show("Checking the quality standard")
+    problems += _strict(library_) if args.strict else []
+    show("Checking the example questions")
+    folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
+    examples = questions.by_file(folders)
+    problems += questions.review(examples, known) + inputs.damaged(folders)
+    outdated = inputs.outdated(folders, library_.patterns, [q for each in examples.values() for q in each.questions])
+    count = len(library_.patterns)
+    return (count, problems + outdated, []) if args.strict else (count, problems, outdated)
 
 
 def _strict(library_: Library) -> list[Problem]:
@@ -62,8 +70,9 @@ def _strict(library_: Library) -> list[Problem]:
     for folder in folders:
         problems += lint.unused(folder)
     if program := lint.find_ruff():
-        return problems + (lint.run_ruff(program, folders) if folders else [])
-    output.fail(words.sentence(Problem("not_linted", "", reason="ruff is not installed")))
+        on_disk = [*filter(os.path.isdir, folders)]  # packed patterns of a wheel were checked in the checkout
+        return problems + (lint.run_ruff(program, on_disk) if on_disk else [])
+    output.fail(words.sentence(Problem("not_linted", "", reason="ruff is not installed", command=lint.ruff_command())))
     return problems
 
 

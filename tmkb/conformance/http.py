@@ -11,17 +11,18 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 import httpx2
 
-from tmkb.conformance.replay import TIMEOUT, Target, is_incomplete
+from tmkb.conformance import sse
+from tmkb.conformance.targets import LATE, TIMEOUT, Target, answers, is_incomplete
 from tmkb.errors import ProtocolError
 from tmkb.protocol import headers, messages, negotiation
 from tmkb.protocol.messages import Notification, Request
 from tmkb.schema.model import Spec
-from tmkb.schema.values import JsonValue
+from tmkb.schema.values import JsonObject, JsonValue
 
 _GRACE = 0.1  # seconds for messages on other streams to arrive after the last response
 _POLL = 0.5  # seconds between checks whether a request still has no response
@@ -37,19 +38,26 @@ class Http(Target):
 
     ordered = False
 
-    def __init__(self, url: str, spec: Spec, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, url: str, spec: Spec, timeout: float = TIMEOUT, extra_headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
         """Create a client; the first request connects.
 
         ``spec`` names the headers of each revision and the arguments that are repeated as headers.
-        ``timeout``: seconds for one turn.
+        ``timeout``: seconds for one turn. ``extra_headers``: sent with each request.
         """
         self.spec = spec
         self.timeout = timeout
         self.url = httpx2.URL(url)
-        no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loading them takes time, and URLs are http://
-        self._client = httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=no_certificates)
+        secure = self.url.scheme == "https"
+        no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loading certificates takes time
+        certificates = ssl.create_default_context() if secure else no_certificates
+        self._client = httpx2.AsyncClient(
+            timeout=timeout, trust_env=False, verify=certificates, headers=[*extra_headers]
+        )
         self._runner = asyncio.Runner()
         self._received: asyncio.Queue[JsonValue] = asyncio.Queue()
+        self._general: list[JsonValue] = []  # the messages that belong to no request
         self._faults: list[str] = []
         self._session: dict[str, str] = {}  # the headers that name it
         self._posts: dict[asyncio.Task[Any], object] = {}  # in flight → request id, if it is not part of the session
@@ -57,11 +65,24 @@ class Http(Target):
 
     def check_connection(self) -> None:
         """Connect and disconnect. Raises OSError if the server cannot be reached."""
-        socket.create_connection((self.url.host, self.url.port or 80), self.timeout).close()
+        socket.create_connection(
+            (self.url.host, self.url.port or (443 if self.url.scheme == "https" else 80)), self.timeout
+        ).close()
 
-    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
+    def exchange(
+        self, line: bytes, count: int, pending: str | int | None = None, silence: bool = True
+    ) -> list[JsonValue]:
         """Send one line; return the messages that arrive until none is missing or the timeout ends."""
         return self._runner.run(self._exchange(line, count, pending))
+
+    def learn(self, tools: Iterable[JsonObject]) -> None:
+        """Note the tools of the server, whose schemas mark arguments that headers repeat."""
+        named: Any = {str(each.get("name")): {"input": each.get("inputSchema")} for each in tools}
+        self.spec = {**self.spec, "tools": named}
+
+    def is_general(self, message: JsonValue) -> bool:
+        """Return whether a message arrived on the general stream of the session."""
+        return message in self._general
 
     def report(self) -> list[str]:
         """Return the faults since the last call: failed connections, and responses that are not JSON."""
@@ -99,7 +120,8 @@ class Http(Target):
             if post.done():
                 await self._start_session(*post.result())
         received = await self._receive(count, pending)
-        await asyncio.wait([post], timeout=_GRACE)
+        is_late = pending is not None and count and not any(answers(each, pending) for each in received)
+        await asyncio.wait([post], timeout=LATE if is_late else _GRACE)
         return received + self._take_received()
 
     async def _request(
@@ -113,6 +135,7 @@ class Http(Target):
             The headers of the response, and the protocol version that the server selected in it.
         """
         response_headers, status, version = httpx2.Headers(), "", None
+        is_message = False
         try:
             async with self._client.stream(method, self.url, headers=sent, content=body) as response:
                 response_headers, status = response.headers, f"{response.status_code} {response.reason_phrase}"
@@ -122,6 +145,11 @@ class Http(Target):
                     if isinstance(message, dict) and isinstance(message.get("result"), dict):
                         version = message["result"].get("protocolVersion", version)
                     self._received.put_nowait(message)
+                    self._general += [message] if method == "GET" else []
+                    self.on_receive(message)
+                    is_message = is_message or (isinstance(message, dict) and "jsonrpc" in message)
+            if response.is_error and not is_message and method == "POST":
+                self._faults.append(f"{self.url}: {status}")
         except (httpx2.HTTPError, ValueError) as error:
             if method == "POST":
                 self._faults.append(f"{self.url}: {status or str(error) or type(error).__name__}")
@@ -132,9 +160,10 @@ class Http(Target):
 
     def _headers(self, message: Any) -> dict[str, str]:
         meta: Any = message.params.get("_meta") if isinstance(message, Request) else None
-        if (revision := negotiation.describing(self.spec, meta)) is None:
+        revision = negotiation.describing(self.spec, meta)
+        version = None if revision is None else meta.get(revision["request_metadata"]["revision"])
+        if revision is None or (version is None and self._session):
             return _POST_HEADERS | self._session
-        version = meta.get(revision["request_metadata"]["revision"])
         repeated = headers.for_request(self.spec, revision, message)
         return _POST_HEADERS | repeated | ({revision["http"]["version"]: version} if isinstance(version, str) else {})
 
@@ -163,7 +192,7 @@ class Http(Target):
     async def _receive(self, count: int, pending: str | int | None) -> list[JsonValue]:
         received: list[JsonValue] = []
         deadline = time.monotonic() + self.timeout
-        while is_incomplete(received, count, pending):
+        while is_incomplete([*filter(self.counts, received)], count, pending):
             left = deadline - time.monotonic() if self._posts else 0.0
             try:
                 async with asyncio.timeout(max(_GRACE, min(left, _POLL))):
@@ -179,9 +208,10 @@ class Http(Target):
 
 async def _messages(response: httpx2.Response) -> AsyncIterator[Any]:
     if response.headers.get("content-type", "").startswith(_EVENTS):
-        async for event in httpx2.EventSource(response, max_event_size=None):
-            if event.data:
-                yield event.json()
+        events = sse.Events()
+        async for chunk in response.aiter_bytes():
+            for data in events.feed(chunk):
+                yield json.loads(data.decode("utf-8", "replace"))
     elif text := await response.aread():
         yield json.loads(text)
 

@@ -1,118 +1,306 @@
-"""Replay a transcript against a server: a runtime in this process, or a command that speaks MCP over stdio."""
+"""Replay a transcript against a server, and compare its messages with the expected ones.
+
+A transcript with the key ``recorded`` is one observation of a server. There, the order of independent messages is no
+requirement, and silence is only checked by the messages of later turns. Over HTTP, it may lack notifications that
+belong to no request: a client receives those only while it has a general stream, which it may open at any time.
+"""
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import json
-import queue
-import subprocess
-import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jsonschema
 
-from tmkb.conformance import match, transcript
+from tmkb.conformance import match, matchers, transcript
+from tmkb.conformance.matchers import Bindings
+from tmkb.conformance.redaction import Redactor
+from tmkb.conformance.targets import Target, answers, is_settled
 from tmkb.conformance.transcript import Transcript, Turn
-from tmkb.protocol import messages as message
-from tmkb.protocol.effects import Send
+from tmkb.conformance.translation import Translation
 from tmkb.schema.values import JsonValue
-from tmkb.server.runtime import Runtime, Sent
-from tmkb.transport import framing
 
-TIMEOUT = 30.0  # default, in seconds: for one turn, and for the end of a server
-_PING_TIMEOUT = 5.0  # seconds for the response to the first ping
-_QUIET = 0.5  # seconds without a message after which a turn ends, if the server does not support ping
-_STDERR_LINES = 20
-_STDERR_CHARACTERS = 500
-
-
-class Target(Protocol):
-    """A connection to a server.
-
-    `ordered`: whether messages arrive in the order in which the server sent them. With several streams they may not.
-    """
-
-    ordered: bool
-
-    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
-        """Send one line and return all messages that follow.
-
-        Wait for ``count`` messages. With ``pending``, wait for the response to the request with this id, or for a
-        request of the server.
-        """
-
-    def report(self) -> list[str]:
-        """Return the faults of the connection since the last call, as sentences."""
-        return []
-
-    def close(self) -> list[JsonValue]:
-        """End the connection; return the messages that still arrived."""
-
-    def notes(self) -> list[str]:
-        """Return details for a failure report, such as the end of stderr. Call it after `close`."""
-        return []
+_DIGITS = 9  # of the number of a placeholder
+_IDENTITY = "serverInfo"  # the end of the key of a server's identity: a key of `initialize`, and a key of `_meta`
+_MAX_SILENT = 2  # requests one after the other without a response within the timeout, after which no more are sent
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one turn: the messages that arrived, and how they differ from the expected ones."""
+    """The result of one turn: the messages that arrived, and how they differ from the expected ones.
 
-    number: int  # from 1; 0 is the opening; the number after the last turn is the end of input
+    Attributes:
+        number: from 1; 0 is the opening; the number after the last turn is the end of input.
+        answered: False if the expected or pending response did not arrive.
+        skipped: why the turn was not sent; empty if it was.
+        sent: the line, as text.
+        expected: the messages that were compared with ``actual``.
+        seconds: how long the turn took.
+        unrecorded: the methods of notifications that belong to no request, and that the recording does not have.
+    """
+
+    number: int
     about: str
     actual: list[JsonValue]
     differences: list[str]
-    answered: bool = True  # False: the expected or pending response did not arrive
+    answered: bool = True
+    skipped: str = ""
+    sent: str = ""
+    expected: list[JsonValue] = field(default_factory=list)
+    seconds: float = 0.0
+    unrecorded: list[str] = field(default_factory=list)
 
 
-def replay(recording: Transcript, revision: str, target: Target, record: bool = False) -> Iterator[Result]:
+def replay(recording: Transcript, revision: str, target: Target, record: bool = False) -> Generator[Result]:
     """Replay ``recording`` under ``revision`` on ``target`` and close it; yield a result for each turn.
 
     If the opening fails, its result is the only one. With ``record``, a turn without expectations waits for the
     response to its request, unless a later turn cancels the request or expects the response.
     """
-    number, failed, late = 0, False, []
+    opening, turns = recording.opening(revision), recording.turns(revision)
+    results = _replayed(opening, turns, target, record, relaxed=recording.is_recorded)
+    with contextlib.closing(results):
+        yield from _without_secrets(recording, results)
+
+
+def replay_translated(recording: Transcript, translation: Translation, target: Target) -> Iterator[Result]:
+    """Replay ``recording`` under another revision, as ``translation`` says; see `replay`."""
+    opening, turns = translation.opening, translation.turns
+    results = _replayed(opening, turns, target, relaxed=True, received=translation.received)
+    yield from _without_secrets(recording, results)
+
+
+def _without_secrets(recording: Transcript, results: Iterable[Result]) -> Iterator[Result]:
+    """Yield the results; those of a redacted recording without secrets, so that neither reports nor files have any."""
+    redactor = Redactor(numbered=_placeholders(recording)) if recording.is_redacted else None
+    for each in results:
+        if redactor is None:
+            yield each
+            continue
+        with contextlib.suppress(RecursionError):  # neither a report nor a file can contain such a message
+            each.actual[:] = [redactor.message(message) for message in each.actual]
+        each.differences[:] = map(redactor.text, each.differences)
+        yield replace(each, sent=redactor.text(each.sent))
+
+
+def _placeholders(recording: Transcript) -> int:
+    """Return the highest number of a placeholder in a recording."""
+    names = matchers.PLACEHOLDER.findall(json.dumps(recording.value, default=str))
+    return max((int(name.rpartition("-")[2][:_DIGITS]) for name in names), default=0)
+
+
+def _replayed(
+    opening: Sequence[Turn],
+    turns: Sequence[Turn],
+    target: Target,
+    record: bool = False,
+    relaxed: bool = False,
+    received: Callable[[Sequence[JsonValue]], Sequence[JsonValue]] = list,
+) -> Generator[Result]:
+    """Replay ``turns`` after ``opening``. ``received`` converts the messages before they are compared."""
+    conversation = _Conversation(turns, target, record, relaxed, received)
+    failed = False
     try:
-        for turn in recording.opening(revision):
+        for turn in opening:
             actual = target.exchange(turn.line, len(turn.expect))
             if faults := list(_opening_faults(turn, actual)):
                 failed = True
-                yield Result(0, "The opening failed", actual, [*faults, *target.report()], answered=False)
+                sent = turn.line.decode("utf-8", "replace")
+                differences = [*faults, *target.report()]
+                yield Result(0, "The opening failed", actual, differences, answered=False, sent=sent)
                 return
-        turns = recording.turns(revision)
-        pending = _pending_requests(turns) if record else {}
-        for number, turn in enumerate(turns, 1):
-            id_ = pending.get(number)
-            actual = target.exchange(turn.line, len(turn.expect), id_)
-            if not target.ordered:
-                actual = match.sort_like(turn.expect, actual)
-            differences = list(match.differences([*turn.expect], [*actual]))
-            request = turn.request if any(_answers(each, turn.request) for each in turn.expect) else id_
-            answered = request is None or _is_settled(actual, request)
-            yield Result(number, turn.about, actual, [*differences, *target.report()], answered)
+        for number in range(1, len(turns) + 1):
+            yield conversation.turn(number)
     finally:
         late = target.close()
-    if late and not failed:
-        yield Result(number + 1, "After the end of input", late, [f"not expected: {message.compact(m)}" for m in late])
+    if failed:
+        return
+    late = [*conversation.held, *conversation.compared(conversation.received(late))]
+    late = [each for each in late if not conversation.may_lack(each)]
+    if late:
+        unexpected = [f"not expected: {match.short(each)}" for each in late]
+        yield Result(len(turns) + 1, "After the end of input", late, unexpected)
+
+
+class _Conversation:
+    """The state of a replay: captured values, and messages that arrived before the turn that expects them."""
+
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        target: Target,
+        record: bool,
+        relaxed: bool,
+        received: Callable[[Sequence[JsonValue]], Sequence[JsonValue]],
+    ) -> None:
+        self.turns, self.target, self.record, self.relaxed, self.received = turns, target, record, relaxed, received
+        self.pending = _pending_requests(turns) if record else {}
+        self.bindings: Bindings = {}
+        self.held: list[JsonValue] = []
+        self.unrecorded: list[str] = []  # of this turn; see `Result`
+        self.versions: set[tuple[str, str]] = set()  # of the server, recorded and actual, that were reported
+        self.silent = 0  # turns one after the other that had no message within the timeout
+        self.unreachable = ""  # why no further turn is sent
+        expected = [each for turn in turns for each in turn.expect]
+        requests = [turn.request for turn in turns if turn.request is not None]
+        self.open_requests = [each for each in requests if not any(answers(value, each) for value in expected)]
+
+    def turn(self, number: int) -> Result:
+        """Send one turn, and return its result."""
+        turn, started = self.turns[number - 1], time.monotonic()
+        if turn.skipped:
+            return Result(number, turn.about, [], [], skipped=turn.skipped)
+        if self.target.ended:
+            return _unsent(number, turn, "not sent: the server had ended")
+        if self.unreachable:
+            return _unsent(number, turn, f"not sent: {self.unreachable}")
+        try:
+            line = turn.bound(self.bindings)
+        except KeyError as error:
+            return _unsent(number, turn, f"not sent: nothing was captured as {error.args[0]}")
+        actual = self._exchange(number, turn, line)
+        expected = _with_versions([*turn.expect], [*actual], self.versions) if self.relaxed else [*turn.expect]
+        differences = list(match.differences(expected, [*actual], bindings=self.bindings))
+        pending = self.pending.get(number)
+        request = turn.request if any(answers(each, turn.request) for each in turn.expect) else pending
+        answered = request is None or is_settled(actual, request)
+        differences += self.target.report()
+        sent, seconds = line.decode("utf-8", "replace"), time.monotonic() - started
+        self._note_silence(turn, line, actual, seconds)
+        unrecorded, self.unrecorded = self.unrecorded, []
+        return Result(number, turn.about, actual, differences, answered, "", sent, turn.expect, seconds, unrecorded)
+
+    def _exchange(self, number: int, turn: Turn, line: bytes) -> list[JsonValue]:
+        """Return the messages of a turn, in the order in which they are expected."""
+        pending, silence = self.pending.get(number), True
+        if not self.record:
+            pending, silence = self._end(turn)
+        self.target.counts = lambda each: not self.may_lack(each) or self._matches(turn.expect, each)
+        early = self._take_held(turn.expect)
+        count = len(turn.expect) - len(early)
+        actual = [*early, *self.received(self.target.exchange(line, count, pending, silence))]
+        if self.relaxed:
+            actual = self._hold_early(number, self.compared(actual))
+        if self.relaxed or not self.target.ordered:
+            actual = match.sort_like(turn.expect, actual, self.bindings)
+        return actual
+
+    def _note_silence(self, turn: Turn, line: bytes, actual: Sequence[JsonValue], seconds: float) -> None:
+        """Note whether further turns would only cost the timeout: the handshake, or two turns, had no response."""
+        if turn.request is None or actual or not (turn.expect or self.record):
+            self.silent = 0 if actual else self.silent
+            return
+        self.silent += seconds >= self.target.timeout
+        if _is_handshake(line):
+            self.unreachable = "the server did not answer the handshake"
+        elif self.silent >= _MAX_SILENT:
+            self.unreachable = f"the server did not answer {_MAX_SILENT} requests"
+
+    def _matches(self, expected: Sequence[JsonValue], message: JsonValue) -> bool:
+        return bool(match.pairs(expected, self.received([message]), self.bindings))
+
+    def _take_held(self, expected: Sequence[JsonValue]) -> list[JsonValue]:
+        """Take the messages that arrived early and that match ``expected``."""
+        found = match.pairs(expected, self.held, self.bindings).values()
+        taken = [each for index, each in enumerate(self.held) if index in found]
+        self.held = [each for index, each in enumerate(self.held) if index not in found]
+        return taken
+
+    def _hold_early(self, number: int, actual: list[JsonValue]) -> list[JsonValue]:
+        """Return ``actual`` without the messages that only a later turn expects, which are held for it."""
+        expected = self.turns[number - 1].expect
+        found = set(match.pairs(expected, actual, self.bindings).values())
+        rest = [index for index in range(len(actual)) if index not in found]
+        later = [each for other in self.turns[number:] for each in other.expect] if rest else []
+        early = match.pairs(later, [actual[index] for index in rest], self.bindings).values()
+        held = {rest[index] for index in early}
+        self.held += [actual[index] for index in sorted(held)]
+        surplus = {index for index in rest if index not in held and self.may_lack(actual[index])}
+        self.unrecorded += [_method(actual[index]) for index in sorted(surplus)]
+        return [each for index, each in enumerate(actual) if index not in held | surplus]
+
+    def _end(self, turn: Turn) -> tuple[str | int | None, bool]:
+        """Return the request whose response ends a turn, if one does, and whether silence has to be observed."""
+        if not turn.expect:
+            return None, not self.relaxed
+        asked = any(isinstance(each, dict) and {"id", "method"} <= each.keys() for each in turn.expect)
+        if turn.request is not None and any(answers(each, turn.request) for each in turn.expect):
+            last = self.relaxed or answers(turn.expect[-1], turn.request)
+            ends = not asked and (last if self.target.ordered else self.relaxed)
+            return turn.request if ends else None, False
+        return None, not self.relaxed
+
+    def may_lack(self, unexpected: JsonValue) -> bool:
+        """Return whether a message is a notification that a recording may lack."""
+        is_notification = isinstance(unexpected, dict) and "method" in unexpected and "id" not in unexpected
+        return self.relaxed and not self.record and is_notification and self.target.is_general(unexpected)
+
+    def compared(self, messages: Sequence[JsonValue]) -> list[JsonValue]:
+        """Return the messages without the responses that a recording ended too early to contain."""
+        if not self.relaxed or self.record:
+            return [*messages]
+        return [each for each in messages if not any(answers(each, request) for request in self.open_requests)]
+
+
+def _with_versions(expected: Any, actual: Any, known: set[tuple[str, str]]) -> Any:
+    """Return ``expected`` with the actual version of the server in place of a recorded one that was reported before.
+
+    Some revisions repeat the version in each response, and a new version is one difference, not one for each turn.
+    Versions that differ for the first time are added to ``known``.
+    """
+    if isinstance(expected, list) and isinstance(actual, list):
+        pairs = zip(expected, actual, strict=False)
+        return [*(_with_versions(*pair, known) for pair in pairs), *expected[len(actual) :]]
+    if not isinstance(expected, dict) or not isinstance(actual, dict):
+        return expected
+    result = {key: _with_versions(inner, actual.get(key), known) for key, inner in expected.items()}
+    for key, inner in result.items():
+        server = actual.get(key)
+        if not key.endswith(_IDENTITY) or not isinstance(inner, dict) or not isinstance(server, dict):
+            continue
+        versions = inner.get("version"), server.get("version")
+        if versions in known:
+            result[key] = {**inner, "version": versions[1]}
+        elif versions[0] != versions[1] and all(isinstance(each, str) for each in versions):
+            known.add((str(versions[0]), str(versions[1])))
+    return result
+
+
+def _is_handshake(line: bytes) -> bool:
+    """Return whether ``line`` is the request of a handshake, or the discovery of a server."""
+    try:
+        return transcript.result_schema(_method(json.loads(line))) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def _method(value: JsonValue) -> str:
+    """Return the method of a request or notification; empty for another message."""
+    return str(value.get("method", "")) if isinstance(value, dict) else ""
+
+
+def _unsent(number: int, turn: Turn, reason: str) -> Result:
+    return Result(number, turn.about, [], [reason], answered=False, expected=turn.expect)
 
 
 def _opening_faults(turn: Turn, actual: Sequence[JsonValue]) -> Iterator[str]:
     """Yield a sentence for each fault of the responses to a line of an opening. Other messages are ignored."""
     for each in actual:
         if not isinstance(each, dict) or each.get("jsonrpc") != "2.0":
-            yield f"not a JSON-RPC message: {message.compact(each)[:200]}"
+            yield f"not a JSON-RPC message: {match.short(each)}"
     if turn.request is None:
         return
     method = json.loads(turn.line)["method"]
-    answers: list[Any] = [each for each in actual if _answers(each, turn.request)]
-    if len(answers) != 1:
-        yield f"{method}: expected one response, got {len(answers)}"
-    for answer in answers:
+    responses: list[Any] = [each for each in actual if answers(each, turn.request)]
+    if len(responses) != 1:
+        yield f"{method}: expected one response, got {len(responses)}"
+    for answer in responses:
         if "result" not in answer:
-            yield f"{method}: expected a result, got {message.compact(answer)[:200]}"
+            yield f"{method}: expected a result, got {match.short(answer)}"
         elif (schema := transcript.result_schema(method)) is not None:
             for error in jsonschema.Draft202012Validator(schema).iter_errors(answer["result"]):
                 yield f"{method}: {'.'.join(['result', *map(str, error.absolute_path)])}: {error.message}"
@@ -133,209 +321,4 @@ def _pending_requests(turns: Sequence[Turn]) -> dict[int, str | int]:
 
 def _settles(turn: Turn, request: str | int) -> bool:
     """Return whether ``turn`` expects the response to ``request``, or refers to its id as a cancellation does."""
-    return turn.refers_to == request or any(_answers(each, request) for each in turn.expect)
-
-
-def _is_settled(messages: Iterable[JsonValue], request: str | int) -> bool:
-    """Return whether ``messages`` contain the response to ``request``, or a request of the server."""
-    return any(
-        _answers(each, request) or (isinstance(each, dict) and {"id", "method"} <= each.keys()) for each in messages
-    )
-
-
-def _answers(value: JsonValue, request: str | int | None) -> bool:
-    """Return whether ``value`` is the response to ``request``."""
-    if request is None or not isinstance(value, dict) or "method" in value:
-        return False
-    return type(value.get("id")) is type(request) and value["id"] == request
-
-
-def is_incomplete(messages: Sequence[JsonValue], count: int, pending: str | int | None) -> bool:
-    """Return whether a target has to wait for more messages; see `Target.exchange`."""
-    return not _is_settled(messages, pending) if pending is not None else len(messages) < count
-
-
-class InProcess(Target):
-    """A connection to a runtime in this process. Its faults raise exceptions."""
-
-    ordered = True
-
-    def __init__(self, runtime: Runtime, timeout: float = TIMEOUT) -> None:
-        """``timeout``: seconds. `exchange` does not wait for operations that pause for longer."""
-        self.runtime = runtime
-        self.timeout = timeout
-        self.connection = runtime.connect()
-
-    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
-        """Handle one line, and run operations until they all wait and no message is missing."""
-        sent = _messages(self.runtime.handle(self.connection, line))
-        while (wait := self._next_step()) is not None and (wait == 0 or is_incomplete(sent, count, pending)):
-            time.sleep(wait)
-            sent += _messages(self.runtime.work())
-        return sent
-
-    def close(self) -> list[JsonValue]:
-        """End the input and return the messages that still arrived."""
-        sent = _messages(self.runtime.end(self.connection))
-        while (wait := self._next_step()) is not None:
-            time.sleep(wait)
-            sent += _messages(self.runtime.work())
-        self.runtime.abandon(self.connection)
-        return sent
-
-    def _next_step(self) -> float | None:
-        """Return the seconds until an operation resumes, or None if that is not within the timeout."""
-        due = self.runtime.due()
-        return due if due is not None and due < self.timeout else None
-
-
-def _messages(sent: Iterable[Sent]) -> list[JsonValue]:
-    return [json.loads(each.message) for each in sent if isinstance(each, Send)]
-
-
-class Command(Target):
-    """A connection to a process over its standard input and output.
-
-    After the expected messages, the target sends a ping (``openings/barrier.yaml``). Messages before the response to it
-    belong to the turn. If the server does not support ping, the turn ends after a period without messages.
-    """
-
-    ordered = True
-
-    def __init__(
-        self, argv: Sequence[str], timeout: float = TIMEOUT, quiet: float | None = None, pings: bool | None = None
-    ) -> None:
-        """Start the command.
-
-        Args:
-            timeout: seconds for one turn, and for the end of the process.
-            quiet: seconds without a message that end a turn, instead of a ping.
-            pings: whether the server answers pings; None if that is not known.
-
-        Raises:
-            OSError: if the command cannot be started.
-        """
-        self.timeout, self.quiet = timeout, quiet
-        self.pings = False if quiet is not None else pings
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.stderr: collections.deque[str] = collections.deque(maxlen=_STDERR_LINES)
-        (barrier,) = transcript.packaged_opening("barrier", "")
-        self.barrier, self.barrier_id = framing.line(barrier.line), barrier.request
-        self.unanswered = 0  # pings
-        self.responsive = self.ended = self.killed = False
-        self.faults = [] if pings is not False or quiet is not None else [_NO_PING]
-        self.threads = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_stderr)]
-        for thread in self.threads:
-            thread.start()
-
-    def exchange(self, line: bytes, count: int, pending: str | int | None = None) -> list[JsonValue]:
-        """Send one line; return the messages that follow, until no more belong to it or the timeout ends."""
-        self._write(framing.line(line))
-        messages: list[JsonValue] = []
-        deadline = time.monotonic() + self.timeout
-        try:
-            while is_incomplete(messages, count, pending):
-                self._take(messages, deadline)
-            self._receive_rest(messages, deadline)
-        except queue.Empty:
-            self.faults.append(f"The server took longer than {self.timeout:g} s.")
-        except EOFError:
-            if not self.ended:
-                self.faults.append("The server closed its output.")
-            self.ended = True
-        return messages
-
-    def report(self) -> list[str]:
-        """Return the faults since the last call: no ping, a timeout, or an early end."""
-        faults, self.faults = self.faults, []
-        return faults
-
-    def close(self) -> list[JsonValue]:
-        """Close the input and wait for the end of the process; return the messages that still arrived."""
-        assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the process has ended
-            self.process.stdin.close()
-        messages: list[JsonValue] = []
-        deadline = time.monotonic() + self.timeout
-        try:
-            while True:
-                self._take(messages, deadline)
-        except (queue.Empty, EOFError):
-            pass
-        try:
-            self.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self.killed = True
-            self.process.kill()
-            self.process.wait()
-        self.threads[1].join(1)  # a child of the process may hold its stderr open
-        return messages
-
-    def notes(self) -> list[str]:
-        """Return how the process ended and the last lines of its stderr; call it after `close`."""
-        end = "was killed: it did not end with its input" if self.killed else f"exit status {self.process.returncode}"
-        return [f"The server: {end}", *(f"stderr: {line}" for line in [*self.stderr])]
-
-    def _receive_rest(self, messages: list[JsonValue], deadline: float) -> None:
-        """Add the rest of the messages of a turn. Raises EOFError, and queue.Empty at ``deadline``."""
-        if self.pings is not False:
-            self._write(self.barrier)
-            self.unanswered += 1
-            # A server without a response yet may still be starting; one that has answered a ping may be busy.
-            ping_deadline = (
-                deadline if self.pings or not self.responsive else min(deadline, time.monotonic() + _PING_TIMEOUT)
-            )
-            try:
-                while self.unanswered:
-                    self._take(messages, ping_deadline)
-                self.pings = True
-                return
-            except queue.Empty:
-                if self.pings:
-                    raise
-                self.pings = False
-                self.faults.append(_NO_PING)
-                return
-        with contextlib.suppress(queue.Empty):
-            while time.monotonic() < deadline:
-                self._take(messages, time.monotonic() + (_QUIET if self.quiet is None else self.quiet))
-
-    def _write(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # `_read` notices the end of the output
-            self.process.stdin.write(data)
-            self.process.stdin.flush()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as output:
-            for line in output:
-                self.lines.put(line)
-        self.lines.put(None)
-
-    def _read_stderr(self) -> None:
-        assert self.process.stderr is not None
-        with self.process.stderr as errors:
-            while line := errors.readline(1 << 16):
-                text = line.decode("utf-8", "replace").rstrip("\r\n")[:_STDERR_CHARACTERS]
-                self.stderr.append("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text))
-
-    def _take(self, messages: list[JsonValue], deadline: float) -> None:
-        """Add the next message; a line that is not JSON becomes a string. Raises EOFError or queue.Empty."""
-        line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
-        if line is None:
-            self.lines.put(None)
-            raise EOFError
-        self.responsive = True
-        try:
-            value: JsonValue = json.loads(line)
-        except ValueError:
-            value = line.decode("utf-8", "replace").rstrip("\n")
-        if self.unanswered and isinstance(value, dict) and value.get("id") == self.barrier_id and "method" not in value:
-            self.unanswered -= 1
-        else:
-            messages.append(value)
-
-
-_NO_PING = "The server does not answer ping. Use --quiet SECONDS to replay without it."
+    return turn.refers_to == request or any(answers(each, request) for each in turn.expect)

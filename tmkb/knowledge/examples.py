@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tmkb.errors import Problem
-from tmkb.schema import paths, textfile
+from tmkb.schema import packed, textfile
 
 MAX_DEPTH = 100  # levels of a syntax tree; the deepest packaged example has 15
 
@@ -32,14 +32,6 @@ class Source(NamedTuple):
     file: str
 
 
-def path(folder: str, name: str) -> str:
-    """Return the path of the code ``name`` of the pattern in ``folder``.
-
-    In a wheel, `hatch_build.py` appends .txt, so that pip neither compiles code that is only shown nor stores bytecode.
-    """
-    return os.path.join(folder, name) + (".txt" if name.endswith(".py") and paths.is_installed(folder) else "")
-
-
 def read(folder: str, name: str, file: str) -> Source | None:
     """Read the file ``name`` inside ``folder`` or its folder of wrong fixes or of idioms; problems call it ``file``.
 
@@ -48,12 +40,12 @@ def read(folder: str, name: str, file: str) -> Source | None:
     Raises:
         DocumentError: the file is unreadable, not regular, too large, or not UTF-8.
     """
-    there = path(folder, name)
+    there = os.path.join(folder, name)
     inner, _, plain = name.rpartition("/") if name.startswith((f"{WRONG}/", f"{IDIOMS}/")) else ("", "", name)
     parent = os.path.join(folder, inner)
     if os.path.basename(plain) != plain or os.path.dirname(os.path.realpath(there)) != os.path.realpath(parent):
         return None
-    if not os.path.lexists(there):
+    if not packed.exists(there):
         return None
     text = textfile.read(there, file)
     return Source(text.replace("\r\n", "\n").replace("\r", "\n"), file)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import attacks, examples, provenance, stacks
 from tmkb.knowledge.pattern import Pattern, hidden_characters, hidden_lines
-from tmkb.schema import metaschema, paths, reader, textfile
+from tmkb.schema import metaschema, packed, paths, reader, textfile
 from tmkb.schema.reader import Document
 
 NAME = "idioms.yaml"
@@ -36,7 +36,7 @@ def read(folder: str) -> tuple[dict[str, Idiom], list[Problem]]:
     An idiom with a problem is left out, unless it is only too long.
     """
     file = os.path.join(folder, NAME)
-    if not os.path.lexists(file):
+    if not packed.exists(file):
         return {}, []
     try:
         text = textfile.read(file, paths.shown(file))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tmkb.errors import Problem
 from tmkb.knowledge import pattern
 from tmkb.knowledge.pattern import Pattern, PatternFolder
-from tmkb.schema import paths
+from tmkb.schema import packed, paths
 
 PACKAGED = "packaged"  # the name of the packaged folder
 
@@ -75,7 +75,7 @@ def collections(library: Library) -> dict[str, list[PatternFolder]]:
 
 
 def _pattern_folders(path: str) -> list[str]:
-    return [path] if os.path.lexists(os.path.join(path, "pattern.yaml")) else _children(path)
+    return [path] if packed.exists(os.path.join(path, "pattern.yaml")) else _children(path)
 
 
 def _children(path: str) -> list[str]:
@@ -83,8 +83,8 @@ def _children(path: str) -> list[str]:
 
     A pattern.yaml that is not a regular file counts, so that reading it reports the problem.
     """
-    folders = [os.path.join(path, name) for name in sorted(os.listdir(path)) if not name.startswith("_")]
-    return [folder for folder in folders if os.path.lexists(os.path.join(folder, "pattern.yaml"))]
+    folders = [os.path.join(path, name) for name in packed.names(path) if not name.startswith("_")]
+    return [folder for folder in folders if packed.exists(os.path.join(folder, "pattern.yaml"))]
 
 
 def _check_id(folder: PatternFolder, by_id: dict[str, PatternFolder]) -> None:

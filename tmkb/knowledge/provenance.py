@@ -31,7 +31,7 @@ from tmkb.errors import DocumentError, Problem
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples
 from tmkb.knowledge.pattern import Pattern, folder_name
-from tmkb.schema import metaschema, paths, reader, textfile
+from tmkb.schema import metaschema, packed, paths, reader, textfile
 
 Status = Literal["proven", "changed", "unproven"]
 Digest = dict[str, str]  # the two digests
@@ -89,7 +89,7 @@ def facts(folder: str, pattern: Pattern) -> dict[str, Any]:
 def digest(folder: str, pattern: Pattern) -> Digest:
     """Return the SHA-256 of the files that the proof of ``pattern`` depends on, and that of its wrong fixes, if any."""
     names = ["pattern.yaml", *_code(pattern)]
-    files = {name: _bytes(examples.path(folder, name)) for name in names}
+    files = {name: _bytes(os.path.join(folder, name)) for name in names}
     files |= _stage(content for name, content in files.items() if name.endswith(".py"))
     wrong = {name: _bytes(os.path.join(folder, name)) for name in _wrong_fixes(folder, pattern)}
     stage_of_wrong = {name: content for name, content in _stage(wrong.values()).items() if name not in files}
@@ -99,11 +99,7 @@ def digest(folder: str, pattern: Pattern) -> Digest:
 
 def read(path: str) -> tuple[Mapping[str, Proven], list[Problem]]:
     """Return the record at ``path`` by pattern id, and its problems. A record with problems counts as empty."""
-    try:
-        file = os.stat(path)
-    except OSError:
-        return {}, []
-    return _read(path, file.st_mtime_ns, file.st_size)
+    return _read(path, *textfile.version(path)) if packed.exists(path) else ({}, [])
 
 
 def problems(folders: Iterable[str]) -> list[Problem]:
@@ -155,7 +151,7 @@ def _read(path: str, _mtime: int, _size: int) -> tuple[Mapping[str, Proven], lis
 
 
 def _exists(path: str, id_: str) -> bool:
-    return os.path.isfile(os.path.join(os.path.dirname(path), folder_name(id_), "pattern.yaml"))
+    return packed.exists(os.path.join(os.path.dirname(path), folder_name(id_), "pattern.yaml"))
 
 
 def _yaml(entries: Mapping[str, Proven]) -> str:
@@ -222,5 +218,4 @@ def _imports(source: bytes) -> tuple[str, ...]:
 
 
 def _bytes(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    return textfile.read_bytes(path, paths.shown(path))

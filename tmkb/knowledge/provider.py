@@ -84,7 +84,8 @@ class Knowledge(Provider):
             note = settings.get("no_match", "")
             parts |= catalog.parts(patterns, written)
             parts |= advice.fragments(patterns, written, stacks.packaged(), note, tokens.count)
-        return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts}
+        files = index.uncompressed(str(built["index"]["model"]))
+        return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts, "files": files}
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """Return the operation ``name`` for the tool, prompt or resource ``definition``."""

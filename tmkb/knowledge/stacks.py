@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FILE = "_stacks.yaml"  # beside the packaged patterns
 ANY = "any"
+_VERSION = re.compile(r" v?\d[\d.x]*$")
 _MOST = 20_000  # characters of a question that are searched for signs
 
 
@@ -38,45 +39,79 @@ class Stacks:
 
         A known framework decides. Otherwise the signs in ``context`` choose among the stacks of the language, or among
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
-        leaves only the language.
+        leaves only the language. Words of the framework and the question decide between the variants of the stack;
+        without such a word it is the stack itself.
 
         Args:
             context: the question.
             language: a language by any of its names in any case; "any" or an empty text is none.
-            framework: a framework likewise.
+            framework: a framework likewise, a library such as Knex, or both.
         """
-        framework, language = _normal(framework), _normal(language)
-        if framework and (stack := self._stack_names.get(framework)):
-            return stack
+        framework, text = _normal(framework), context[:_MOST].lower()
+        stack = self._stack(text, _normal(language), framework)
+        variants = {name: each for name, each in self._variants.items() if each["of"] == stack}
+        return _most_signs(f"{framework}\n{text}", variants) or stack
+
+    def _stack(self, text: str, language: str, framework: str) -> str | None:
+        """Return the stack of a question; a variant only if ``framework`` is one of its names."""
         known = self._language_names.get(language) if language else None
+        if framework and (stack := self._stack_names.get(framework) or self._with_library(text, known, framework)):
+            return stack
         if language and known is None:
             return self._stack_names.get(language)  # some write the framework as the language
         if framework:
             return self._usual(known)
-        return self._shown(context, known) or self._usual(known)
+        return self._shown(text, known)
+
+    def known(self, name: str) -> bool:
+        """Return whether ``name`` is "any", empty, or a name of a language or stack in any case."""
+        normal = _normal(name)
+        return not normal or normal in self._stack_names or normal in self._language_names
 
     def fallbacks(self, stack: str | None) -> list[str]:
         """Return ``stack`` and the stacks whose idiom can stand for one of it, in order."""
         found: list[str] = []
         while stack and stack not in found:
             found.append(stack)
-            stack = self.stacks[stack].get("like")
+            stack = self.stacks[stack].get("of") or self.stacks[stack].get("like")
         return found
+
+    def _with_library(self, text: str, language: str | None, framework: str) -> str | None:
+        """Return the stack of a ``framework`` that names a library, such as "express knex" or only "prisma"."""
+        found = [each["of"] for each in self._of(language, self._variants).values() if _count(framework, each)]
+        if not found:
+            return None
+        names = [name for name, stack in self._stack_names.items() if stack in self._main and _has(framework, name)]
+        if names:
+            return self._stack_names[max(names, key=len)]
+        return _most_signs(text, self._of(language, self._main)) or found[0]
 
     def _usual(self, language: str | None) -> str | None:
         return self.languages[language]["stack"] if language else None
 
-    def _shown(self, context: str, language: str | None) -> str | None:
-        """Return the stack with the most signs in ``context``, of equal ones the first in the file."""
-        text = context[:_MOST].lower()
-        stacks = {name: each for name, each in self.stacks.items() if self._is_of(each["language"], language)}
-        if best := _most_signs(text, stacks):
-            return best
-        return self._usual(_most_signs(text, self.languages)) if language is None else None
+    def _shown(self, text: str, language: str | None) -> str | None:
+        """Return the stack with the most signs in ``text``, of equal ones the first in the file.
 
-    def _is_of(self, stack_language: str, language: str | None) -> bool:
-        """Return whether a stack can be meant by ``language``: its own, or one with the same usual stack."""
-        return language in (None, stack_language) or self._usual(language) == self._usual(stack_language)
+        Without a sign it is the stack of a variant, or the usual one of the language, that ``text`` shows.
+        """
+        if best := _most_signs(text, self._of(language, self._main)):
+            return best
+        language = language or _most_signs(text, self.languages)
+        variant = _most_signs(text, self._of(language, self._variants))
+        return str(self.stacks[variant]["of"]) if variant else self._usual(language)
+
+    def _of(self, language: str | None, stacks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+        """Return those of ``stacks`` that ``language`` can mean: in it, or in a language with its usual stack."""
+        own = {language, *(name for name in self.languages if self._usual(name) == self._usual(language))}
+        return {name: each for name, each in stacks.items() if language is None or each["language"] in own}
+
+    @cached_property
+    def _main(self) -> dict[str, Mapping[str, Any]]:
+        return {name: each for name, each in self.stacks.items() if "of" not in each}
+
+    @cached_property
+    def _variants(self) -> dict[str, Mapping[str, Any]]:
+        return {name: each for name, each in self.stacks.items() if "of" in each}
 
     @cached_property
     def _stack_names(self) -> dict[str, str]:
@@ -119,8 +154,8 @@ def packaged() -> Stacks:
 
 
 def _normal(name: str | None) -> str:
-    """Return ``name`` in lower case with single spaces; an empty text for "any" or None."""
-    text = " ".join((name or "").lower().split())
+    """Return ``name`` in lower case with single spaces and without a version; an empty text for "any" or None."""
+    text = _VERSION.sub("", " ".join((name or "").lower().split()))
     return "" if text == ANY else text
 
 
@@ -130,9 +165,14 @@ def _names(described: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 def _most_signs(text: str, described: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return the name with the most signs in ``text``, of equal ones the first; None if none has any."""
-    counts = {name: sum(_has(text, sign) for sign in each.get("signs", ())) for name, each in described.items()}
+    counts = {name: _count(text, each) for name, each in described.items()}
     best = max(counts, key=lambda name: counts[name], default=None)
     return best if best and counts[best] else None
+
+
+def _count(text: str, described: Mapping[str, Any]) -> int:
+    """Return how many signs of a language or stack are in ``text``."""
+    return sum(_has(text, sign) for sign in described.get("signs", ()))
 
 
 def _has(text: str, sign: str) -> bool:

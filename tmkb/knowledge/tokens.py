@@ -1,7 +1,9 @@
 """Count tokens of cl100k_base, the measure of an answer's size, exactly and without a tokenizer package.
 
-``cl100k_base.bin`` contains the vocabulary of that encoding: compressed with zlib, each token behind a byte with its
-length, in the order of their ranks, without the 256 single bytes. It is OpenAI's; LICENSE-tiktoken has its license.
+``cl100k_base.bin`` contains the vocabulary of that encoding, compressed with zlib. Each token but the 256 single bytes
+consists of two tokens of lower ranks. The file has the numbers of these two, in the order of the ranks: all first
+numbers, then all second numbers, both as all low bytes, then all middle bytes, then all high bytes. The vocabulary is
+OpenAI's; LICENSE-tiktoken has its license.
 """
 
 from __future__ import annotations
@@ -27,13 +29,12 @@ def ranks() -> dict[bytes, int]:
     """Return the rank of each token of more than one byte: of two merges, the one with the lower rank comes first."""
     with open(VOCABULARY, "rb") as file:
         packed = zlib.decompress(file.read())
-    found: dict[bytes, int] = {}
-    start = 0
-    while start < len(packed):
-        end = start + 1 + packed[start]
-        found[packed[start + 1 : end]] = len(found)
-        start = end
-    return found
+    size = len(packed) // 6
+    low, middle, high, *second = (packed[start : start + size] for start in range(0, len(packed), size))
+    tokens = [bytes([byte]) for byte in range(256)]
+    for a, b, c, d, e, f in zip(low, middle, high, *second, strict=True):
+        tokens.append(tokens[a | b << 8 | c << 16] + tokens[d | e << 8 | f << 16])
+    return {token: rank for rank, token in enumerate(tokens[256:])}
 
 
 @lru_cache(maxsize=16)

@@ -49,6 +49,17 @@ class Drop:
 
 
 @record
+class Disconnect:
+    """Close the transport connection that waits for the response to ``about``. Only mock servers do this."""
+
+    connection: Connection
+    about: Id | None
+
+
+Sent = Send | ReleaseStream | Drop | Disconnect  # what a transport carries out
+
+
+@record
 class Broadcast:
     """Send a notification to every subscribed client."""
 

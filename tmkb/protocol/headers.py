@@ -47,7 +47,7 @@ def for_request(spec: Spec, governing: Revision, request: Request) -> dict[str, 
     headers = {governing["http"]["version"]: governing["revision"]}
     for name, value, encoded in _required(spec, governing, request):
         text = value if isinstance(value, str) else json.dumps(value)
-        headers[name] = _encode(text) if encoded else text
+        headers[name] = encode(text) if encoded else text
     return headers
 
 
@@ -94,7 +94,7 @@ def _equal_numbers(one: str, other: str) -> bool:
         return False
 
 
-def _encode(text: str) -> str:
+def encode(text: str) -> str:
     """Return ``text`` if a header can contain it, else its base64 form."""
     plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith(_OPENING)
     return text if plain else f"{_OPENING}{base64.b64encode(text.encode()).decode()}{_CLOSING}"

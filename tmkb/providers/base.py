@@ -25,11 +25,14 @@ if TYPE_CHECKING:
         """The result of `Provider.prepare`. Every key is optional.
 
         ``parts``: JSON by name, which the open provider reads with `Provider.part`.
+        ``files``: bytes by name, which are kept in files: the part of that name becomes ``{"path": …}``. It stays what
+        ``parts`` says if nothing can be written.
         ``facts``: fields of the server's log line ``starting``.
         ``warnings``, ``notes``: pairs of a log line's id and its fields. A reload with a new warning is rejected.
         """
 
         parts: dict[str, JsonObject]
+        files: dict[str, bytes]
         facts: JsonObject
         warnings: list[list[Any]]
         notes: list[list[Any]]

@@ -2,6 +2,7 @@
 
 In texts, ``{name}`` is an argument or a variable, ``{answers.KEY.path}`` a part of the client's answers, and
 ``{constants.NAME}`` a constant of the settings. All other braces are literal. ``{$value: name}`` is the value itself.
+``{$by: name, values: {…}, otherwise: …}`` is the answer for the value of an argument.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ def substitute(tree: JsonValue, values: Mapping[str, JsonValue]) -> JsonValue:
     if isinstance(tree, dict):
         if (path := template.value_path(tree)) is not None:
             return _lookup(path, values)
+        if (choice := template.choice(tree)) is not None:
+            name, answers, otherwise = choice
+            return substitute(answers.get(_text(_lookup(name, values)), otherwise), values)
         filled = {key: substitute(inner, values) for key, inner in tree.items()}
         return {key: inner for key, inner in filled.items() if inner is not None or tree[key] is None}
     if isinstance(tree, list):

@@ -13,7 +13,7 @@ from tmkb.errors import DocumentError, Problem, SpecError
 from tmkb.knowledge import vocabulary
 from tmkb.knowledge.answer import unwrap
 from tmkb.knowledge.pattern import Pattern, hidden_characters
-from tmkb.schema import emission, metaschema, paths, reader, textfile
+from tmkb.schema import emission, metaschema, packed, paths, reader, textfile
 from tmkb.schema.reader import Document
 from tmkb.schema.values import JsonObject
 
@@ -51,7 +51,7 @@ def read(folder: str) -> tuple[Rules, list[Problem]]:
     """Return the content of the semgrep.yaml of the pattern in ``folder``, and its problems; with problems no rules."""
     empty = Rules({}, None)
     file = os.path.join(folder, NAME)
-    if not os.path.lexists(file):
+    if not packed.exists(file):
         return empty, []
     try:
         text = textfile.read(file, paths.shown(file))

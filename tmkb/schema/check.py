@@ -46,6 +46,8 @@ def warnings(schemas: Schemas) -> Iterator[Problem]:
     for doc in schemas.documents.values():
         for key in ("input", "output"):
             yield from _required(doc, (key,), doc.mapping().get(key))
+            for path, nearest in jsonschemas.unknown_keywords(doc.mapping().get(key)):
+                yield doc.key_problem("unknown_keyword", (key, *path), key=str(path[-1]), nearest=nearest)
 
 
 def check_one(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
@@ -56,7 +58,12 @@ def check_one(schemas: Schemas, place: str, doc: Document, names: Names) -> Iter
 
 def _shape(schemas: Schemas, place: str, doc: Document, known: Names) -> list[Problem]:
     """Return every violation of the meta-schema of the kind of ``doc``."""
-    schema = os.path.join(paths.SCHEMAS, "meta", f"{documents.kind(place)}.yaml")
+    kind, expected = doc.mapping().get("kind"), documents.kind(place)
+    if kind != expected and kind in documents.PLACES.values():
+        form = next(form for form, other in documents.PLACES.items() if other == kind)
+        fields = {"kind": kind, "expected": expected, "path": f"{form.replace('*', 'NAME')}.yaml"}
+        return [doc.problem("kind_elsewhere", ("kind",), **fields)]
+    schema = os.path.join(paths.SCHEMAS, "meta", f"{expected}.yaml")
     problems = [_import_failure(problem, known) for problem in metaschema.check(doc, schema, known)]
     return _without_extends(schemas, place, doc, problems)
 
@@ -156,7 +163,7 @@ def _names(schemas: Schemas, place: str, doc: Document) -> Names:
         "method to the client": sorted(requests),
         "notification to the client": sorted({name for name, m in outgoing if m.get("kind") == "notification"}),
         "object": list(objects) if isinstance(objects, dict) else [],
-        "revision": [documents.name(at) for at in docs if documents.kind(at) == "revision"],
+        "revision": sorted({documents.name(at) for at in docs if documents.kind(at) == "revision"}),
         "state": list(states) if isinstance(states, dict) else [],
     }
 
@@ -238,7 +245,7 @@ def _tool(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator
             yield doc.key_problem("unknown_name", ("coerce", key), kind="argument", name=key, **hint)
     yield from _violations(schemas, place, doc, ("errors",), names)
     yield from _headers(schemas, doc)
-    yield from answers.check(doc)
+    yield from answers.check(doc, arguments)
     yield from _argument_spelling(doc, ("input", "properties"), arguments)
     log = doc.section("log")
     facts = ["tool", *names.get(f"facts of {tool['provider']}", ())]
@@ -282,7 +289,7 @@ def _prompt(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterat
     yield from _file_name(doc, place, "name")
     arguments = doc.section("arguments")
     yield from _description(doc)
-    yield from answers.check(doc)
+    yield from answers.check(doc, arguments)
     yield from _argument_spelling(doc, ("arguments",), arguments)
     for name, argument in arguments.items():
         yield from _completion(doc, ("arguments", name, "complete"), argument.get("complete"), arguments)
@@ -294,6 +301,7 @@ def _resource(schemas: Schemas, place: str, doc: Document, names: Names) -> Iter
     uri = str(doc.mapping().get("uriTemplate", ""))
     yield from messages.check_template(doc, ("uriTemplate",), uri)
     variables = template.find_names(uri)
+    yield from answers.check(doc, variables)
     for name, completion in doc.section("complete").items():
         if name not in variables:
             hint = metaschema.near(name, variables)

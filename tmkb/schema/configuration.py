@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tmkb.errors import DocumentError, Problem
-from tmkb.schema import check, documents, expand, merge, metaschema, paths, reader
+from tmkb.schema import answer_files, check, documents, expand, merge, metaschema, paths, reader
 from tmkb.schema.documents import Schemas
 from tmkb.schema.metaschema import Names
 from tmkb.schema.reader import Document
@@ -130,6 +130,7 @@ class Config:
         except DocumentError as error:
             schemas.problems += error.problems
             return {}
+        schemas.problems += answer_files.insert(doc, file)
         if place in schemas.documents:
             schemas.problems.append(doc.problem("service_taken", ("id",), name=place.rpartition("/")[2]))
             return {}

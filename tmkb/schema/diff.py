@@ -42,6 +42,11 @@ def between(kind: str, old: Document | None, new: Document | None) -> Iterator[C
             yield replace(change, at=doc.origin(change.path) if change.path else Position(doc.file, 1, 1))
 
 
+def of_values(kind: str, before: JsonValue, after: JsonValue) -> list[Change]:
+    """Return every change between two values that the meta-schema ``kind`` describes, most severe first."""
+    return ordered(_changes(impact.of(kind), before, after, ()))
+
+
 def served(old: Schemas, new: Schemas) -> list[Change]:
     """Return every change that clients of any server can observe, once with all its servers, most severe first."""
     changes: dict[str, Change] = {}

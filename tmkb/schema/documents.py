@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from tmkb.errors import DocumentError, Problem
-from tmkb.schema import merge, metaschema, paths, reader
+from tmkb.schema import answer_files, merge, metaschema, paths, reader
 from tmkb.schema.reader import Document
 from tmkb.schema.values import JsonValue
 
@@ -35,6 +35,8 @@ PLACES = {
     "servers/*/resources/*": "resource",
     "servers/*/services/*": "service",
 }
+_EDITOR = "editor/"  # where `tmkb schema export` may have written schemas for editors, of any version
+_OTHER_SUFFIXES = ("", ".toml", ".jsonc", ".json5")  # of files that an author may take for schemas
 # Places of documents without a file: a revision as one server amends it.
 DERIVED = {"servers/*/protocol/*": "revision"}
 
@@ -196,7 +198,8 @@ def _by_place(folders: Sequence[str], problems: list[Problem], warnings: list[Pr
     packaged = dict(_files(paths.SCHEMAS, []))
     for folder in (*folders, paths.SCHEMAS):
         if not os.path.isdir(folder):
-            problems.append(Problem("not_a_folder", paths.shown(folder), folder=paths.shown(folder)))
+            rule, shown = "a_file" if os.path.exists(folder) else "not_a_folder", paths.shown(folder)
+            problems.append(Problem(rule, shown, 0, 0, folder=shown))
             continue
         for place, file in _files(folder, problems, warnings):
             if _kind(place, PLACES) is not None:
@@ -204,15 +207,20 @@ def _by_place(folders: Sequence[str], problems: list[Problem], warnings: list[Pr
                 if above and os.path.dirname(above[-1]) == os.path.dirname(file) and above[-1] != file:
                     problems.append(Problem("same_place", paths.shown(file), other=paths.shown(above[-1])))
                 above.append(file)
-            elif place in packaged:  # meta-schemas, problems.yaml and others, in a copy of the packaged folder
-                if not filecmp.cmp(file, packaged[place], shallow=False):
-                    warnings.append(Problem("ignored_copy", paths.shown(file), path=place))
-            else:
-                known = ", ".join(PLACES)
-                problems.append(
-                    Problem("misplaced", paths.shown(file), path=place, nearest=_nearest_place(place), known=known)
-                )
+            elif not place.startswith(_EDITOR):
+                _report_stray(place, file, packaged, problems, warnings)
     return files
+
+
+def _report_stray(
+    place: str, file: str, packaged: Mapping[str, str], problems: list[Problem], warnings: list[Problem]
+) -> None:
+    """Report a file that is no schema, unless it is an unchanged copy of a packaged one."""
+    if place not in packaged:
+        known = ", ".join(PLACES)
+        problems.append(Problem("misplaced", paths.shown(file), path=place, nearest=_nearest_place(place), known=known))
+    elif not filecmp.cmp(file, packaged[place], shallow=False):  # such as a meta-schema, in a copy of the whole folder
+        warnings.append(Problem("ignored_copy", paths.shown(file), path=place))
 
 
 def _nearest_place(place: str) -> str:
@@ -235,6 +243,7 @@ def _layers(files: list[str], problems: list[Problem]) -> Iterator[Document]:
         except DocumentError as error:
             problems.extend(error.problems)
             return
+        problems.extend(answer_files.insert(doc, file))
         if fault := metaschema.not_a_map(doc):
             problems.append(fault)
             return
@@ -293,29 +302,53 @@ def _server(place: str) -> str:
 def _files(folder: str, problems: list[Problem], warnings: list[Problem] | None = None) -> list[tuple[str, str]]:
     """Return (place, file) of every document below ``folder``, sorted.
 
-    A file such as ``errors.yaml.txt`` is a warning: some editors add a suffix that their user does not see. Hidden
-    files are skipped: editors leave locks and copies beside an open file.
+    A file such as ``errors.yaml.txt`` is a warning: some editors add a suffix that their user does not see. So is a
+    folder with a misspelled name. Hidden files are skipped: editors leave locks and copies beside an open file.
     """
 
     def report(error: OSError) -> None:
         shown = paths.shown(str(error.filename))
         if not isinstance(error, FileNotFoundError):
-            problems.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
+            problems.append(Problem("no_entry", shown, 0, 0, folder=shown, reason=error.strerror))
 
     documents = []
     for root, inside, files in os.walk(folder, onerror=report):
         inside[:] = [name for name in inside if not name.startswith(".")]
         for name in inside:
+            if warnings is not None and (right := _right_folder(os.path.relpath(os.path.join(root, name), folder))):
+                shown = paths.shown(os.path.join(root, name))
+                warnings.append(Problem("ignored_folder", shown, 0, 0, name=name, nearest=right))
             if name.endswith(reader.SUFFIXES):
                 shown = paths.shown(os.path.join(root, name))
-                problems.append(Problem("not_regular", shown, kind="folder"))
+                problems.append(Problem("not_regular", shown, 0, 0, kind="folder"))
         for file in files:
             stem, suffix = os.path.splitext(os.path.join(root, file))
             if file.startswith("."):
                 continue
-            if suffix == ".txt" and stem.endswith(reader.SUFFIXES) and warnings is not None:
-                shown = paths.shown(os.path.join(root, file))
-                warnings.append(Problem("ignored_file", shown, nearest_name=os.path.basename(stem)))
+            if warnings is not None and (right := _right_name(os.path.relpath(stem, folder), suffix)):
+                warnings.append(Problem("ignored_file", paths.shown(os.path.join(root, file)), nearest_name=right))
             if suffix in reader.SUFFIXES:
                 documents.append((os.path.relpath(stem, folder).replace(os.sep, "/"), os.path.join(root, file)))
     return sorted(documents)
+
+
+def _right_name(stem: str, suffix: str) -> str:
+    """Return the name with which a file that is not read would be; an empty string if it is no schema."""
+    if suffix == ".txt" and stem.endswith(reader.SUFFIXES):
+        return os.path.basename(stem)
+    if suffix.lower() in reader.SUFFIXES and suffix not in reader.SUFFIXES:
+        return os.path.basename(stem) + suffix.lower()
+    is_schema = suffix in _OTHER_SUFFIXES and _kind(stem.replace(os.sep, "/"), PLACES) is not None
+    return f"{os.path.basename(stem)}.yaml" if is_schema else ""
+
+
+def _right_folder(path: str) -> str:
+    """Return the name that the last folder of ``path`` is most likely a misspelling of, or an empty string."""
+    parts = path.split(os.sep)
+    forms = [form.split("/") for form in PLACES if form.count("/") >= len(parts)]
+    names = {
+        form[len(parts) - 1]
+        for form in forms
+        if all(word in ("*", part) for word, part in zip(form, parts[:-1], strict=False))
+    }
+    return "" if not names or "*" in names or parts[-1] in names else metaschema.alike(parts[-1], sorted(names))

@@ -23,7 +23,7 @@ def scalar(value: JsonValue, style: str | None, flow: bool) -> str:
     if not style and reader.bare(value, flow):
         return value
     written = json.dumps(value, ensure_ascii=False)
-    return "".join(char if char.isprintable() else _escaped(char) for char in written)
+    return "".join(char if char.isprintable() else escaped(char) for char in written)
 
 
 def block(text: str, header: str, indent: int, before: list[str]) -> str | None:
@@ -64,6 +64,11 @@ def json_lines(value: JsonValue, indent: int) -> str:
 def key(name: str) -> str:
     """Return ``name`` as a key, unquoted if that is unambiguous."""
     return scalar(name, None, True)
+
+
+def escaped(char: str) -> str:
+    """Return the escape sequence of YAML; JSON's escapes a character above U+FFFF as two surrogates."""
+    return f"\\U{ord(char):08x}" if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
 def _flow(value: JsonValue, leaf: Callable[[JsonValue], str]) -> str:
@@ -116,11 +121,6 @@ def _quoted(value: JsonValue) -> str:
     if bare.isascii() and bare.isalpha() and reader.bare(value, True):
         return value
     return scalar(value, "'" if '"' in value else '"', True)
-
-
-def _escaped(char: str) -> str:
-    """Return the escape sequence of YAML; JSON's escapes a character above U+FFFF as two surrogates."""
-    return f"\\U{ord(char):08x}" if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
 def _folded(text: str, before: list[str], width: int) -> list[str]:

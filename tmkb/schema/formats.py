@@ -115,11 +115,15 @@ def _rows(kind: str, schema: Any, path: str, shown: set[str]) -> Iterator[Row]:
         required = name in schema.get("required", ()) and "default" not in whole
         yield Row(kind, path + name, _type(home, whole), required, text)
         yield from (row for row in inside if row.home == kind)
-    for entry in (schema.get("additionalProperties"), schema.get("items")):
+    values = schema.get("additionalProperties")
+    if isinstance(values, dict) and f"branch {values.get('$ref')}" in shown:
+        values = None  # the rows of this branch are above
+    for entry in (values, schema.get("items")):
         if isinstance(entry, dict):
             yield from _rows(*_whole(kind, entry), f"{path}*.", shown)
     for branch in [*schema.get("anyOf", ()), *([schema["else"]] if "else" in schema else ())]:
         yield from _rows(*_whole(kind, branch), path, shown)
+        shown.update({branch["$ref"], f"branch {branch['$ref']}"} if "$ref" in branch else ())
 
 
 def _whole(kind: str, schema: Any) -> tuple[str, Any]:
@@ -139,9 +143,10 @@ def _type(kind: str, schema: Any) -> str:
     if "refersTo" in schema:
         return f"name ({schema['refersTo']})"
     if "anyOf" in schema and "type" not in schema:
-        return " or ".join(dict.fromkeys(_type(*_whole(kind, each)) for each in schema["anyOf"]))
-    types = schema.get("type", "any")
-    words = " or ".join(_WORDS.get(each, each) for each in ([types] if isinstance(types, str) else types))
+        types = [_type(*_whole(kind, each)).split(" or ") for each in schema["anyOf"]]
+        return " or ".join(dict.fromkeys(word for words in types for word in words))
+    type_ = schema.get("type", "any")
+    words = " or ".join(_WORDS.get(each, each) for each in ([type_] if isinstance(type_, str) else type_))
     entry = schema.get("items") or schema.get("additionalProperties")
     if isinstance(entry, dict) and not any(_rows(*_whole(kind, entry), "", set())):
         return f"{words} of {_type(*_whole(kind, entry))}"

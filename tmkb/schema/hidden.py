@@ -23,6 +23,15 @@ _HIDDEN = re.compile(
 )
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether ``text`` has no lone surrogates, which JSON can contain and UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def find(text: str) -> str:
     """Return the first hidden character of ``text``; an empty string if there is none."""
     match = _HIDDEN.search(text)

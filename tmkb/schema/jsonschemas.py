@@ -35,6 +35,11 @@ _MAPS_WITHIN = ("properties", _BY_EXPRESSION, "$defs", "definitions")
 _TWICE = ("unevaluatedItems", "unevaluatedProperties")  # evaluate the keywords beside them again
 _DEFINITIONS = ("$defs", "definitions")  # do not apply where they are defined
 _LISTS_WITHIN = ("prefixItems",)
+_NOT_VALIDATED = (  # keywords that `jsonschema` does not validate by themselves
+    *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"),
+    *("contentEncoding", "contentMediaType", "contentSchema", "minContains", "maxContains", "then", "else"),
+    *("$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions", "enumNames"),
+)
 
 
 def check(doc: Document, path: Path, schema: object) -> Iterator[Problem]:
@@ -62,7 +67,25 @@ def _violation(error: Any) -> Fault:
         choices = [str(value) for value in enums[0].validator_value]
         fields = {"value": error.instance, **metaschema.near(error.instance, choices)}
         return tuple(error.absolute_path), False, "not_one_of", fields
-    return tuple(error.absolute_path), False, "bad_json_schema", {"reason": error.message}
+    path = tuple(error.absolute_path)
+    if path[-1:] == ("required",) and isinstance(error.instance, bool):
+        return path, True, "required_in_property", {"name": str(path[-2]) if len(path) > 1 else "NAME"}
+    return path, False, "bad_json_schema", {"reason": error.message}
+
+
+def unknown_keywords(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each keyword in ``schema`` that resembles a known one, with the known one.
+
+    Validators ignore unknown keywords, so a misspelled one has no effect.
+    """
+    if not isinstance(schema, dict):
+        return
+    known = [*jsonschema.Draft202012Validator.VALIDATORS, *_NOT_VALIDATED]
+    for key in schema:
+        if key not in known and (nearest := metaschema.alike(key, known)):
+            yield (*path, key), nearest
+    for inner, where, _ in _inside(schema):
+        yield from unknown_keywords(inner, (*path, *where))
 
 
 def faults(schema: Any) -> Iterator[Fault]:
@@ -187,6 +210,8 @@ def _expressions(schema: dict[str, Any], path: Path) -> Iterator[Fault]:
         try:
             keywords.compiled(expression)
         except ModuleNotFoundError:
-            yield place, key, "extra_missing", {"module": keywords.MODULE, "extra": keywords.EXTRA}
+            from tmkb.schema import installation
+
+            yield place, key, "extra_missing", installation.lacks(keywords.EXTRA, keywords.MODULE)
         except ValueError as error:
             yield place, key, "bad_schema_expression", {"text": expression, "reason": str(error)}

@@ -43,6 +43,11 @@ def search(expression: str, text: str) -> bool:
     return compiled(expression).search(_HALF.sub("\N{REPLACEMENT CHARACTER}", text)) is not None
 
 
+def full_match(expression: str, text: str) -> bool:
+    """Return whether ``expression`` matches the whole ``text``. Raises as `compiled` does."""
+    return compiled(expression).fullmatch(_HALF.sub("\N{REPLACEMENT CHARACTER}", text)) is not None
+
+
 @cache
 def compiled(expression: str) -> Any:
     """Compile ``expression`` with RE2.

@@ -69,15 +69,17 @@ def check(doc: Document, schema_file: str, names: Names | None = None, at: Path 
     problems = [problem for error in errors for problem in _problems(doc, at, error)]
     # `jsonschema` has one error for each missing key, and `_missing_keys` reports all keys for each of them.
     once = {(p.file, p.line, p.column, p.rule, str(p.fields)): p for p in problems}
-    return sorted(once.values(), key=lambda p: (p.file, p.line, p.column))
+    # A missing key that a misspelled one stands for is no further problem.
+    meant = {(p.fields["place"], p.fields["nearest"]) for p in problems if p.rule == "unknown_key"}
+    rest = [p for p in once.values() if p.rule != "missing_key" or (p.fields["place"], p.fields["key"]) not in meant]
+    return sorted(rest, key=lambda p: (p.file, p.line, p.column))
 
 
 def not_a_map(doc: Document) -> Problem | None:
     """Return the problem of a file whose value is not a map; None if it is one."""
     if isinstance(doc.value, dict):
         return None
-    fields = {"place": _dotted(()), "types": ["object"], "actual_types": [_type_of(doc.value)]}
-    return doc.problem("wrong_type", (), **fields)
+    return doc.problem("not_a_map", (), actual_types=[_type_of(doc.value)])
 
 
 def settings(provider: str, names: Names) -> str | None:
@@ -112,6 +114,11 @@ def nearest(word: str, known: Collection[str]) -> str:
     by_lower_case = {name.lower(): name for name in known}
     matches = _similar(word.lower(), by_lower_case, 1, 0.6)
     return by_lower_case[matches[0]] if matches else ""
+
+
+def alike(word: str, known: Collection[str]) -> str:
+    """Return the name in ``known`` of which ``word`` is most likely a misspelling, or an empty string."""
+    return next(iter(_similar(word, known, 1, _NAMESAKE)), "")
 
 
 def near(word: str, known: Collection[str]) -> dict[str, str]:
@@ -229,7 +236,9 @@ def _unknown_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     for key in error.instance:
         if key in known or any(re.search(pattern, key) for pattern in patterns):
             continue
-        if remedy := error.schema.get("elsewhere", {}).get(key):
+        if key == "$ref":
+            yield doc.key_problem("reference_in_file", (*path, key))
+        elif remedy := error.schema.get("elsewhere", {}).get(key):
             yield doc.key_problem("misplaced_key", (*path, key), key=key, place=_dotted(path), remedy=remedy)
         elif name := error.schema.get("renamed", {}).get(key):
             yield doc.key_problem("renamed_key", (*path, key), key=key, place=_dotted(path), name=name)
@@ -242,7 +251,14 @@ def _missing_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     present = {renamed.get(key, key) for key in error.instance}
     for key in error.validator_value:
         if key not in present:
-            yield doc.key_problem("missing_key", path, key=key, place=_dotted(path), nearest=_namesake(doc, path, key))
+            nearest = _namesake(doc, path, key)
+            only = error.schema.get("properties", {}).get(key, {}).get("const")
+            rule, more = (
+                ("missing_key", {"nearest": nearest})
+                if nearest or only is None
+                else ("missing_constant", {"value": only})
+            )
+            yield doc.key_problem(rule, path, key=key, place=_dotted(path), **more)
 
 
 def _namesake(doc: Document, path: Path, key: str) -> str:
@@ -256,7 +272,7 @@ def _namesake(doc: Document, path: Path, key: str) -> str:
     if len(beside) > _COMPARED:
         return ""
     others = [name for name, entry in beside.items() if isinstance(entry, dict) and key in entry]
-    return next(iter(_similar(path[-1], others, 1, _NAMESAKE)), "")
+    return alike(path[-1], others)
 
 
 def _dependent_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -270,7 +286,17 @@ def _type(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     expected = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
     actual = _type_of(error.instance)
     rule = "not_a_string" if expected == ["string"] and actual in _UNQUOTED else "wrong_type"
+    if actual == "string" and any(_type_of(_unquoted(error.instance)) == each for each in expected):
+        rule = "quoted_value"
     yield doc.problem(rule, path, place=_dotted(path), types=expected, actual_types=[actual])
+
+
+def _unquoted(text: str) -> JsonValue:
+    """Return the value that ``text`` would have without quotes."""
+    try:
+        return reader.parse(f"k: {text}\n", "").mapping().get("k")
+    except DocumentError:
+        return text
 
 
 def _choice(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -293,8 +319,29 @@ def _unknown(error: Any) -> dict[str, str]:
 
 
 def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
-    inner = best_match(error.context)
-    yield from _any(doc, path, error) if inner is None else _problems(doc, path, inner)
+    """Report the branch for the type of the value; if there is none, all types that are allowed."""
+    branches: dict[object, list[ValidationError]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    other_type = [each for each in error.context if each.validator == "type" and not each.relative_path]
+    wrong = {each.relative_schema_path[0] for each in other_type}
+    if len(wrong) > 1 and wrong == branches.keys():
+        types = [each.validator_value for each in other_type]
+        listed = [kind for each in types for kind in ([each] if isinstance(each, str) else each)]
+        fields = {"types": list(dict.fromkeys(listed)), "actual_types": [_type_of(error.instance)]}
+        yield doc.problem("wrong_type", path, place=_dotted(path), **fields)
+        return
+    wrong |= {number for number, errors in branches.items() if any(map(_lacks_marker, errors))}
+    best = best_match(each for number, errors in branches.items() if number not in wrong for each in errors)
+    best = best or best_match(error.context)
+    yield from _any(doc, path, error) if best is None else _problems(doc, path, best)
+
+
+def _lacks_marker(error: ValidationError) -> bool:
+    """Return whether ``error`` is a missing key such as `$by`, by which a branch is chosen."""
+    keys: Any = error.validator_value if error.validator == "required" else ()
+    instance: Any = error.instance
+    return any(key.startswith("$") and key not in instance for key in keys)
 
 
 def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -310,7 +357,10 @@ def _key(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
 def _unwanted_keys(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
     for key in error.validator_value:
         if key in error.instance:
-            yield doc.key_problem("unwanted_key", (*path, key), key=key, place=_dotted(path))
+            provider = error.instance.get("provider")
+            rule = "wrong_provider" if key in _BY_PROVIDER and provider is not None else "unwanted_key"
+            fields = {"provider": str(provider), "nearest": _BY_PROVIDER.get(key, "")}
+            yield doc.key_problem(rule, (*path, key), key=key, place=_dotted(path), **fields)
 
 
 def _few(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
@@ -352,6 +402,7 @@ def _type_of(value: JsonValue) -> str:
     return _TYPES.get(type(value), "null")
 
 
+_BY_PROVIDER = {"answer": "script.answer", "steps": "script.steps"}  # key → the provider that runs it
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _UNQUOTED = ("boolean", "integer", "number")  # what an unquoted string can be read as
 

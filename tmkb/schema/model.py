@@ -59,6 +59,7 @@ Method = TypedDict(
         "max_values": NotRequired[int],
         "role": NotRequired[str],
         "params_shape": NotRequired[str],
+        "result_shape": NotRequired[str],
         "subscribed": NotRequired[str],
         "listened": NotRequired[str],
         "lists": NotRequired[list[str]],

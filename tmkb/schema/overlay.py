@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tmkb.errors import Problem, SpecError
+from tmkb.errors import DocumentError, Problem, SpecError
 from tmkb.schema import check, documents, edit, export, load, metaschema, paths, reader, textfile
 from tmkb.schema.documents import Schemas
 from tmkb.schema.edit import Text
@@ -21,6 +21,7 @@ from tmkb.schema.values import JsonValue
 
 TEMPLATES = os.path.join(paths.SCHEMAS, "templates")
 _STEP = re.compile(r'"(?:[^"\\]|\\.)*"|[^.\[\]"]+')
+_INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _EXTENDS = re.compile(r"^extends: packaged.*\n", re.M)
 _NAME_IN_TEMPLATE = re.compile(r"(?<=\n)(.*)NAME(\S*) +#")
@@ -81,17 +82,19 @@ class Overlay:
         An index after the last entry of a list appends. Raises SpecError.
         """
         text, doc = self.text(place), schemas.documents[place]
-        before = reader.at(doc.value, path[:-1])
+        before: Any = reader.at(doc.value, path[:-1])
+        if not isinstance(before, dict) and not (isinstance(before, list) and isinstance(path[-1], int)):
+            raise SpecError([_fault(doc, place, path, False, before)])
         if action != "remove" and isinstance(before, list) and path[-1] == len(before):
             return self.edit(schemas, place, "add", path[:-1], value)
         exists = path[-1] in before if isinstance(before, dict) else path[-1] in range(len(before))
-        current: Any = before[path[-1]] if exists else None
+        current: Any = reader.at(before, path[-1:]) if exists else None
         if action == "add" and isinstance(current, list):
             if text.has(path):
                 text.add((*path, len(current)), value)
                 return text
             value = [*current, value]
-        elif exists == (action == "add"):
+        elif exists == (action == "add") or (isinstance(before, list) and not exists):
             raise SpecError([_fault(doc, place, path, exists, before)])
         if action == "remove":
             self._remove(text, place, path, before)
@@ -120,10 +123,17 @@ class Overlay:
         """Return the path and the text of the file for a new ``kind`` with this ``name``. Raises SpecError."""
         if not _NAME.fullmatch(name):
             raise SpecError([Problem.of_argument("bad_file_name", "NAME", name=name)])
+        known = [documents.name(place) for place in schemas.documents if documents.kind(place) == "server"]
+        if server and kind != "server" and server not in known:
+            raise SpecError([Problem.of_argument("no_server", "--server", name=server, **near(server, known))])
         place = NEW_FILES[kind].format(name=name, server=server)
         if kind == "error" and server:
             place = f"servers/{server}/errors"
         file = self.file(place)
+        if kind == "error" and place in schemas.documents and name in schemas.documents[place].section("errors"):
+            raise SpecError(
+                [schemas.documents[place].key_problem("already_there", ("errors", name), place=f"errors.{name}")]
+            )
         with open(os.path.join(TEMPLATES, f"{kind}.yaml"), encoding="utf-8") as source:
             text = _with_name(source.read(), name)
         if not os.path.exists(file):
@@ -133,8 +143,6 @@ class Overlay:
         if kind != "error":
             raise SpecError([Problem("file_taken", paths.shown(file))])
         whole, new = edit.read(file), reader.at(reader.parse(text, "").value, ("errors", name))
-        if whole.has(("errors", name)):
-            raise SpecError([Problem("already_there", paths.shown(file), place=f"errors.{name}")])
         _put(whole, ("errors", name), new, {})
         return file, whole.text
 
@@ -181,11 +189,19 @@ def steps(value: JsonValue, text: str) -> Path:
             count -= 1
         word, words = ".".join(words[:count]), words[count:]
         if word.startswith('"'):
-            word = str(reader.parse(word, "").value)
-        step: str | int = int(word) if isinstance(here, list) and word.isdigit() else word
+            word = _unquoted(word)
+        step: str | int = int(word) if isinstance(here, list) and _INDEX.fullmatch(word) else word
         path.append(step)
         here = here[step] if has(here, (step,)) else None
     return tuple(path)
+
+
+def _unquoted(word: str) -> str:
+    """Return the key in double quotes. Raises SpecError if it has an invalid escape sequence."""
+    try:
+        return str(reader.parse(word, "").value)
+    except DocumentError as error:
+        raise SpecError([Problem.of_argument("bad_quoted_key", "PATH", text=word)]) from error
 
 
 def dotted(path: Path) -> str:
@@ -205,7 +221,9 @@ def missing(schemas: Schemas, place: str, path: Path) -> Problem | None:
 def _fault(doc: reader.Document, place: str, path: Path, exists: bool, before: Any) -> Problem:
     if exists:
         return doc.key_problem("already_there", path, place=dotted(path))
-    known = list(before) if isinstance(before, dict) else [str(n) for n in range(len(before or []))]
+    if not isinstance(before, dict | list):
+        return doc.problem("no_keys_inside", path[:-1], place=dotted(path[:-1]), key=str(path[-1]))
+    known = list(before) if isinstance(before, dict) else [str(n) for n in range(len(before))]
     hint = near(str(path[-1]), known)
     return doc.key_problem("no_such_key", path[:-1], key=str(path[-1]), place=dotted(path[:-1]) or place, **hint)
 
@@ -257,18 +275,27 @@ def _pointed(text: str, place: str, file: str, folder: str | None = None) -> str
     if own := next(filter(os.path.exists, exported), ""):
         target = os.path.relpath(own, os.path.dirname(file)).replace(os.sep, "/")
     else:
-        target = pathlib.Path(os.path.abspath(os.path.join(export.EDITOR, schema))).as_uri()
+        packaged = os.path.abspath(os.path.join(export.EDITOR, schema))
+        if not os.path.exists(packaged):  # a checkout in which nothing was exported yet
+            return pointed
+        target = pathlib.Path(packaged).as_uri()
     return f"{metaschema.POINTER}{target}\n{pointed}"
 
 
 def _with_name(text: str, name: str) -> str:
     """Return ``text`` with ``name`` in place of NAME; comments after it keep their column."""
-    aligned = _NAME_IN_TEMPLATE.sub(lambda m: f"{m[1]}{name}{m[2]}".ljust(len(m[0]) - 2) + "  #", text)
+    aligned = _NAME_IN_TEMPLATE.sub(lambda m: f"{m[1]}{name}{m[2]}".ljust(len(m[0]) - 3) + "  #", text)
     return aligned.replace("NAME", name)
 
 
 def _ignored(folder: str, files: list[str]) -> list[str]:
-    """Return the files not to copy: hidden files, other suffixes, and packaged files that cannot be overridden."""
+    """Return the files not to copy: hidden or special files, those too large to be read, packaged files in use."""
     packaged = ("meta", "editor", "templates", "problems.yaml") if os.path.samefile(folder, paths.SCHEMAS) else ()
-    other = [f for f in files if not f.endswith(reader.SUFFIXES) and not os.path.isdir(os.path.join(folder, f))]
-    return [*other, *packaged, *(f for f in files if f.startswith("."))]
+    return [each for each in files if each in packaged or each.startswith(".") or not _is_read(folder, each)]
+
+
+def _is_read(folder: str, name: str) -> bool:
+    """Return whether ``name`` in ``folder`` may be read as a schema or as a text: a folder, or a regular file."""
+    file = os.path.join(folder, name)
+    is_small = os.path.isfile(file) and os.path.getsize(file) <= textfile.LARGEST
+    return os.path.isdir(file) or name.endswith(reader.SUFFIXES) or is_small

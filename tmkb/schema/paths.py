@@ -15,6 +15,7 @@ ROOT = DATA if os.path.isdir(DATA) else os.path.dirname(_HERE)
 SCHEMAS = os.path.join(ROOT, "schemas")
 PATTERNS = os.path.join(ROOT, "patterns")
 CONFORMANCE = os.path.join(ROOT, "conformance")
+CLIENTS = os.path.join(ROOT, "clients")
 PROOF = os.path.join(_HERE, "authoring", "proofs")  # imported by proofs; only `tmkb prove` runs it
 
 
@@ -42,6 +43,12 @@ def shown(path: str) -> str:
     except (ValueError, OSError):  # Windows: another drive; or the current folder was deleted
         return path
     return path if relative.startswith("..") else relative
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether ``path`` is ``folder`` or below it, with all links resolved."""
+    path, folder = os.path.realpath(path), os.path.realpath(folder)
+    return path == folder or path.startswith(os.path.join(folder, ""))
 
 
 def current() -> str | None:

@@ -7,6 +7,7 @@ YAML 1.1 reader reads differently (``2025-11-25`` as a date, ``on`` as a boolean
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tmkb.errors import DocumentError, Problem
-from tmkb.schema import textfile
+from tmkb.schema import syntax, textfile
 from tmkb.schema.values import JsonObject, JsonValue
 
 Path = tuple[str | int, ...]
@@ -32,8 +33,9 @@ _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 # What an author of YAML 1.1 most likely meant by a word. `on` and `off` are just as often strings.
 _BOOLEANS = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 _CONSTANTS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
-# Character at a syntax error → the rule with the fix.
-_SYNTAX_RULES = {"\t": "tab", ":": "stray_colon", "@": "reserved", "`": "reserved", "%": "reserved"}
+# Tag that a YAML 1.1 reader gives to a plain scalar → the rule with the fix, if it is not `ambiguous`.
+_AMBIGUOUS = {"tag:yaml.org,2002:timestamp": "unquoted_date", "tag:yaml.org,2002:merge": "merge_key"}
+_JOINED = re.compile(r"[{,]\s*([\w$-]+):([^\s{},:]+)$")  # a key and a value without a space between them
 _STARTS, _ENDS = (yaml.MappingStartEvent, yaml.SequenceStartEvent), (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _STRING_TAG = "tag:yaml.org,2002:str"
 # The C parser is faster; it is missing if PyYAML was built without libyaml.
@@ -111,16 +113,17 @@ def at(value: Any, path: Path) -> Any:
     return value
 
 
-def read(path: str, shown: str | None = None, values: int = VALUES) -> Document:
+def read(path: str, shown: str | None = None, values: int = VALUES, limit: int = textfile.LARGEST) -> Document:
     """Read the file at ``path``.
 
-    ``shown``: the file name in problems (default: ``path``). ``values``: the maximum number of values.
+    ``shown``: the file name in problems (default: ``path``). ``values``: the maximum number of values; ``limit``: of
+    bytes.
 
     Raises:
         DocumentError: with every problem of the file.
     """
     shown = shown or path
-    return parse(textfile.read(path, shown), shown, values)
+    return parse(textfile.read(path, shown, limit), shown, values)
 
 
 def parse(text: str, file: str, values: int = VALUES) -> Document:
@@ -136,11 +139,11 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
     try:
         value = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        raise DocumentError([Problem("syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
+        raise DocumentError([Problem("json_syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
     except _NoNumberError as error:
         start = next(match.start(1) for match in _CONSTANT.finditer(text) if match[1])
         line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-        raise DocumentError([Problem("syntax", file, line, column, reason=f"{error} is not JSON")]) from error
+        raise DocumentError([Problem("json_syntax", file, line, column, reason=f"{error} is not JSON")]) from error
     except (RecursionError, ValueError):  # nested too deep, or a number with too many digits: the builder reports both
         return _Builder(file, values).build(like_yaml(text))
     # Positions come from the YAML parser. It refuses two things that JSON permits: tabs between tokens and escaped
@@ -158,6 +161,7 @@ def _no_constant(name: str) -> None:
     raise _NoNumberError(name)
 
 
+@functools.lru_cache(maxsize=4096)  # the same words stand in many messages
 def bare(text: str, flow: bool = False) -> bool:
     """Return whether the reader reads unquoted ``text`` as this string; ``flow``: inside braces or brackets."""
     form, expected = (f"[{{k: {text}}}]\n", [{"k": text}]) if flow else (f"k: {text}\n", {"k": text})
@@ -195,6 +199,7 @@ class _Builder:
         self.values: dict[Path, Position] = {}
         self.keys: dict[Path, Position] = {}
         self.problems: list[Problem] = []
+        self.last: yaml.Event | None = None  # the scalar that was read last
 
     def build(self, text: str) -> Document:
         self.text = text
@@ -204,7 +209,7 @@ class _Builder:
             place = _place(text, error.start)
             raise DocumentError([Problem("not_utf8", self.file, *place)]) from error
         except yaml.MarkedYAMLError as error:
-            raise DocumentError([*self.problems, self.syntax(error)]) from error
+            raise DocumentError([*self.problems, *self.syntax(error)]) from error
         except yaml.reader.ReaderError as error:
             place = _place(text, error.position if isinstance(error.position, int) else 0)
             problem = Problem("syntax", self.file, *place, reason=error.reason)
@@ -295,6 +300,7 @@ class _Builder:
             self.fault("tag", event, tag=getattr(event, "tag", ""))
 
     def scalar(self, event: yaml.ScalarEvent) -> JsonValue:
+        self.last = event
         text: str = event.value
         if event.style:  # quoted or a block; a plain scalar has no style
             return text
@@ -303,12 +309,25 @@ class _Builder:
         if _NUMBER.fullmatch(text):
             return self.number(text, event)
         if not text:
-            self.fault("bare_brace" if self.at(event.start_mark) == "}" else "no_value", event)
+            self.no_value(event)
             return text
         for tag, pattern in yaml.SafeLoader.yaml_implicit_resolvers.get(text[0], []):
             if tag != _STRING_TAG and pattern.match(text):
-                self.fault("ambiguous", event, text=text, nearest=_BOOLEANS.get(text.lower(), ""))
+                plain = text.replace("_", "").lstrip("0")  # 1_000 and 007
+                nearest = _BOOLEANS.get(text.lower(), plain if _NUMBER.fullmatch(plain) else "")
+                self.fault(_AMBIGUOUS.get(tag, "ambiguous"), event, text=text, nearest=nearest)
         return text
+
+    def no_value(self, event: yaml.ScalarEvent) -> None:
+        """Report a key without a value; in braces, it can be a placeholder, or lack the space after its colon."""
+        mark = event.start_mark
+        assert mark is not None  # the parser marks every event
+        if self.text[mark.index : mark.index + 1] not in ("}", ","):
+            self.fault("no_value", event)
+        elif joined := _JOINED.search(self.text, 0, mark.index):
+            self.fault("no_space", event, key=joined[1], value=joined[2])
+        else:
+            self.fault("bare_brace", event)
 
     def number(self, text: str, event: yaml.ScalarEvent) -> int | float:
         try:
@@ -324,17 +343,11 @@ class _Builder:
         assert mark is not None  # the parser marks every event
         return Position(self.file, mark.line + 1, mark.column + 1)
 
-    def at(self, mark: Any) -> str:
-        """Return the character at ``mark``, from either parser; an empty string without a mark."""
-        return self.text[mark.index : mark.index + 1] if mark else ""
-
-    def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
-        """Return the problem for a syntax error, with a rule of our own if one character explains it."""
-        mark = error.problem_mark or error.context_mark
-        place = (self.file, mark.line + 1, mark.column + 1) if mark else (self.file,)
-        text, reason = self.at(mark), ", ".join(part for part in (error.context, error.problem) if part)
-        rule = "syntax" if reason.startswith("while parsing") else _SYNTAX_RULES.get(text, "syntax")
-        return Problem(rule, *place, text=text, reason=reason)
+    def syntax(self, error: yaml.MarkedYAMLError) -> list[Problem]:
+        """Return the problem for a syntax error; none if its line already has one, which most likely caused it."""
+        rule, (line, column), fields = syntax.explain(error, self.text, self.last)
+        is_known = any(problem.line == line + 1 for problem in self.problems)
+        return [] if is_known else [Problem(rule, self.file, line + 1, column + 1, **fields)]
 
     def fault(self, rule: str, event: yaml.Event, **fields: object) -> None:
         place = self.place(event)

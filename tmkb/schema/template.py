@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tmkb.schema.values import JsonValue
+    from tmkb.schema.values import JsonObject, JsonValue
 
 SHOWN_CODE_POINTS = 80  # longer values of the peer are cut
 _parsed: dict[str, list[tuple[str, str | None]]] = {}  # bounded: templates come from files
@@ -87,6 +87,17 @@ def tree_names(tree: JsonValue) -> list[str]:
 def value_path(tree: JsonValue) -> str | None:
     """Return the NAME of ``{$value: NAME}``; None for any other value."""
     return str(tree["$value"]) if isinstance(tree, dict) and list(tree) == ["$value"] else None
+
+
+def choice(tree: JsonValue) -> tuple[str, JsonObject, JsonValue] | None:
+    """Return NAME, the answers by value, and the default of ``{$by: NAME, values: {…}, otherwise: …}``.
+
+    None for any other value.
+    """
+    if not isinstance(tree, dict) or "$by" not in tree or tree.keys() - {"$by", "values", "otherwise"}:
+        return None
+    values = tree.get("values")
+    return (str(tree["$by"]), values, tree.get("otherwise")) if isinstance(values, dict) else None
 
 
 def parse_paths(text: str) -> Iterator[tuple[str, str | None]]:

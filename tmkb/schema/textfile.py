@@ -1,6 +1,6 @@
 """Read untrusted text files: regular files only, up to a size limit, as UTF-8. Write files atomically.
 
-FIFOs, devices and sockets are refused: reading one could block forever.
+FIFOs, devices and sockets are refused: reading one could block forever. Packed files of a wheel are read like others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import stat
 
 from tmkb.errors import DocumentError, Problem
+from tmkb.schema import packed
 
 LARGEST = 1 << 20  # bytes of one file; our largest YAML file has 61 KB, our largest example 7 KB
 
@@ -54,6 +55,8 @@ def read_bytes(path: str, shown: str, limit: int = LARGEST) -> bytes:
             # Checked before and after reading, because the file can grow in between.
             data = b"" if status.st_size > limit else file.read(limit + 1)
     except (OSError, ValueError) as error:  # ValueError: NUL in the path
+        if isinstance(error, FileNotFoundError) and (content := packed.read(path)) is not None:
+            return content
         reason = getattr(error, "strerror", None) or str(error)
         raise DocumentError([Problem("unreadable", shown, reason=reason)]) from error
     if status.st_size > limit or len(data) > limit:

@@ -83,6 +83,7 @@ def _whole(before: Any, after: Any, key: str, path: Path, directions: tuple[Dire
 
 _unknown = partial(_whole, directions=("either", "either", "either"))
 _word = partial(_whole, directions=("words", "words", "words"))
+_default = partial(_whole, directions=("words", "either", "either"))  # an argument that was optional stays so
 _restriction = partial(_whole, directions=("narrower", "wider", "either"))
 
 
@@ -158,12 +159,22 @@ def _inner(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference
 
 
 def _branches(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
-    """Compare a list of subschemas by index."""
+    """Compare a list of subschemas by index; in a list of another length, some may have been added or removed."""
     old, new = before.get(key, []), after.get(key, [])
-    if len(old) != len(new):
+    texts = {_text(each) for each in old}, {_text(each) for each in new}
+    if old and new and texts[0] < texts[1] and key in _ADDED:
+        yield from _whole(before, after, key, path, (_ADDED[key],) * 3)
+    elif old and new and texts[1] < texts[0] and key in _REMOVED:
+        yield from _whole(before, after, key, path, (_REMOVED[key],) * 3)
+    elif len(old) != len(new):
         yield from _unknown(before, after, key, path)
-    for index, (one, other) in enumerate(zip(old, new, strict=False)) if len(old) == len(new) else ():
-        yield from _compare(one, other, (*path, key, index))
+    else:
+        for index, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from _compare(one, other, (*path, key, index))
+
+
+_ADDED: dict[str, Direction] = {"allOf": "narrower", "anyOf": "wider"}  # by another branch
+_REMOVED: dict[str, Direction] = {"allOf": "wider", "anyOf": "narrower"}
 
 
 def _definitions(before: Any, after: Any, key: str, path: Path) -> Iterator[Difference]:
@@ -201,6 +212,7 @@ _KEYWORDS: dict[str, Callable[[Any, Any, str, Path], Iterator[Difference]]] = {
     **dict.fromkeys(("additionalProperties", "items", "propertyNames"), _inner),
     **dict.fromkeys(("allOf", "anyOf"), _branches),
     "$defs": _definitions,
+    "default": _default,
     "enum": _enum,
     "oneOf": _choices,
     "properties": _properties,

@@ -41,7 +41,8 @@ def _build(request: Any, caching: bool) -> cache.Entry:
     offer = registry.offer if request["allow_python"] else None
     spec = load.load(request["server"], request["schemas"], sources.names(), config, offer)
     targets = _targets(spec)
-    prepared = _Prepared([["left_out", {"problem": problems.line(p)}] for p in (config.left_out if config else ())])
+    notes: list[Any] = [["left_out", {"problem": problems.line(p)}] for p in (config.left_out if config else ())]
+    prepared = _Prepared(notes, caching)
     for name, settings in spec["server"].get("providers", {}).items():
         provider = registry.load(targets[name])
         if request["patterns"] and provider.takes_folders:
@@ -50,6 +51,7 @@ def _build(request: Any, caching: bool) -> cache.Entry:
         read += provider_sources
         stamps += cache.stamps(provider_sources)
         prepared.add(name, provider.prepare(settings))
+    stamps += cache.stamps(prepared.kept)
     _list_entries(spec, targets, prepared.sections)
     modules = {target.partition(":")[0] for target in targets.values() if not target.startswith(registry.OURS)}
     stamps += cache.stamps(sorted({_package(module) for module in modules}))
@@ -74,17 +76,23 @@ def _build(request: Any, caching: bool) -> cache.Entry:
 class _Prepared:
     """The merged results of `Provider.prepare`."""
 
-    def __init__(self, notes: list[Any]) -> None:
+    def __init__(self, notes: list[Any], caching: bool) -> None:
+        self.caching = caching
         self.facts: JsonObject = {}
         self.warnings: list[list[Any]] = []
         self.notes = notes
         self.sections: dict[str, JsonObject] = {}
+        self.kept: list[str] = []  # files in the cache folder
 
     def add(self, name: str, prepared: Prepared) -> None:
         self.facts |= prepared.get("facts", {})
         self.warnings += prepared.get("warnings", [])
         self.notes += prepared.get("notes", [])
         self.sections |= {f"{name}/{part}": value for part, value in prepared.get("parts", {}).items()}
+        for part, content in prepared.get("files", {}).items() if self.caching else ():
+            if path := cache.keep(content):
+                self.sections[f"{name}/{part}"] = {"path": path}
+                self.kept.append(path)
 
 
 def _targets(spec: Spec) -> dict[str, str]:

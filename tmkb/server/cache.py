@@ -32,6 +32,8 @@ MAX_FILES = 32  # entries in the folder, of all releases, servers and options
 MAX_BYTES = 64 << 20  # of all entries; an entry of a packaged server has about 1 MB
 MAX_STAMPS = 50_000  # files and folders of all sources; the packaged ones and our code have about 1000
 
+_KEPT = ".bin"
+_SUFFIXES = (["json"], ["bin"])
 _MAGIC = b"tmkb-cache 1 "
 _DAY = 86_400  # seconds; the time of last use has a resolution of a day, so that few starts write
 _ABANDONED = 60  # seconds after which no process writes a temporary file
@@ -126,34 +128,60 @@ def write(request: JsonObject, stamps: list[Stamp], entry: Entry) -> None:
 
     The file is replaced atomically. A write that fails is ignored and leaves no file.
     """
-    import tempfile
     import time
 
-    newest = max((stamp[-2] for stamp in stamps if len(stamp) > 1), default=0)
+    newest = max((stamp[-2] for stamp in stamps if len(stamp) > 1 and not _is_kept(str(stamp[0]))), default=0)
     if stamps != [_stamp(str(stamp[0])) for stamp in stamps] or int(newest) > time.time_ns() - _RACE:
         return
     rest = entry.pack(request=request, stamps=stamps)
-    file = path(request)
+    if _replace(file := path(request), _MAGIC + b"%08x\n" % crc32(rest) + rest):
+        _prune(file)
+
+
+def keep(content: bytes) -> str | None:
+    """Write ``content`` to a file of the cache folder, and return its path; None if it cannot be written.
+
+    The file is named by the checksum of ``content``, so entries share it. An entry that refers to it has its stamp.
+    """
+    file = os.path.join(folder(), f"{crc32(content):08x}{_KEPT}")
+    try:
+        if _is_folder_ours() and _is_ours(os.lstat(file)):
+            with open(file, "rb") as existing:
+                if existing.read() == content:
+                    return file
+    except OSError:
+        pass
+    return file if _replace(file, content) else None
+
+
+def _is_kept(path: str) -> bool:
+    return os.path.dirname(path) == folder() and path.endswith(_KEPT)
+
+
+def _replace(file: str, content: bytes) -> bool:
+    """Write ``content`` to ``file`` in the cache folder atomically. Return False if that fails."""
+    import tempfile
+
     try:
         if not os.path.isabs(folder()):
-            return
+            return False
         os.makedirs(folder(), mode=0o700, exist_ok=True)
         if not _is_folder_ours():
-            return
+            return False
         # A random name, opened with O_EXCL and O_NOFOLLOW, only for this user.
         descriptor, temporary = tempfile.mkstemp(prefix=f"{os.path.basename(file)}.", dir=folder())
     except OSError:
-        return
+        return False
     try:
         with os.fdopen(descriptor, "wb") as target:
-            target.write(_MAGIC + b"%08x\n" % crc32(rest) + rest)
+            target.write(content)
         os.replace(temporary, file)
     except OSError:  # a full disk; on Windows also a file that another process reads
-        pass
+        return False
     finally:
         with suppress(OSError):  # after a successful replace it no longer exists
             os.remove(temporary)
-    _prune(file)
+    return True
 
 
 def _prune(newest: str) -> None:
@@ -162,14 +190,14 @@ def _prune(newest: str) -> None:
 
     entries = []
     for file in files():
-        name, extension, rest = os.path.basename(file).partition(".json")
+        name, *suffixes = os.path.basename(file).split(".")
         with suppress(OSError):  # another process deletes too
             status = os.lstat(file)
-            if not extension or len(name) != 8 or not stat.S_ISREG(status.st_mode):
+            if len(name) != 8 or suffixes[:1] not in _SUFFIXES or not stat.S_ISREG(status.st_mode):
                 continue
-            if not rest:
+            if len(suffixes) == 1:
                 entries.append((file != newest, -status.st_mtime, status.st_size, file))
-            elif rest.startswith(".") and abs(time.time() - status.st_mtime) > _ABANDONED:
+            elif abs(time.time() - status.st_mtime) > _ABANDONED:
                 os.remove(file)
     size = 0
     for number, (_, _, each, file) in enumerate(sorted(entries), 1):

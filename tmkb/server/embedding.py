@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import InvalidArguments
 from tmkb.protocol import arguments as argument_checks
-from tmkb.protocol.effects import Send
+from tmkb.protocol.effects import Send, Sent
 from tmkb.server.log import StandardLog
-from tmkb.server.runtime import Sent
 
 if TYPE_CHECKING:
     from tmkb.protocol import connection as protocol

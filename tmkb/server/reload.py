@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import Problem, SpecError
+from tmkb.protocol.effects import Sent
 from tmkb.schema import paths
 from tmkb.server import cache, server
-from tmkb.server.runtime import Runtime, Sent
+from tmkb.server.runtime import Runtime
 from tmkb.server.server import Server
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ class Reloader:
             SpecError: if ``watchfiles`` is not installed.
         """
         if not _installed("watchfiles"):
-            raise SpecError([Problem.of_argument("extra_missing", "--watch", extra="watch", module="watchfiles")])
+            from tmkb.schema import installation
+
+            raise SpecError(
+                [Problem.of_argument("extra_missing", "--watch", **installation.lacks("watch", "watchfiles"))]
+            )
         self.runtime = runtime
         self.notes = current.notes
         self.buffer = bytearray()

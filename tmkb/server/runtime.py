@@ -28,6 +28,7 @@ from tmkb.protocol.effects import (
     ReleaseStream,
     Resume,
     Send,
+    Sent,
     Trace,
 )
 from tmkb.protocol.requests import InputRequired
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from tmkb.schema.model import Spec
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.server.job import Job
-
-Sent = Send | ReleaseStream | Drop
 
 
 class Runtime:

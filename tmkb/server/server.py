@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Folder = str | os.PathLike[str]
 
 DEFAULT_SERVER = "tmkb"
+_EVERY_REVISION = "everything"  # the packaged server that supports all revisions and has no patterns
 _PACKAGED = "packaged"  # instead of a folder: the packaged patterns
 
 
@@ -102,6 +103,10 @@ class Server:
         return registry.open_provider(
             self._providers[name], settings, lambda part: self.entry.section(f"{name}/{part}")
         )
+
+    def is_cached(self) -> bool:
+        """Return whether the next start finds this server in the cache."""
+        return _read_cache(self.request) is not None
 
     def announce(self, log: Log, transport: str) -> None:
         """Log the start: facts, warnings and notes, and that ``transport`` is ready."""
@@ -195,6 +200,14 @@ class Server:
 
             self._embedding = Embedding(self)
         return self._embedding
+
+
+def protocol(schemas: Sequence[Folder] | None = None) -> Spec:
+    """Return the rules of all revisions, for programs that speak with servers of others.
+
+    It loads no pattern, which would take seconds. ``schemas``: as for `Server.load`. Raises SpecError.
+    """
+    return Server.load(_EVERY_REVISION, schemas=schemas).spec
 
 
 class _Revisions(Mapping[str, "Revision"]):

@@ -19,8 +19,8 @@ from tmkb.transport.streams import Response
 
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
-    from tmkb.server.runtime import Runtime
     from tmkb.transport.connections import Protocol
+    from tmkb.transport.engine import Engine
     from tmkb.transport.stdio import Updates
 
 Event = MutableMapping[str, Any]
@@ -58,7 +58,7 @@ class Application:
     calls have to come from one event loop.
     """
 
-    def __init__(self, runtime: Runtime, guard: Guard, updates: Updates | None = None) -> None:
+    def __init__(self, runtime: Engine, guard: Guard, updates: Updates | None = None) -> None:
         self.endpoint = Endpoint(runtime, guard)
         self.log = runtime.log
         self.updates = updates

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 from collections.abc import Collection, Mapping
 
 from tmkb.errors import ProtocolError
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address, without a port, is that of this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 class Guard:

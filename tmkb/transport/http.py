@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmkb.errors import ProtocolError
 from tmkb.protocol import messages, negotiation, outbound
 from tmkb.protocol.connection import Connection
-from tmkb.protocol.effects import Drop, ReleaseStream, Send
+from tmkb.protocol.effects import Disconnect, Drop, ReleaseStream, Send
 from tmkb.protocol.messages import Id
 from tmkb.schema.model import Limits, Revision
 from tmkb.schema.values import JsonValue
@@ -25,7 +25,8 @@ from tmkb.transport.guard import Guard
 from tmkb.transport.streams import JSON, Response, Stream
 
 if TYPE_CHECKING:
-    from tmkb.server.runtime import Runtime, Sent
+    from tmkb.protocol.effects import Sent
+    from tmkb.transport.engine import Engine
 
 PATH = "/mcp"
 HEALTH = "/healthz"
@@ -80,7 +81,7 @@ class Session:
 class Endpoint:
     """The MCP endpoint of a server, for any number of clients."""
 
-    def __init__(self, runtime: Runtime, guard: Guard) -> None:
+    def __init__(self, runtime: Engine, guard: Guard) -> None:
         self.runtime = runtime
         self.guard = guard
         self.sessions: dict[str, Session] = {}
@@ -285,19 +286,27 @@ class Endpoint:
         """
         for each in sent:
             stream = self.streams.get((each.connection, each.about)) if each.about is not None else None
-            if isinstance(each, ReleaseStream):
+            if isinstance(each, (ReleaseStream, Drop, Disconnect)):
                 if stream is not None:
-                    stream.release(self.limits["retry_milliseconds"])
-            elif isinstance(each, Drop):
-                if stream is not None:
-                    stream.end()
-                    self._forget_requests(stream)
+                    self._close(each, stream, current)
             elif each.is_response and (stream := stream or current) is not None:
                 self._respond(each, stream)
                 if stream in self.standalone and stream is not current:
                     self._end_standalone(stream)
             elif (stream := stream or self.general_streams.get(each.connection)) is not None:
                 stream.add(each.message)
+
+    def _close(self, effect: ReleaseStream | Drop | Disconnect, stream: Stream, current: Stream | None) -> None:
+        """End ``stream`` without a response, for now or for good. ``current``: see `dispatch`."""
+        if isinstance(effect, ReleaseStream):
+            stream.release(self.limits["retry_milliseconds"])
+            return
+        if isinstance(effect, Disconnect) and stream.response is not None:
+            stream.response.abort()
+        stream.end()
+        self._forget_requests(stream)
+        if isinstance(effect, Disconnect) and stream in self.standalone and stream is not current:
+            self._end_standalone(stream)
 
     def _respond(self, sent: Send, stream: Stream) -> None:
         """Send the response in ``stream``, or an error if the client reads too slowly for its size."""

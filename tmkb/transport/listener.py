@@ -16,7 +16,7 @@ from tmkb.transport.connections import Pool, Protocol
 
 if TYPE_CHECKING:
     from tmkb.server.log import Log
-    from tmkb.server.runtime import Runtime
+    from tmkb.transport.engine import Engine
     from tmkb.transport.guard import Guard
     from tmkb.transport.stdio import Updates
 
@@ -109,7 +109,7 @@ def _return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BLOCK)
 
 
-def serve(runtime: Runtime, guard: Guard, bound: socket.socket, updates: Updates | None = None) -> None:
+def serve(runtime: Engine, guard: Guard, bound: socket.socket, updates: Updates | None = None) -> None:
     """Serve on the listening socket ``bound`` until SIGTERM or SIGINT."""
     LogHandler(runtime.log).install()
     _return_large_blocks()

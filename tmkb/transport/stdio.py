@@ -13,7 +13,7 @@ import signal
 import time
 from collections import deque
 
-from tmkb.protocol.effects import Send
+from tmkb.protocol.effects import Disconnect, Send
 from tmkb.transport import framing
 
 TYPE_CHECKING = False
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Protocol, Self
 
-    from tmkb.server.runtime import Runtime, Sent
+    from tmkb.protocol.effects import Sent
+    from tmkb.transport.engine import Engine
     from tmkb.transport.threads import Reader, Writer
 
     class Updates(Protocol):
@@ -42,7 +43,7 @@ _CHECK_INTERVAL = 0.5  # seconds between checks for events that wake no loop
 
 
 def serve(
-    runtime: Runtime, stdin: int = 0, stdout: int = 1, polled: bool | None = None, updates: Updates | None = None
+    runtime: Engine, stdin: int = 0, stdout: int = 1, polled: bool | None = None, updates: Updates | None = None
 ) -> None:
     """Serve one connection until the input ends, a signal arrives, or the reader of the output disconnects.
 
@@ -73,7 +74,7 @@ def _occupy_standard_descriptors() -> None:
 class _Conversation:
     """One connection to the runtime: bytes of requests in, bytes of responses out."""
 
-    def __init__(self, runtime: Runtime, updates: Updates | None) -> None:
+    def __init__(self, runtime: Engine, updates: Updates | None) -> None:
         limits = runtime.spec["server"]["limits"]
         self.runtime = runtime
         self.updates = updates
@@ -83,6 +84,7 @@ class _Conversation:
         self.unhandled: deque[bytes | None] = deque()  # lines
         self.started = False
         self.ended = False  # no more input
+        self.disconnected = False  # the output ends after the messages so far
         self.deadline: float | None = None  # for operations, after the end of the input
 
     def feed(self, chunk: bytes) -> None:
@@ -105,7 +107,7 @@ class _Conversation:
                 sent = self.runtime.handle_too_large(self.connection)
             else:
                 sent = self.runtime.handle(self.connection, line)
-            output.append(_lines(sent))
+            output.append(self._output(sent))
             room -= len(output[-1])
         if self.ended and self.deadline is None and not self.unhandled:
             self.deadline = time.monotonic() + _OPERATION_GRACE
@@ -132,7 +134,14 @@ class _Conversation:
     def work(self) -> bytes:
         """Run the operations that are due, and return their messages."""
         stopped = self.runtime.stop() if self.deadline is not None and time.monotonic() >= self.deadline else []
-        return _lines([*stopped, *self.runtime.work()])
+        return self._output([*stopped, *self.runtime.work()])
+
+    def _output(self, sent: list[Sent]) -> bytes:
+        """Return the lines of ``sent``. After a disconnection, the rest of the input is dropped."""
+        if any(isinstance(each, Disconnect) for each in sent):
+            self.disconnected = self.ended = True
+            self.unhandled.clear()
+        return _lines(sent)
 
 
 def _lines(sent: Iterable[Sent]) -> bytes:
@@ -265,6 +274,8 @@ class _Loop:
             self.writer.put(self.conversation.respond(self._room))
         if self._room > 0 and self.conversation.due() == 0:
             self.writer.put(self.conversation.work())
+        if self.conversation.disconnected:
+            self.reading = False
 
     def _check_signal(self) -> None:
         """End the input after a signal."""

@@ -59,11 +59,15 @@ class Response:
     def write(self, chunk: bytes) -> None:
         """Append to the body. Aborts the response if the client reads too slowly."""
         if (self.unsent and self.unsent + len(chunk) > self.max_unsent) or not self.fits(len(chunk)):
-            self.aborted = True
-            self.take()
-            self.end()
+            self.abort()
         if not self.ended:
             self._append(chunk)
+
+    def abort(self) -> None:
+        """Drop the unsent part of the body, and close the connection."""
+        self.aborted = True
+        self.take()
+        self.end()
 
     def take(self) -> bytes:
         """Remove and return the unsent part of the body."""

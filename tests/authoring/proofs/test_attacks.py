@@ -99,6 +99,15 @@ def test_a_wrong_fix_that_nobody_would_ship(folder, prove):
     assert (3, "bob_show", "wrong read_only", "failed") in unexpected(prove(folder, False))
 
 
+def test_a_version_that_cannot_be_executed(folder, prove):
+    """Although no case calls what it lacks, and other versions have the same functions."""
+    shutil.copy(folder / "secure.py", folder / "wrong" / "client_tenant.py")
+    edit(folder / "wrong" / "client_tenant.py", ("from app import", "from app import absent\nfrom app import"))
+    cells = [cell for cell in prove(folder, False).cells if cell.variant == "wrong client_tenant"]
+
+    assert cells and all("cannot import name 'absent'" in cell.detail for cell in cells)
+
+
 def test_a_step_that_fails_before_the_attempt(folder, prove):
     edit(folder / "attacks.yaml", ("{by: bob, send: POST /invoices,", "{by: bob, send: POST /invoces,"))
     details = {cell.detail for cell in prove(folder, False).cells}

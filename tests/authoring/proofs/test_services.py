@@ -156,6 +156,41 @@ def test_rows_are_restored_and_other_changes_are_noticed(on_postgresql, statemen
                 assert next_id() == 11
 
 
+LEFT = """
+    SET statement_timeout = '1h'; SET ROLE owner; CREATE TEMPORARY TABLE left_behind (id integer);
+    PREPARE left_behind AS SELECT 1; LISTEN left_behind; SELECT pg_advisory_lock(1)
+"""
+FOUND = """
+    SELECT current_user, current_setting('statement_timeout'), to_regclass('left_behind'),
+        (SELECT count(*) FROM pg_prepared_statements) AS prepared,
+        (SELECT count(*) FROM pg_listening_channels()) AS listening,
+        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') AS locks
+"""
+
+
+def test_a_connection_that_is_used_again_is_like_a_new_one(on_postgresql):
+    db = on_postgresql.db
+
+    def run(statement):
+        """Return the process of the server, and the result of ``statement``, of which the client changes, too."""
+        with s.app.app_context(), db.engines["superuser"].connect() as connection:
+            raw = connection.connection.dbapi_connection
+            found = raw.autocommit, raw.prepare_threshold, raw.row_factory.__name__
+            raw.autocommit, raw.prepare_threshold, raw.row_factory = True, None, dict_row
+            cursor = raw.execute(statement)
+            return raw.info.backend_pid, found, list(cursor.fetchone().values()) if cursor.description else None
+
+    from psycopg.rows import dict_row
+
+    with on_postgresql.stage() as s:
+        s.save()
+        first = run(FOUND)
+        assert run(LEFT)[0] == first[0]
+        s.restore()
+        assert run(FOUND) == first
+        assert first[2] == ["postgres", "0", None, 0, 0, 0]
+
+
 def test_new_rows_get_ids_that_are_free(on_postgresql):
     with on_postgresql.stage() as s, s.app.app_context():
         on_postgresql.db.session.add(on_postgresql.User(name="carol"))

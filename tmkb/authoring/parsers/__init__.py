@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from tmkb.authoring.stacks import express
 from tmkb.knowledge import stacks
+from tmkb.schema import installation
 
 Errors = list[str | None]
 
@@ -82,7 +83,7 @@ def _missing(language: str) -> str:
     if language in ("javascript", "typescript"):
         return express.missing()
     if module := _MODULES.get(language):
-        return "" if importlib.util.find_spec(module) else f"{module}: pip install 'tmkb[dev]'"
+        return "" if importlib.util.find_spec(module) else f"{module}: {installation.command('dev')}"
     program = _PROGRAMS.get(language, "")
     return "" if not program or shutil.which(program) else program
 

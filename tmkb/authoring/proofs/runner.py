@@ -9,6 +9,7 @@ version runs under the same file name, so a case can only react to its code.
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import json
 import os
@@ -16,12 +17,14 @@ import queue
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from tmkb.authoring.proofs import mutants, services
+from tmkb.authoring import play
+from tmkb.authoring.proofs import mutants, reach, services
 from tmkb.authoring.proofs.worker import EXAMPLE, FUNCTIONS
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples
@@ -29,6 +32,8 @@ from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import paths
 
 LEGS = (1, 2, 3, 4)
+_CLEAR = {play.SERVED, play.GAINED, play.REFUSED}  # statuses of cases that ran to their end
+_LOOKED_UP = {"bp", "cache", "MIGRATION"}  # names that the stage looks up in a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class Report:
 
 
 _numbers = itertools.count()
+APART: Any = {} if os.name == "nt" else {"process_group": 0}  # Ctrl-C in the terminal only reaches this process
 
 
 class Worker:
@@ -97,7 +103,7 @@ class Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
         command = [sys.executable, "-P", "-m", "tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else [])]
         self.process = subprocess.Popen(
-            command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **APART
         )
 
     def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -111,7 +117,8 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
@@ -124,6 +131,20 @@ def import_path() -> list[str]:
     here, ours = paths.current(), os.path.dirname(os.path.dirname(paths.PROOF))
     folders = [paths.absolute(folder) for folder in sys.path if folder]
     return [each for each in folders if os.path.isabs(each) and (each != here or each == ours)]
+
+
+class _Task(NamedTuple):
+    """A version of a variant on which cases are run, with the leg and the expected status of each."""
+
+    variant: str
+    source: str
+    expected: Mapping[str, tuple[int, str]]
+    to_the_end: bool  # also after an unexpected result
+    version: reach.Version | None  # None for a syntax error
+
+    def is_unexpected(self, case: str, answer: Mapping[str, Any]) -> bool:
+        """Return whether ``answer`` has another status than the expected one of ``case``."""
+        return bool(answer["status"] != self.expected[case][1])
 
 
 class Proof:
@@ -153,6 +174,7 @@ class Proof:
         self.addresses: dict[tuple[str, ...], services.Addresses] = {}  # of those that run, for each of these values
         self.data = self._read_attacks(folder) if "attacks" in code else None
         self.sources = {variant: self._text(name) for variant, name in self.files.items()}
+        self.results = reach.Results(reach.words([self.app, self.proof, json.dumps(self.data)]) | _LOOKED_UP)
         self.wrong = [variant for variant in self.files if variant not in ("vulnerable", *self.secure)]
 
     def _read_attacks(self, folder: str) -> dict[str, Any]:
@@ -186,43 +208,68 @@ class Proof:
 
     def run(
         self, worker: Worker, variant: str, source: str, cases: Sequence[str], to_the_end: bool = True
-    ) -> Iterator[Cell]:
-        """Run ``cases`` on ``source``, a version of ``variant``. ``to_the_end``: also after an unexpected result."""
+    ) -> list[Cell]:
+        """Run ``cases`` on ``source``, a version of ``variant``. ``to_the_end``: also after an unexpected result.
+
+        The result of a case is taken from another version if it must be the same. One case is run all the same, because
+        it shows that the version can be executed. If it cannot, all are.
+        """
+        expected = {case: self._expected(case, variant) for case in cases}
+        known: dict[str, reach.Result] = {}
+        version = None
+        with contextlib.suppress(SyntaxError):  # the result of all cases
+            version = reach.Version(source)
+            result = self.results.reader(version)
+            known = {case: found for case in cases if (found := result(case)) is not None}
+        if len(known) == len(cases) and (
+            to_the_end or all(known[case]["status"] == expected[case][1] for case in cases)
+        ):
+            del known[min(cases, key=lambda case: len(self.services.get(case, ())))]
+        task = _Task(variant, source, expected, to_the_end, version)
+        cells = [*self._cells(worker, task, known)]
+        if known and any(cell.status not in _CLEAR for cell in cells):
+            cells = [*self._cells(worker, task, {})]
+        return cells
+
+    def _cells(self, worker: Worker, task: _Task, known: Mapping[str, reach.Result]) -> Iterator[Cell]:
+        """Yield the cells of ``task``, and run the cases whose result is not ``known``."""
         groups: dict[tuple[str, ...], list[str]] = {}
-        for case in cases:
+        for case in task.expected:
             groups.setdefault(self.services.get(case, ()), []).append(case)
-        for names, group in groups.items():
-            for cell in self._run(worker, variant, source, group, self.addresses[names], to_the_end):
-                yield cell
-                if not to_the_end and not cell.ok:
+        for names, cases in groups.items():
+            group = sorted(cases, key=lambda case: case.startswith(FUNCTIONS) != cases[0].startswith(FUNCTIONS))
+            if not task.to_the_end:  # then no case is run after a known result that ends the task
+                ends = (n for n, case in enumerate(group, 1) if case in known and task.is_unexpected(case, known[case]))
+                del group[next(ends, len(group)) :]
+            unknown = [case for case in group if case not in known]
+            run = dict(zip(unknown, self._run(worker, task, unknown, self.addresses[names]), strict=False))
+            for case in group:
+                if (answer := run.get(case) or known.get(case)) is None:
+                    return  # a case before it has ended the run
+                if task.version is not None and case in run and "reached" in answer and answer["status"] in _CLEAR:
+                    self.results.add(case, task.version, answer["reached"], {**answer, "seconds": 0.0})
+                leg, status = task.expected[case]
+                detail = answer["detail"].replace(EXAMPLE, self.files[task.variant])
+                yield Cell(leg, case, task.variant, status, answer["status"], detail, answer["seconds"])
+                if not task.to_the_end and task.is_unexpected(case, answer):
                     return
 
     def _run(
-        self,
-        worker: Worker,
-        variant: str,
-        source: str,
-        cases: Sequence[str],
-        addresses: services.Addresses,
-        to_the_end: bool,
-    ) -> Iterator[Cell]:
-        """Run ``cases`` that need the same services."""
-        cases = sorted(cases, key=lambda case: case.startswith(FUNCTIONS) != cases[0].startswith(FUNCTIONS))
-        expected = {case: self._expected(case, variant) for case in cases}
+        self, worker: Worker, task: _Task, cases: Sequence[str], addresses: services.Addresses
+    ) -> list[dict[str, Any]]:
+        """Return the answers to ``cases``, which need the same services."""
         request = {
             "app": self.app,
             "app_file": self.app_file and os.path.join(self.folder, self.app_file),
-            "source": source,
+            "source": task.source,
             "proof": self.proof,
             "proof_file": self.proof_file and os.path.join(self.folder, self.proof_file),
             "attacks": self.data,
             "services": addresses,
             "cases": cases,
-            "expected": None if to_the_end else {case: status for case, (_, status) in expected.items()},
+            "expected": None if task.to_the_end else {case: task.expected[case][1] for case in cases},
         }
-        for case, answer in zip(cases, list(worker.run(request)), strict=False):
-            detail = answer["detail"].replace(EXAMPLE, self.files[variant])
-            yield Cell(expected[case][0], case, variant, expected[case][1], answer["status"], detail, answer["seconds"])
+        return list(worker.run(request)) if cases else []
 
     def _expected(self, case: str, variant: str) -> tuple[int, str]:
         if case in self.uses:
@@ -248,6 +295,7 @@ class _Mutation:
         self.worker = worker
         self.report = report
         self.detected: dict[str, str] = {}  # text of a mutant → the case that detected it in another version
+        self.successes = Counter(case for name in proof.wrong for case in proof.leaves[name])  # of each case
 
     def faults(self, variant: str) -> Iterator[str]:
         """Yield the faults of ``variant``: uses that hollow functions serve, and mutants that nothing detects."""
@@ -267,12 +315,18 @@ class _Mutation:
             yield f"{proof.files[variant]}: listed as unproven, but it is proven or gone: {text}"
 
     def _detects(self, variant: str, mutant: mutants.Mutant) -> bool:
-        """Return whether a case detects ``mutant``; the one that did in another version runs first."""
-        likely = self.detected.get(mutant.text)
-        cases = sorted(self.proof.cases, key=lambda case: case != likely)
+        """Return whether a case detects ``mutant``.
+
+        The one that did in another version runs first. Then those that detected most mutants and wrong fixes run, first
+        without real services, which cost most.
+        """
+        likely, services_ = self.detected.get(mutant.text), self.proof.services
+        order = sorted(self.proof.cases, key=lambda case: (len(services_.get(case, ())), -self.successes[case]))
+        cases = sorted(order, key=lambda case: case != likely)
         for cell in self._run(variant, mutant.source, cases, False):
             if not cell.ok:
                 self.detected[mutant.text] = cell.function
+                self.successes[cell.function] += 1
                 return True
         return False
 
@@ -337,7 +391,12 @@ def prove_all(
 
     try:
         with running, ThreadPoolExecutor(len(workers)) as pool:
-            yield from pool.map(one, patterns)
+            try:
+                yield from pool.map(one, patterns)
+            except BaseException:  # the pool would wait until its threads are done
+                for worker in workers:
+                    worker.process.terminate()
+                raise
     finally:
         for worker in workers:
             worker.close()

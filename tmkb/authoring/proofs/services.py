@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -262,7 +262,7 @@ _SEQUENCES = """
 """
 _END_OTHERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL(%s)
 """
 # The number of definitions of each kind, and the transaction that changed one last.
 _CATALOGUE = " UNION ALL ".join(
@@ -305,10 +305,13 @@ class Database:
             rows = {name: _rows(connection, name) for name in tables}
             return Content(rows, connection.execute(_SEQUENCES).fetchall(), connection.execute(_CATALOGUE).fetchall())
 
-    def restore(self, content: Content) -> bool:
-        """End all other sessions and restore the rows of all tables; return False if there were other changes."""
+    def restore(self, content: Content, kept: Sequence[int] = ()) -> bool:
+        """End all other sessions and restore the rows of all tables; return False if there were other changes.
+
+        ``kept``: the processes of sessions that are not ended.
+        """
         with administer(self.folder, self.name) as connection, connection.transaction():
-            connection.execute(_END_OTHERS)
+            connection.execute(_END_OTHERS, [list(kept)])
             connection.execute("SET LOCAL session_replication_role = replica")  # no triggers, no order of tables
             for name, rows in content.rows.items():
                 if _rows(connection, name) != rows:

@@ -11,7 +11,6 @@ events and states that row-level security must not limit. With Redis, the config
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import sys
@@ -19,7 +18,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, Protocol
@@ -36,7 +35,8 @@ from sqlalchemy.engine.events import ConnectionEvents
 from sqlalchemy.orm import Session, SessionEvents
 
 from tmkb.authoring.play import Response, Rival
-from tmkb.authoring.proofs import jobs, rivals
+from tmkb.authoring.proofs import jobs, reach, rivals
+from tmkb.authoring.proofs.connections import Connections
 from tmkb.authoring.proofs.services import Addresses, Content, Database, Keys
 
 ANONYMOUS = "anonymous"
@@ -86,11 +86,18 @@ class Stage:
         self.clock: time_machine.Traveller | None = None
         self.waited = 0.0  # seconds by which the clock is advanced
         self._saved: _Saved | None = None
+        self._as_saved = False  # whether nothing has been performed since `save` or `restore`
+        self._states: dict[str, tuple[Any, bytes]] = {}  # as saved, with the marks of the functions that return them
 
     @property
     def restorable(self) -> bool:
         """Whether `save` and `restore` work: the data can be copied."""
         return self._data is not None
+
+    @property
+    def folder(self) -> str:
+        """The folder of the files that `restore` replaces; an empty text if there are none."""
+        return os.path.dirname(self._data.database) if isinstance(self._data, _Rehearsal) else ""
 
     def save(self) -> None:
         """Remember the data, the clients, the clock and the queued jobs for `restore`."""
@@ -100,6 +107,7 @@ class Stage:
         if self._keys is not None:
             self._keys.save()
         self._saved = _Saved(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
+        self._as_saved = True
 
     def restore(self) -> bool:
         """Return to the state of `save`; return False if the data has changed in a way that cannot be undone."""
@@ -116,6 +124,7 @@ class Stage:
         for name, queue in Channel.queues.items():
             queue.queue.clear()
             queue.queue.extend(self._saved.jobs.get(name, ()))
+        self._as_saved = True
         return self._data.restore()
 
     def _disconnect(self) -> None:
@@ -132,6 +141,7 @@ class Stage:
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
+        self._as_saved = False
         client = self.clients.setdefault(actor, self.app.test_client() if actor == ANONYMOUS else self.client(actor))
         options = {key: value for key, value in parts.items() if key in ("json", "data", "headers")}
         if "form" in parts or "files" in parts:
@@ -142,6 +152,7 @@ class Stage:
 
     def event(self, name: str, values: Mapping[str, Any]) -> Any:
         """Call ``event_NAME`` of the application, or one of the common events."""
+        self._as_saved = False
         function = getattr(sys.modules.get("app"), f"event_{name}", None) or _EVENTS[name]
         with self.app.app_context():
             result = function(**values)
@@ -149,12 +160,24 @@ class Stage:
         return result
 
     def state(self, name: str) -> Any:
-        """Return the result of ``state_NAME`` of the application."""
-        with self.app.app_context():
-            return getattr(sys.modules["app"], f"state_{name}")()
+        """Return the result of ``state_NAME`` of the application, which only reads.
+
+        It is called once for all cases that ask for the state before they do anything.
+        """
+        as_saved = self._as_saved
+        if not as_saved or name not in self._states:
+            with self.app.app_context():
+                result = getattr(sys.modules["app"], f"state_{name}")()
+            if not as_saved:
+                return result
+            self._states[name] = result, reach.marks()
+        result, marks = self._states[name]
+        reach.add_marks(marks)
+        return result
 
     def wait(self, seconds: float) -> None:
         """Advance the clock of this process."""
+        self._as_saved = False
         if self.clock is None:
             self._traveller = time_machine.travel(datetime.now(UTC), tick=True)
             self.clock = self._traveller.start()
@@ -175,6 +198,7 @@ class Stage:
 
     def work(self) -> Response:
         """Run all queued jobs."""
+        self._as_saved = False
         results = self.results()
         raised = [type(result).__name__ for result in results if isinstance(result, BaseException)]
         return Response(text=" ".join(map(repr, results)), raised=raised)
@@ -316,13 +340,16 @@ class _OnPostgresql:
 
     database: Database
     content: Content | None = None
+    connections: list[Connections] = field(default_factory=list)
 
     def save(self) -> None:
         self.content = self.database.content()
+        for each in self.connections:
+            each.keep()
 
     def restore(self) -> bool:
         assert self.content is not None
-        return self.database.restore(self.content)
+        return self.database.restore(self.content, [pid for each in self.connections for pid in each.processes()])
 
 
 @dataclass(slots=True)
@@ -341,9 +368,9 @@ class _Rehearsal:
             self.saved = file.read()
 
     def restore(self) -> bool:
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(self.database + suffix)
+        folder = os.path.dirname(self.database)
+        for name in os.listdir(folder):
+            os.remove(os.path.join(folder, name))
         with open(self.database, "wb") as file:  # a new one: somebody may still have the old one open
             file.write(self.saved)
         return True
@@ -450,8 +477,7 @@ def _staged_on_postgresql(
     _mount(example, app)
     try:
         with app.app_context():
-            for engine in db.engines.values():
-                event.listen(engine, "do_connect", lambda *args: args[3].update(dbname=data.database.name))
+            data.connections += map(Connections, db.engines.values())
             with db.engines["owner"].begin() as connection:
                 db.metadata.create_all(connection)
                 _populate(connection)
@@ -461,6 +487,8 @@ def _staged_on_postgresql(
     finally:
         with app.app_context():
             _close()
+        for each in data.connections:
+            each.close()
         database.drop()
 
 
@@ -525,15 +553,18 @@ def _application(database: str, config: dict[str, Any]) -> Flask:
     app.config.update(SECRET_KEY="stage", SQLALCHEMY_DATABASE_URI=database, **config)
     db.init_app(app)
     login = LoginManager(app)
-    login.request_loader(lambda request: _named(request.headers.get("X-User")).first())
+    login.request_loader(lambda request: _named(request.headers.get("X-User")))
     with app.app_context():
         if db.engine.name == "sqlite":
             event.listen(db.engine, "connect", _configure_connection)
     return app
 
 
+_USER = db.select(User).where(User.name == db.bindparam("name"))  # made once, because every request selects a user
+
+
 def _named(name: str | None) -> Any:
-    return db.session.query(User).filter_by(name=name)
+    return db.session.scalars(_USER, {"name": name}).first()
 
 
 def _create_data() -> None:
@@ -595,7 +626,7 @@ def _rehearse(database: str) -> _Rehearsal:
 
 def _write_and_read() -> None:
     """Run the statements that most proofs need, so that they are compiled."""
-    assert _named("bob").first() is not None
+    assert _named("bob") is not None
     for model in (Document, User, Organization):
         assert db.session.get(model, 1) is not None
         assert db.session.scalars(db.select(model)).all()

@@ -153,8 +153,9 @@ _ACCESS: dict[type, tuple[Callable[[Any], Iterable[Any]], Callable[[Any, list[An
 class Files:
     """The files and folders in a folder, with their content at one moment."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, besides: str = "") -> None:
+        """``besides``: the path of a folder in ``folder`` that somebody else restores."""
+        self._folder, self._besides = folder, besides
         self._status = self._now()
         self._contents = {path: _read(path) for path, (mode, *_) in self._status.items() if stat.S_ISREG(mode)}
 
@@ -181,6 +182,7 @@ class Files:
         """Return mode, size in bytes and time of each file; those of a folder change with what is in it."""
         found = {}
         for folder, folders, files in os.walk(self._folder):
+            folders[:] = [name for name in folders if os.path.join(folder, name) != self._besides]
             for path in (os.path.join(folder, name) for name in (*folders, *files)):
                 mode, size, modified = (status := os.lstat(path)).st_mode, status.st_size, status.st_mtime_ns
                 found[path] = (mode, 0, 0) if stat.S_ISDIR(mode) else (mode, size, modified)

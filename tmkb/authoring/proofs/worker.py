@@ -13,6 +13,7 @@ the version, so a proof cannot depend on it. `guard` limits what a proof can do.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import contextvars
 import gc
@@ -34,7 +35,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tmkb.authoring import play
-from tmkb.authoring.proofs import guard, traces
+from tmkb.authoring.proofs import guard, reach, traces
 from tmkb.knowledge.attacks import Attacks
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ EXAMPLE = "example.py"  # the file name of every version; the runner restores th
 # attacks.yaml, or none), cases (names), expected (case → status; the first other status ends the run; or none),
 # services (service → address), timeout, number (of the worker)
 Request = dict[str, Any]
-Answer = dict[str, Any]  # status, detail, seconds
+Answer = dict[str, Any]  # status, detail, seconds; reached: the functions of the version that a case has called
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # the folder for temporary ones; None for the usual one
 _MAX_ANSWER = 1 << 20  # bytes
 _PRELOADED = ("tmkb.authoring.proofs.stage", "flask_caching", "jwt", "graphql")
 _CLIENTS = {
@@ -106,23 +108,27 @@ class _Version:
     def execute_application(self) -> None:
         """Execute the application, which is the same for all versions."""
         if self.request["app_file"]:
-            self._execute("app", self.request["app"], self.request["app_file"])
+            self._execute("app", lambda: self.request["app"], self.request["app_file"])
 
     def execute(self) -> None:
         """Execute the version, and then the proof."""
         self.texts |= {EXAMPLE: self.request["source"], self.request["proof_file"]: self.request["proof"]}
-        self.example = self._execute("example", self.request["source"], EXAMPLE)
+        self.example = self._execute("example", self._marked, EXAMPLE)
         if self.request["proof_file"]:
-            self.proof = self._execute("proof", self.request["proof"], self.request["proof_file"])
+            self.proof = self._execute("proof", lambda: self.request["proof"], self.request["proof_file"])
 
-    def _execute(self, name: str, source: str, filename: str) -> ModuleType:
+    def _marked(self) -> ast.Module:
+        self.functions = reach.Version(self.request["source"])
+        return self.functions.mark()
+
+    def _execute(self, name: str, source: Callable[[], str | ast.Module], filename: str) -> ModuleType:
         """Execute a module unless one before it has failed."""
         module = ModuleType(name)
         if self.failure is None:
             sys.modules[name] = module
             self.modules.append(module)
             try:
-                exec(compile(source, filename, "exec"), module.__dict__)
+                exec(compile(source(), filename, "exec"), module.__dict__)
             except BaseException as error:
                 self.failure = self._error(error)
         return module
@@ -160,16 +166,18 @@ class _Version:
 
         def play_case(name: str) -> Answer:
             verdict = play.play(attacks.case(name), target, values)
-            return {"status": verdict.status, "detail": verdict.detail}
+            return {"status": verdict.status, "detail": verdict.detail, "reached": self.functions.reached()}
 
         failure = self._answer(lambda _: values.update(play.prepare(attacks.setup, target)), "")
         target.save()
         folder, signature = os.getcwd(), target.signature()
-        files, memory = traces.Files(folder), traces.Memory([values, *target.roots()], self.modules)
+        files, memory = traces.Files(folder, target.folder), traces.Memory([values, *target.roots()], self.modules)
+        marks = reach.marks()  # of what every case has called
         for name in names:
             yield failure or contextvars.copy_context().run(self._answer, play_case, name)
             os.chdir(folder)
             files.restore()
+            reach.set_marks(marks)
             if not (target.restore() and memory.restore() and target.signature() == signature):
                 return
 
@@ -207,7 +215,7 @@ class _Version:
         with stage(self.example, **attacks.config) as target:
             values = play.prepare(attacks.setup, target)
             verdict = play.play(attacks.case(name), target, values)
-        return {"status": verdict.status, "detail": verdict.detail}
+        return {"status": verdict.status, "detail": verdict.detail, "reached": self.functions.reached()}
 
     def _note_crash(self, _app: object, exception: BaseException, **_: object) -> None:
         self.crashes.append(f"{type(exception).__name__}: {exception} at {self._where(exception)}")
@@ -287,8 +295,7 @@ class _Application:
     def __init__(self, request: Request) -> None:
         control, self._control = os.pipe()
         self._read, write = os.pipe()
-        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self._folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=memory)
+        self._folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=MEMORY)
         self._data = b""  # that was read and not used
         self.ended = False
         self._pid = os.fork()
@@ -419,7 +426,8 @@ def _answer(data: bytes | None, request: Request) -> Answer:
         return {"status": "error", "detail": "the process died"}
     try:  # a proof can write to the pipe as well
         answer = json.loads(data)
-        return {"status": str(answer["status"]), "detail": str(answer["detail"])}
+        reached = {"reached": [str(name) for name in answer["reached"]]} if "reached" in answer else {}
+        return {"status": str(answer["status"]), "detail": str(answer["detail"]), **reached}
     except (ValueError, TypeError, KeyError, RecursionError):
         return {"status": "error", "detail": "the answer of the process cannot be read"}
 

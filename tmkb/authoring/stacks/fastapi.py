@@ -7,8 +7,6 @@ adds middleware and exception handlers.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Annotated, Any
@@ -92,7 +90,7 @@ class Stage(stage.Stage):
     def __init__(self, app: ModuleType, settings: Mapping[str, Any]) -> None:
         super().__init__(app)
         config.update(settings)
-        engine = create_engine(f"sqlite:///{tempfile.mkdtemp(dir=os.getcwd())}/stage.db")
+        self._engine = engine = create_engine(f"sqlite:///{self.database}")
         SessionLocal.configure(bind=engine)
         Base.metadata.create_all(engine)
         with SessionLocal.begin() as db:
@@ -107,6 +105,10 @@ class Stage(stage.Stage):
             app.configure(self._asgi)
         self._asgi.include_router(app.router)
         self._clients: dict[str, TestClient] = {}  # each actor has cookies of its own
+
+    def disconnect(self) -> None:
+        """Close all connections to the database."""
+        self._engine.dispose()
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""

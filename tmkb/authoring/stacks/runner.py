@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -11,13 +12,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tmkb.authoring.proofs.runner import import_path
+from tmkb.authoring.proofs.runner import APART, import_path
+from tmkb.authoring.proofs.worker import MEMORY
 from tmkb.authoring.stacks import express
 from tmkb.authoring.stacks.worker import UNPLAYED
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples, idioms
 from tmkb.knowledge.attacks import Attacks
 from tmkb.knowledge.idioms import Idiom
+from tmkb.schema import installation, packed
 
 STACKS = ("django", "express", "fastapi")  # that have a stage
 
@@ -66,19 +69,68 @@ class Result:
         return f"{self.stack} {sum(cell.ok for cell in self.cells)}/{len(self.cells)}"
 
 
-def play_idioms(folder: str, timeout: float = 20.0) -> list[Result]:
+class Workers:
+    """Processes that play cases, each of one stack. They are started when necessary, and end with the context."""
+
+    def __enter__(self) -> Workers:
+        self._open = contextlib.ExitStack()
+        self._folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="tmkb-idioms-", dir=MEMORY))
+        self._idle: dict[str, list[subprocess.Popen[str]]] = {stack: [] for stack in STACKS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def answers(self, request: dict[str, object], cases: Sequence[str]) -> Iterator[dict[str, str]]:
+        """Yield the answer to each case. ``request``: see `tmkb.authoring.stacks.worker`."""
+        for group in [list(cases)] if hasattr(os, "fork") else [[case] for case in cases]:
+            with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+                lines = self._lines(str(request["stack"]), {**request, "folder": folder, "cases": group})
+            died = {"status": "error", "detail": "the process died"}
+            yield from (json.loads(lines[at]) if at < len(lines) else died for at in range(len(group)))
+
+    def _lines(self, stack: str, request: dict[str, object]) -> list[str]:
+        """Let a process answer ``request``, and return what it wrote."""
+        try:
+            worker = self._idle[stack].pop()
+        except IndexError:
+            worker = self._started(stack)
+        assert worker.stdin is not None and worker.stdout is not None
+        worker.stdin.write(json.dumps(request) + "\n")
+        worker.stdin.flush()
+        lines = []
+        while (line := worker.stdout.readline()) not in ("\n", ""):
+            lines.append(line)
+        if line and hasattr(os, "fork"):
+            self._idle[stack].append(worker)
+        return lines
+
+    def _started(self, stack: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-P", "-m", "tmkb.authoring.stacks.worker", stack]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
+        folder = tempfile.mkdtemp(dir=self._folder)
+        worker = subprocess.Popen(
+            command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment, **APART
+        )
+        return self._open.enter_context(worker)  # which closes the pipes, and waits for the end
+
+
+def play_idioms(folder: str, timeout: float = 20.0, workers: Workers | None = None) -> list[Result]:
     """Play all cases of the pattern in ``folder`` on each of its applications.
 
-    ``timeout``: seconds for one case.
+    ``timeout``: seconds for one case. ``workers``: by default they run for these applications only.
     """
-    attacks, _ = attacks_file.read(folder) if os.path.exists(os.path.join(folder, attacks_file.NAME)) else (None, [])
+    if workers is None:
+        with Workers() as own:
+            return play_idioms(folder, timeout, own)
+    attacks, _ = attacks_file.read(folder) if packed.exists(os.path.join(folder, attacks_file.NAME)) else (None, [])
     if attacks is None:
         return []
     found = idioms.read(folder)[0]
-    return [_played(folder, stack, idiom, attacks, timeout) for stack, idiom in found.items() if idiom.app]
+    return [_played(folder, stack, idiom, attacks, timeout, workers) for stack, idiom in found.items() if idiom.app]
 
 
-def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: float) -> Result:
+def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: float, workers: Workers) -> Result:
     result = Result(stack, idioms.digest(folder, stack, idiom), missing=_missing(stack))
     if result.missing:
         return result
@@ -87,7 +139,7 @@ def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: fl
     assert source is not None  # else the idiom could not be served
     request = {"stack": stack, "file": file, "source": source.text, "attacks": attacks.value, "timeout": timeout}
     names = [case.name for case in attacks.cases]
-    for case, answer in zip(attacks.cases, _answers(request, names), strict=True):
+    for case, answer in zip(attacks.cases, workers.answers(request, names), strict=True):
         expected = "served" if case.allowed else "refused"
         result.cells.append(Cell(stack, case.name, expected, answer["status"], answer["detail"]))
     return result
@@ -99,20 +151,4 @@ def _missing(stack: str) -> str:
         return f"a stage; there are stages for {', '.join(STACKS)}"
     if stack == "express":
         return express.missing()
-    return "" if importlib.util.find_spec(stack) else f"{stack}: pip install 'tmkb[proofs]'"
-
-
-def _answers(request: dict[str, object], cases: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield the answer to each case."""
-    groups = [list(cases)] if hasattr(os, "fork") else [[case] for case in cases]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
-    command = [sys.executable, "-P", "-m", "tmkb.authoring.stacks.worker"]
-    for group in groups:
-        text = json.dumps({**request, "cases": group})
-        with tempfile.TemporaryDirectory(prefix="tmkb-idiom-") as cwd:
-            done = subprocess.run(
-                command, input=text, text=True, stdout=subprocess.PIPE, check=False, cwd=cwd, env=environment
-            )
-        lines = done.stdout.splitlines()
-        died = {"status": "error", "detail": "the process died"}
-        yield from (json.loads(lines[at]) if at < len(lines) else died for at in range(len(group)))
+    return "" if importlib.util.find_spec(stack) else f"{stack}: {installation.command('proofs')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -32,12 +33,28 @@ def enqueue(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
 
 
 class Stage:
-    """A Python application in this process. Subclasses define `send` and `event`."""
+    """A Python application in this process. Subclasses define `send`, `event` and `disconnect`."""
 
     def __init__(self, app: ModuleType) -> None:
         self.app = app
+        self.database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"  # the SQLite file
         self.crashes: list[str] = []  # the exceptions behind responses with status 500
         self._clock: time_machine.Traveller | None = None
+
+    def disconnect(self) -> None:
+        """Close all connections to the database."""
+        raise NotImplementedError
+
+    def save(self) -> None:
+        """Disconnect, and remember the database for `restore`."""
+        self.disconnect()
+        with open(self.database, "rb") as file:
+            self._saved = file.read()
+
+    def restore(self) -> None:
+        """Write the database of `save`. Only forked processes may have connected since then."""
+        with open(self.database, "wb") as file:
+            file.write(self._saved)
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; see `play.Target`."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FILE = os.path.join("_questions", "model.bin")  # beside the folders of patterns
 REVIEW_FILE = os.path.join("_questions", "review.bin")  # the model of reviews
+_UNCOMPRESSED = b"{"  # a model begins with its facts
 SHOWN = 8  # features of an explanation, for and against each
 NEAREST = 3  # patterns that explain an empty result
 
@@ -55,7 +56,14 @@ def build(
     samples = {number: centroids.of(pattern, asked.get(pattern["id"], ())) for number, pattern in others.items()}
     facts: Any = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
     packed = centroids.build(samples, _rarity(trained)) if samples else {}
-    return {"index": {"patterns": facts, "model": model}, "centroids": packed}
+    return {"index": {"patterns": facts, "model": model}, "model": {"path": None}, "centroids": packed}
+
+
+def uncompressed(path: str) -> dict[str, bytes]:
+    """Return the content of a compressed model as the file `model` for `Prepared`: the first question needs it."""
+    with open(path, "rb") as file:
+        content = file.read()
+    return {} if content.startswith(_UNCOMPRESSED) else {"model": zlib.decompress(content)}
 
 
 def read(path: str) -> Model:
@@ -63,7 +71,7 @@ def read(path: str) -> Model:
     try:
         with open(path, "rb") as file:
             packed = file.read()
-        return Model(packed if packed.startswith(b"{") else zlib.decompress(packed))
+        return Model(packed if packed.startswith(_UNCOMPRESSED) else zlib.decompress(packed))
     except (OSError, LookupError, ValueError, zlib.error) as error:
         raise SpecError([bad_model(path, str(error))]) from error
 
@@ -99,7 +107,8 @@ class Index:
     def model(self) -> Model:
         """The trained model."""
         if self._model is None:
-            self._model = model = read(self.part("index")["model"])
+            kept = self.part("model")["path"]
+            self._model = model = read(kept if kept and os.path.isfile(kept) else self.part("index")["model"])
             outputs = {id_: output for output, id_ in enumerate(model.facts["patterns"])}
             self._outputs = [(n, outputs[p["id"]]) for n, p in enumerate(self.patterns) if p["id"] in outputs]
             self._centroids = centroids.Table(self.part("centroids"))

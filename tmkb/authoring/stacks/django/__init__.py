@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -88,7 +87,7 @@ class Stage(stage.Stage):
         for name, value in config.items():
             setattr(settings, name, value)
         settings.MIDDLEWARE = [*settings.MIDDLEWARE, *getattr(app, "MIDDLEWARE", [])]
-        connection.settings_dict["NAME"] = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"
+        connection.settings_dict["NAME"] = self.database
         with connection.schema_editor() as editor:
             for model in apps.get_models():
                 editor.create_model(model)
@@ -100,6 +99,10 @@ class Stage(stage.Stage):
             Document.objects.create(id=id_, title=title, owner_id=owner, organization_id=of)
         got_request_exception.connect(self._note_crash)
         self._clients: dict[str, Client] = {}  # each actor has cookies of its own
+
+    def disconnect(self) -> None:
+        """Close all connections to the database."""
+        connection.close()
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import urllib.parse
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from http.cookies import SimpleCookie
 from typing import Any
@@ -35,10 +35,10 @@ class Stage:
     def __init__(self, app: str, config: Mapping[str, Any]) -> None:
         """``app``: the source of the application."""
         if not _nodes:
-            _nodes.append(_Node(app))
+            _nodes.append(_Node())
         self._node = _nodes[0]
         self._cookies: dict[str, SimpleCookie] = {}  # of each actor
-        self._node.command("begin", config=dict(config))
+        self._node.begin(app, config)
 
     @property
     def crashes(self) -> list[str]:
@@ -90,12 +90,14 @@ class Stage:
 
 
 class _Node:
-    """A Node process that serves an application. It may read files and write only in the current folder."""
+    """A Node process that serves one application after another.
 
-    def __init__(self, app: str) -> None:
+    It may read files and write only in the current folder.
+    """
+
+    def __init__(self) -> None:
         """Prepare the current folder as a package with the name of ours, so that its modules can import ours."""
-        with open("app.mjs", "w", encoding="utf-8") as file:
-            file.write(app)
+        _clear(())
         shutil.copy(os.path.join(HERE, "main.mjs"), "main.mjs")
         os.symlink(os.path.join(HERE, "stage.mjs"), "stage.mjs")
         os.symlink(os.path.join(HERE, "node_modules"), "node_modules")
@@ -108,6 +110,14 @@ class _Node:
         )
         atexit.register(self.close)
         self.port = int(self._reply())
+        self._files = os.listdir()
+
+    def begin(self, app: str, config: Mapping[str, Any]) -> None:
+        """Begin a case of the application with the source ``app``, without the files of the case before it."""
+        _clear(self._files)
+        with open("app.mjs", "w", encoding="utf-8") as file:
+            file.write(app)
+        self.command("begin", config=dict(config))
 
     def command(self, command: str, **values: Any) -> Any:
         """Return the result of a command of main.mjs.
@@ -139,6 +149,15 @@ class _Node:
         _nodes.clear()
         self._process.kill()
         self._process.wait()
+
+
+def _clear(kept: Collection[str]) -> None:
+    """Remove all files and folders in the current folder, except those with a name in ``kept``."""
+    for entry in list(os.scandir()):
+        if entry.is_dir(follow_symlinks=False) and entry.name not in kept:
+            shutil.rmtree(entry)
+        elif entry.name not in kept:
+            os.remove(entry)
 
 
 def missing() -> str:

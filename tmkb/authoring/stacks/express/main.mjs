@@ -11,9 +11,23 @@ globalThis.console = new console.Console(process.stderr);
 let application;
 let server;
 let cases = 0;
+const folder = process.cwd();
+const environment = { ...process.env };
+const globals = Object.getOwnPropertyDescriptors(globalThis);
+
+/** Undo what a case has left in this process, apart from its modules. */
+function restore() {
+  process.chdir(folder);
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
+  Object.assign(process.env, environment);
+  for (const key of Reflect.ownKeys(globalThis)) if (!Object.hasOwn(globals, key)) Reflect.deleteProperty(globalThis, key);
+  for (const key of Reflect.ownKeys(globals)) Reflect.defineProperty(globalThis, key, globals[key]);
+  waited = 0;
+}
 
 const commands = {
   async begin({ config }) {
+    restore();
     application = await import(`./app.mjs?${cases++}`); // a new module, without what the last case has left
     server = await stage.begin(application, config);
   },
@@ -43,7 +57,6 @@ const listener = createServer((req, res) => server(req, res)).listen(0, '127.0.0
   for await (const line of createInterface({ input: process.stdin })) {
     const { command, ...values } = JSON.parse(line);
     let reply;
-    if (command === 'begin') [globalThis.Date, waited] = [RealDate, 0];
     try {
       reply = { result: (await commands[command](values)) ?? null };
     } catch (error) {

@@ -1,0 +1,434 @@
+"""Staged failures of entries and configuration files: each with real files, and processes where one is started."""
+
+import dataclasses
+import os
+import shutil
+import sys
+
+import pytest
+
+from tests.doctor.conftest import SERVE
+from tmkb.clients.client import client
+from tmkb.clients.configuration import Configuration
+from tmkb.conformance import client as conformance_client
+from tmkb.doctor import client_entry, client_files, inventory, probe
+from tmkb.doctor.examination import Check, examine
+from tmkb.server.server import protocol
+
+pytestmark = pytest.mark.process
+
+GONE = {"command": "/no/such/tmkb", "args": ["serve"]}  # for what needs no server
+
+
+def test_an_entry_that_works_has_no_problem(home):
+    home.claude(**SERVE)
+    home.write(".config/Claude/claude_desktop_config.json", {"mcpServers": {"tmkb": SERVE}})
+
+    assert home.wrong("claude-code") == {}
+    fine = [each.cause for each in home.findings("claude-desktop") if each.id == "server-answers"]
+    assert ["dock or menu (folder /, PATH /usr/bin:/bin)" in each for each in fine] == [True, False]
+    assert "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28" in fine[0]
+
+
+def test_a_command_that_was_deleted(home):
+    home.claude(command=str(home.folder / "old" / "tmkb"), args=["serve"])
+
+    found = home.wrong("claude-code")["command-missing"]
+    assert str(home.folder / "old" / "tmkb") in found.cause
+    assert found.remedy == "Run `tmkb install claude-code --force`."
+    assert found.place.line == 3
+
+
+def test_an_interpreter_that_was_deleted(home):
+    gone = str(home.folder / "old" / "bin" / "python")
+    home.claude(command=home.program("tmkb", "", gone), args=["serve"])
+
+    assert gone in home.wrong("claude-code")["interpreter-missing"].cause
+
+
+def test_an_interpreter_behind_a_long_path_that_was_deleted(home):
+    script = home.program("tmkb", "", "/bin/sh")
+    with open(script, "w") as file:
+        file.write("#!/bin/sh\n'''exec' \"/no such/python\" \"$0\" \"$@\"\n' '''\n")
+    home.claude(command=script, args=["serve"])
+
+    assert "/no such/python" in home.wrong("claude-code")["interpreter-missing"].cause
+
+
+def test_a_python_whose_link_leads_nowhere(home):
+    link = home.folder / "venv" / "python"
+    link.parent.mkdir()
+    link.symlink_to("/usr/bin/python2.0")
+    home.claude(command=str(link), args=["-m", "tmkb", "serve"])
+
+    assert "/usr/bin/python2.0" in home.wrong("claude-code")["command-link-broken"].cause
+
+
+def test_a_command_without_permission(home):
+    home.claude(command=str(home.write("bin/tmkb", "#!/bin/sh\n")), args=["serve"])
+
+    assert [*home.wrong("claude-code")] == ["command-not-executable"]
+
+
+def test_a_relative_command(home):
+    home.write(
+        ".config/Claude/claude_desktop_config.json",
+        {"mcpServers": {"tmkb": {"command": ".venv/bin/tmkb", "args": ["serve"]}}},
+    )
+
+    assert "command-relative" in home.wrong("claude-desktop")
+
+
+def test_a_command_that_only_a_shell_finds(home):
+    home.program("tmkb", "")
+    home.environment["PATH"] = f"{home.folder}/bin:/usr/bin:/bin"
+    entry = {"command": "tmkb", "args": ["serve"]}
+    home.write(".config/Claude/claude_desktop_config.json", {"mcpServers": {"tmkb": entry}})
+    home.claude(**entry)
+
+    found = home.wrong("claude-desktop")["command-needs-path"]
+    assert f"{home.folder}/bin/tmkb" in found.cause
+    home.write(".cursor/mcp.json", {"mcpServers": {"tmkb": entry}})
+    for client_with_the_path in ("claude-code", "cursor"):
+        assert not [id_ for id_ in home.wrong(client_with_the_path) if id_.startswith("command-")]
+
+
+def test_a_command_that_nothing_finds(home):
+    home.claude(command="tmkb-of-nobody", args=["tmkb"])
+
+    assert home.wrong("claude-code")["command-unknown"].cause == (
+        "The command `tmkb-of-nobody` is not on PATH: `spawn tmkb-of-nobody ENOENT`."
+    )
+
+
+def test_another_version(home):
+    source = (
+        "import tmkb, sys\ntmkb.__version__ = '0.0.1'\nfrom tmkb.cli.main import main\n"
+        "import tmkb.server.server as s\nload = s.Server.load.__func__\n"
+        "def old(*args, **kwargs):\n    found = load(s.Server, *args, **kwargs)\n"
+        "    found.spec['server']['version'] = '0.0.1'\n    return found\n"
+        "s.Server.load = old\nsys.exit(main(['serve']))\n"
+    )
+    home.claude(command=home.program("tmkb", source), args=["serve"])
+
+    assert "The entry starts tmkb 0.0.1; this is tmkb" in home.wrong("claude-code")["version-differs"].cause
+
+
+def test_broken_json(home):
+    home.write(".claude.json", '{\n  "mcpServers": {\n    "tmkb" {"command": "tmkb"}\n  }\n}\n')
+
+    (found,) = home.wrong("claude-code").values()
+    assert (found.id, found.place.line, found.place.column) == ("configuration-broken", 3, 12)
+
+
+def test_a_trailing_comma_for_gemini(home):
+    home.write(".gemini/settings.json", '{\n  "mcpServers": {\n    "other": {"command": "x"},\n  }\n}\n')
+
+    found = home.wrong("gemini")["configuration-refused"]
+    assert (found.place.line, found.cause) == (
+        3,
+        "Gemini CLI reads nothing of a file with trailing commas, so none of its servers starts.",
+    )
+
+
+@pytest.mark.parametrize("path", [".claude/mcp_settings.json", ".claude/mcp.json", ".claude/settings.json"])
+def test_an_entry_in_a_file_that_is_never_read(home, path):
+    home.write(path, {"mcpServers": {"tmkb": GONE}})
+
+    found = home.wrong("claude-code")["dead-entry"]
+    assert (found.place.file, found.place.line) == (str(home.folder / path), 3)
+    assert "~/.claude.json" in found.remedy
+
+
+def test_an_entry_under_the_key_of_another_client(home):
+    home.write(".config/Code/User/mcp.json", {"mcpServers": {"tmkb": GONE}})
+
+    found = home.wrong("vscode")["dead-entry"]
+    assert "the key `mcpServers`" in found.cause
+    assert "under `servers`" in found.remedy
+
+
+def test_an_entry_that_another_scope_replaces(home):
+    home.claude(**GONE)
+    home.write(str(home.project / ".mcp.json"), {"mcpServers": {"tmkb": {"command": "tmkb", "args": ["serve"]}}})
+
+    found = home.wrong("claude-code")
+    assert "that of the scope project" in found["entry-shadowed"].cause
+    assert "approval-pending" in found
+
+
+def test_a_server_that_was_switched_off(home):
+    home.write(".codeium/windsurf/mcp_config.json", {"mcpServers": {"tmkb": {**GONE, "disabled": True}}})
+    home.write(
+        ".claude.json",
+        {"mcpServers": {"tmkb": GONE}, "projects": {str(home.project): {"disabledMcpServers": ["tmkb"]}}},
+    )
+
+    assert "entry-disabled" in home.wrong("windsurf")
+    assert "entry-disabled" in home.wrong("claude-code")
+
+
+def test_two_entries_with_different_names(home):
+    home.write(".cursor/mcp.json", {"mcpServers": {"tmkb": GONE, "threats": GONE}})
+
+    assert "tmkb (" in home.wrong("cursor")["entry-repeated"].cause
+
+
+def test_a_variable_without_a_value(home):
+    home.claude(command="${TMKB_PYTHON}", args=["-m", "tmkb", "serve"])
+
+    assert [*home.wrong("claude-code")] == ["variable-unset"]
+    home.environment["TMKB_PYTHON"] = sys.executable
+    assert home.wrong("claude-code") == {}
+
+
+def test_a_url_without_a_type(home):
+    home.write(".claude.json", {"mcpServers": {"tmkb": {"url": "http://127.0.0.1:1/mcp"}}})
+
+    found = home.wrong("claude-code")
+    assert [*found] == ["url-without-type", "http-refused"]
+
+
+def test_a_project_that_codex_does_not_trust(home):
+    home.write(
+        str(home.project / ".codex/config.toml"),
+        f'[mcp_servers.tmkb]\ncommand = "{sys.executable}"\nargs = ["-m", "tmkb", "serve"]\n',
+    )
+
+    assert "project-untrusted" in home.wrong("codex")
+    home.write(".codex/config.toml", f'[projects."{home.project}"]\ntrust_level = "trusted"\n')
+    assert "project-untrusted" not in home.wrong("codex")
+
+
+def test_an_entry_that_vanished(home):
+    backup = home.claude(**GONE)
+    shutil.copy(backup, f"{backup}.tmkb-20260102T030405.bak")
+    home.write(".claude.json", {"numStartups": 5, "mcpServers": {}})
+
+    found = home.wrong("claude-code")["entry-vanished"]
+    assert ".claude.json.tmkb-20260102T030405.bak" in found.cause
+    assert "tmkb install claude-code" in found.remedy
+
+
+def test_an_entry_that_was_taken_out_has_not_vanished(home):
+    file = home.claude(**GONE)
+    shutil.copy(file, f"{file}.tmkb-20260102T030405.bak")
+
+    file.write_bytes(Configuration.read(str(file), client("claude-code"), "user", home.machine).without_server("tmkb"))
+
+    assert [*home.wrong("claude-code")] == ["entry-expected"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "id_"),
+    [
+        ("patterns", "path-relative"),
+        ("~/patterns", "tilde"),
+        ("{home}/nothing", "path-missing"),
+        ("{home}/empty", "folder-without-patterns"),
+    ],
+)
+def test_a_folder_of_patterns_that_cannot_be_used(home, folder, id_):
+    (home.folder / "empty").mkdir()
+    home.claude(command=SERVE["command"], args=[*SERVE["args"], "--patterns", folder.format(home=home.folder)])
+
+    assert id_ in home.wrong("claude-code")
+
+
+def test_a_pattern_that_is_not_valid(home):
+    home.write("own/acme/pattern.yaml", "kind: pattern\nid: ACME-AUTH-001\n")
+    home.claude(command=SERVE["command"], args=[*SERVE["args"], "--patterns", str(home.folder / "own")])
+
+    found = home.wrong("claude-code")["server-warns"]
+    assert "acme/pattern.yaml:1:1: " in found.details[0]
+
+
+def test_arguments_that_are_not_accepted(home):
+    home.claude(command=SERVE["command"], args=[*SERVE["args"], "--port", "8080"])
+
+    assert "--port" in home.wrong("claude-code")["arguments-wrong"].cause
+
+
+def test_an_environment_without_the_package(home):
+    python = home.program("python", "import sys\nsys.exit('/x/python: No module named tmkb')")
+    home.claude(command=python, args=["-m", "tmkb", "serve"])
+
+    assert [*home.wrong("claude-code")] == ["module-missing"]
+
+
+def test_a_banner_on_standard_output(home):
+    wrapper = home.program(
+        "tmkb",
+        f"import os\nprint('Welcome to tmkb', flush=True)\nos.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'tmkb', 'serve'])",
+    )
+    home.claude(command=wrapper)
+
+    assert home.wrong("claude-code")["stdout-noise"].details == ("Welcome to tmkb",)
+
+
+def test_a_server_that_hangs(home):
+    home.claude(
+        command=home.program("tmkb", f"import time\nopen('{home.folder}/started', 'a').write('x')\ntime.sleep(600)")
+    )
+
+    assert [*home.wrong("claude-code", timeout=1.0)] == ["server-silent"]
+    assert (home.folder / "started").read_text() == "x"
+
+
+def test_a_server_that_ends(home):
+    source = "import sys\nprint('The license server does not answer', file=sys.stderr)\nsys.exit(3)"
+    home.claude(command=home.program("tmkb", source))
+
+    found = home.wrong("claude-code")["server-ended"]
+    assert "exit status 3" in found.cause
+    assert found.details == ("The license server does not answer",)
+
+
+def test_a_server_that_leaves_processes(home):
+    source = f"import subprocess, sys\nsubprocess.Popen(['sleep', '600'], stdout=2)\nsys.exit(subprocess.call([{sys.executable!r}, '-m', 'tmkb', 'serve']))"
+    home.claude(command=home.program("tmkb", source))
+
+    assert "children-left" in home.wrong("claude-code")
+
+
+def test_a_log_that_names_the_cause(home):
+    home.write(".config/Claude/claude_desktop_config.json", {"mcpServers": {"tmkb": SERVE}})
+    log = home.write(
+        ".config/Claude/logs/mcp-server-tmkb.log",
+        "2026-11-20 [tmkb] [info] Initializing server...\n2026-11-20 [tmkb] [error] spawn uvx ENOENT\n",
+    )
+
+    found = home.wrong("claude-desktop")["log-not-found"]
+    assert (found.place.file, found.place.line) == (str(log), 2)
+    assert found.details == ("2026-11-20 [tmkb] [error] spawn uvx ENOENT",)
+    os.utime(log, (0, 0))
+    assert home.wrong("claude-desktop") == {}
+
+
+def test_a_log_whose_path_names_the_entry(home):
+    home.write(".config/Claude/claude_desktop_config.json", {"mcpServers": {"tmkb": GONE}})
+    failed, connected = "[error] MCP error -32000\n", "[info] Server started and connected successfully\n"
+    log = home.write(".config/Claude/logs/mcp-server-tmkb.log", connected + failed)
+
+    assert home.wrong("claude-desktop")["log-closed"].place.line == 2
+    log.write_text(failed + connected)
+    assert "log" in [each.id for each in home.findings("claude-desktop")]
+
+
+def test_a_program_of_another_system(home):
+    file = home.write("bin/tmkb", "MZ\0\0")
+    file.chmod(0o755)
+    home.claude(command=str(file))
+
+    assert "start-failed" in home.wrong("claude-code") or "server-ended" in home.wrong("claude-code")
+
+
+def test_an_entry_that_install_wrote_works(home, run_tmkb):
+    (home.folder / ".config" / "Claude").mkdir(parents=True)
+
+    assert run_tmkb("install", "claude-desktop")[0] == 0
+    assert [each.id for each in home.findings("claude-desktop")] == ["entry", "server-answers", "server-answers"]
+
+
+def test_variables_that_a_client_does_not_replace(home):
+    home.write(
+        ".config/Claude/claude_desktop_config.json",
+        {"mcpServers": {"tmkb": {**GONE, "args": ["serve", "--config", "${HOME}/a"]}}},
+    )
+    home.write(".config/Code/User/mcp.json", {"servers": {"tmkb": {**GONE, "env": {"TOKEN": "${input:token}"}}}})
+
+    assert home.wrong("claude-desktop")["variable-literal"].cause == "Claude Desktop does not replace ${HOME}."
+    assert "variable-asked" in [each.id for each in home.findings("vscode")]
+
+
+def test_the_key_of_a_url_of_another_client(home):
+    home.write(".codeium/windsurf/mcp_config.json", {"mcpServers": {"tmkb": {"url": "http://127.0.0.1:1/mcp"}}})
+
+    assert "`serverUrl`" in home.wrong("windsurf")["url-key-wrong"].cause
+
+
+def test_arguments_in_one_string(home):
+    home.claude(command=SERVE["command"], args="-m tmkb serve")
+
+    assert "`-m tmkb serve`" in home.wrong("claude-code", timeout=1.0)["args-not-a-list"].cause
+
+
+def test_a_folder_that_gemini_does_not_trust(home):
+    home.write(".gemini/settings.json", {"mcpServers": {"tmkb": GONE}})
+    home.write(".gemini/trustedFolders.json", {"/elsewhere": "TRUST_FOLDER"})
+
+    assert "project-untrusted" in home.wrong("gemini")
+    home.write(".gemini/trustedFolders.json", {str(home.project.parent): "TRUST_FOLDER"})
+    assert "project-untrusted" not in home.wrong("gemini")
+
+
+def test_windows(home):
+    """A package of the Store reads one of two files, and paths of WSL and batch files are no programs."""
+    store = "AppData/Local/Packages/Claude_x/LocalCache/Roaming/Claude/claude_desktop_config.json"
+    home.write(store, {"mcpServers": {}})
+    home.write(
+        "AppData/Roaming/Claude/claude_desktop_config.json",
+        {"mcpServers": {"tmkb": {"command": "/mnt/c/tmkb"}, "b": {"command": "C:\\x\\tmkb.cmd"}}},
+    )
+    machine = dataclasses.replace(home.machine, platform="win32", environment={})
+    found = inventory.read(client("claude-desktop"), machine)
+    wrong = [
+        *client_files.files(found, machine, False),
+        *(each for entry in found.entries for each in client_entry.words(entry, machine)),
+    ]
+
+    assert {each.id: each.place.file for each in wrong}["entry-in-one-file"].endswith(store)
+    assert {"command-wsl", "command-shim"} <= {each.id for each in wrong}
+
+
+def test_a_check_that_takes_too_long(home):
+    hanging = home.program(
+        "tmkb", f"import time\nopen('{home.folder}/pid', 'w').write(str(__import__('os').getpid()))\ntime.sleep(600)"
+    )
+    home.claude(command=hanging)
+    (entry,) = inventory.read(client("claude-code"), home.machine).entries
+    started = client_entry.Started(protocol([]), 600.0)
+    check = Check("start", "claude-code", lambda: client_entry.starts(entry, home.machine, started), limit=3.0)
+    (examined,) = examine([check])
+
+    assert [each.id for each in examined.findings] == ["check-slow"]
+    assert not os.path.exists(f"/proc/{(home.folder / 'pid').read_text()}/cmdline") or sys.platform != "linux"
+
+
+def test_a_wrapper_that_outlives_the_server(home, monkeypatch):
+    for module, name in ((probe, "END"), (conformance_client, "_END")):
+        monkeypatch.setattr(module, name, 2.0)
+    home.claude(command=home.program("tmkb", f"trap '' TERM\n{sys.executable} -m tmkb serve\nsleep 600\n", "/bin/sh"))
+
+    assert {*home.wrong("claude-code")} == {"end-ignored", "signal-ignored"}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"command": None},
+        {"command": 3, "args": {"a": 1}},
+        {"command": ["tmkb"]},
+        {"command": ""},
+        {"command": sys.executable, "args": [None, 1, {}], "env": [], "cwd": 7},
+        {"command": sys.executable, "args": ["\0"], "env": {"A=B": "c", "D": None}},
+        {"command": sys.executable, "args": ["-c", "\ud800"], "timeout": True},
+        {"command": "/", "disabled": "yes"},
+        {"url": 3},
+        {"url": "http://[", "type": "http"},
+        {"url": "nonsense", "headers": [], "type": []},
+    ],
+    ids=str,
+)
+def test_an_entry_of_a_wrong_shape(home, entry):
+    home.claude(**{"type": "stdio", **entry})
+
+    wrong = home.wrong("claude-code", timeout=5.0)
+    assert wrong and "check-failed" not in wrong
+
+
+def test_a_pipe_in_place_of_a_file(home):
+    os.mkfifo(home.folder / ".claude.json")
+
+    assert [*home.wrong("claude-code")] == ["configuration-broken"]

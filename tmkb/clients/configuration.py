@@ -1,0 +1,168 @@
+"""One configuration file of a client: its servers, and its bytes with or without one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tmkb.clients import jsontext, ownfile, tomltext, yamltext
+from tmkb.clients.client import Client
+from tmkb.clients.faults import ConfigurationError, TextError
+from tmkb.clients.machine import Machine
+from tmkb.errors import DocumentError, Problem
+from tmkb.schema import textfile
+from tmkb.schema.values import JsonObject, JsonValue
+
+LARGEST = 64 << 20  # bytes; the file of Claude Code grows with each project
+_BOM = "\N{BYTE ORDER MARK}"
+_SYNTAX: dict[str, Any] = {"json": jsontext, "own": ownfile, "toml": tomltext, "yaml": yamltext}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration file, as it was read.
+
+    Args:
+        path: of the file.
+        client: whose file it is.
+        key: the path of the map that has the servers.
+        text: the content without a byte order mark; None if the file is missing.
+        mark: the byte order mark, or nothing.
+        shown: the file name in problems; if empty, the path.
+    """
+
+    path: str
+    client: Client
+    key: tuple[str, ...]
+    text: str | None
+    mark: str = ""
+    shown: str = ""
+
+    @classmethod
+    def read(cls, path: str, client: Client, scope: str, machine: Machine) -> Configuration:
+        """Read a file; one that is missing has no servers.
+
+        Raises:
+            ConfigurationError: it cannot be read, or is not UTF-8.
+        """
+        try:
+            data = textfile.read_bytes(path, machine.shown(path), LARGEST)
+        except DocumentError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return cls(path, client, client.key(scope, machine), None, "", machine.shown(path))
+            raise ConfigurationError(error.problems[0]) from error
+        return cls.of(path, client, client.key(scope, machine), data, machine.shown(path))
+
+    @classmethod
+    def of(cls, path: str, client: Client, key: tuple[str, ...], data: bytes, shown: str = "") -> Configuration:
+        """Return the file at ``path`` with the content ``data``. Raises ConfigurationError if it is not UTF-8."""
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode("utf-8", "replace")
+            raise ConfigurationError(Problem("client_not_utf8", shown or path, *_place(before, len(before)))) from error
+        mark = _BOM if text.startswith(_BOM) else ""
+        return cls(path, client, key, text[len(mark) :], mark, shown)
+
+    @property
+    def data(self) -> bytes | None:
+        """The content of the file; None if it is missing."""
+        return None if self.text is None else (self.mark + self.text).encode()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file is missing, or has only white space."""
+        return not (self.text or "").strip()
+
+    @property
+    def raw(self) -> dict[str, JsonValue]:
+        """The entries as the file has them. Raises ConfigurationError."""
+        return {name: value for name, (value, _) in self._entries().items()}
+
+    @property
+    def servers(self) -> dict[str, JsonObject]:
+        """The entries as `Client.normalised` returns them; only those that are maps. Raises ConfigurationError."""
+        return {name: self.client.normalised(value) for name, value in self.raw.items() if isinstance(value, dict)}
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Return line and column of an entry; 1 and 1 if it is missing. Raises ConfigurationError."""
+        _, offset = self._entries().get(name, (None, 0))
+        return _place(self.text or "", offset)
+
+    def refused(self) -> list[tuple[str, str, int, int]]:
+        """Return what the client cannot read: kind, `warn` or `refuse`, line and column. Raises ConfigurationError.
+
+        Kinds are `comments` and `trailing_commas`.
+        """
+        refuses = self.client.data.get("refuses", {})
+        if self.client.syntax != "json" or not refuses or self.is_empty:
+            return []
+        parsed = self._edit(jsontext.parse, self.text or "")
+        first = {"comments": [start for start, _ in parsed.comments[:1]], "trailing_commas": parsed.trailing[:1]}
+        return [(kind, how, *_place(self.text or "", at)) for kind, how in refuses.items() for at in first[kind]]
+
+    def with_server(self, name: str, entry: JsonObject) -> bytes:
+        """Return the content of the file with an entry, added or replaced; everything else is equal.
+
+        Raises:
+            ConfigurationError: the file cannot be parsed, or the entry cannot be spliced in.
+        """
+        syntax = _SYNTAX[self.client.syntax]
+        newline = "\r\n" if "\r\n" in (self.text or "") else "\n"
+        if syntax is ownfile:
+            text: str = ownfile.fresh(self.key, entry, self.client.whole(name), newline)
+            return (self.mark + text).encode() if self.is_empty else self._checked(text, name, entry)
+        if self.is_empty:
+            text = syntax.fresh(self.key, name, entry, newline)
+            return (self.mark + text).encode()
+        return self._checked(self._edit(syntax.with_entry, self.text, self.key, name, entry), name, entry)
+
+    def without_server(self, name: str) -> bytes | None:
+        """Return the content of the file without an entry; everything else is equal, and the map stays.
+
+        None: the file is to be deleted, because it has nothing but the entry.
+
+        Raises:
+            ConfigurationError: the file cannot be parsed, or the entry cannot be cut out.
+        """
+        if self.is_empty or name not in self.raw:
+            return self.data
+        if self.client.syntax == "own":
+            alone = ownfile.fresh(self.key, {"name": name}, self.client.whole(name), "\n")
+            if ownfile.rest(alone, self.key, name) != ownfile.rest(self.text or "", self.key, name):
+                raise ConfigurationError(Problem("client_not_spliced", self.shown or self.path, *self.place(name)))
+            return None
+        return self._checked(
+            self._edit(_SYNTAX[self.client.syntax].without_entry, self.text, self.key, name), name, None
+        )
+
+    def _entries(self) -> dict[str, tuple[JsonValue, int]]:
+        if self.is_empty:
+            return {}
+        found: dict[str, tuple[JsonValue, int]] = self._edit(_SYNTAX[self.client.syntax].entries, self.text, self.key)
+        return found
+
+    def _checked(self, text: str, name: str, entry: JsonObject | None) -> bytes:
+        """Return the edited ``text`` as bytes, if it has the entry and everything else is equal."""
+        syntax = _SYNTAX[self.client.syntax]
+        try:
+            found = syntax.entries(text, self.key).get(name, (None, 0))[0]
+            is_right = found == entry and syntax.rest(text, self.key, name) == syntax.rest(self.text, self.key, name)
+        except TextError:
+            is_right = False
+        if not is_right:
+            raise ConfigurationError(Problem("client_not_spliced", self.shown or self.path, *self.place(name)))
+        return (self.mark + text).encode()
+
+    def _edit(self, function: Any, *arguments: Any) -> Any:
+        """Call a function of a syntax; its errors get the path and the position."""
+        try:
+            return function(*arguments)
+        except TextError as error:
+            place = _place(self.text or "", error.offset)
+            raise ConfigurationError(Problem(error.rule, self.shown or self.path, *place, **error.fields)) from error
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    """Return line and column of an offset, from 1."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

@@ -1,0 +1,256 @@
+"""Replace a file of another program: with a backup and a lock, at once or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+from tmkb.clients.faults import ConfigurationError
+from tmkb.errors import Problem
+
+Change = Callable[[bytes | None], bytes | None]
+_KEPT = 5  # backups of one file
+_TRIES = 5  # if the file changes meanwhile
+_WAIT = 10.0  # seconds for the lock
+_STAMP = "%Y%m%dT%H%M%S"
+
+
+def backups(path: str) -> list[str]:
+    """Return our backups of the file at ``path``, the newest first; they are beside the target of a link."""
+    folder, name = os.path.split(os.path.realpath(path))
+    form = re.compile(re.escape(name) + r"\.tmkb-\d{8}T\d{6}\.bak")
+    try:
+        found = [entry for entry in os.listdir(folder) if form.fullmatch(entry)]
+    except OSError:
+        return []
+    return [os.path.join(folder, entry) for entry in sorted(found, reverse=True)]
+
+
+def next_backup(path: str) -> str:
+    """Return the name of the next backup of the file at ``path``: with the time in UTC, later than all others."""
+    real, now = os.path.realpath(path), datetime.datetime.now(datetime.UTC)
+    latest = "".join(backups(path)[:1])
+    while (name := f"{real}.tmkb-{now.strftime(_STAMP)}.bak") <= latest or os.path.lexists(name):
+        now += datetime.timedelta(seconds=1)
+    return name
+
+
+def replace(path: str, shown: str, change: Change, is_private: bool = False) -> str | None:
+    """Replace the content of a file; a link is followed.
+
+    Args:
+        path: of the file; its folder is created.
+        shown: the file name in problems.
+        change: the content, None if the file is missing → the new content, None to delete it. It is called again if the
+            file changed meanwhile.
+        is_private: whether only the user can read a file that is created.
+
+    Returns:
+        The path of the backup; None if there is none, because the file was missing, is deleted, or is not changed.
+
+    Raises:
+        ConfigurationError: the file cannot be written, or does not stop changing. It is as it was.
+    """
+    real = os.path.realpath(path)
+    made: list[str] = []
+    try:
+        _make_folders(os.path.dirname(real), made)
+        with _lock(real, shown):
+            for _ in range(_TRIES):
+                before = _read(real)
+                after = change(before)
+                if after == before:
+                    return None
+                with contextlib.suppress(_Changed):
+                    return _exchange(real, shown, before, after, is_private)
+        raise ConfigurationError(Problem("client_restless", shown, 0, 0))
+    except OSError as error:
+        raise ConfigurationError(Problem("client_not_written", shown, 0, 0, reason=error.strerror)) from error
+    finally:
+        for folder in reversed(made):  # only those that stayed empty
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+
+
+class _Changed(Exception):
+    """Another program changed the file."""
+
+
+def _exchange(real: str, shown: str, before: bytes | None, after: bytes | None, is_private: bool) -> str | None:
+    """Write the new content. Raises OSError and _Changed."""
+    status = None if before is None else os.stat(real)
+    if status is not None and not status.st_mode & stat.S_IWUSR:
+        raise ConfigurationError(Problem("client_read_only", shown, 0, 0))
+    if after is None:
+        _require_unchanged(real, before)
+        os.unlink(real)
+        return None
+    with contextlib.ExitStack() as undo:
+        temporary = _temporary(real, after, status, is_private)
+        undo.callback(_remove, temporary)
+        backup = None if before is None or status is None else _back_up(real, before, status)
+        undo.callback(_remove, backup)
+        _require_unchanged(real, before)
+        os.replace(temporary, real)
+        undo.pop_all()
+    _sync_folder(os.path.dirname(real))
+    for old in backups(real)[_KEPT:]:
+        _remove(old)
+    return backup
+
+
+def back_up(path: str, shown: str) -> str | None:
+    """Copy a file that another program will change; return the path of the backup, None if the file is missing.
+
+    Raises:
+        ConfigurationError: the backup cannot be written.
+    """
+    real = os.path.realpath(path)
+    try:
+        content = _read(real)
+        backup = None if content is None else _back_up(real, content, os.stat(real))
+    except OSError as error:
+        raise ConfigurationError(Problem("client_not_written", shown, 0, 0, reason=error.strerror)) from error
+    for old in backups(real)[_KEPT:]:
+        _remove(old)
+    return backup
+
+
+def _require_unchanged(real: str, before: bytes | None) -> None:
+    if _read(real) != before:
+        raise _Changed
+
+
+def _remove(path: str | None) -> None:
+    if path is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _temporary(real: str, content: bytes, status: os.stat_result | None, is_private: bool) -> str:
+    """Write ``content`` to a new file beside ``real``, with its mode and owner, and return its path."""
+    folder, name = os.path.split(real)
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            _adopt(file.fileno(), temporary, status, 0o600 if is_private else 0o666 & ~_umask())
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return temporary
+
+
+def _back_up(real: str, content: bytes, status: os.stat_result) -> str:
+    """Write ``content`` to a new backup of the file, with its mode and owner, and return its path."""
+    while True:
+        backup = next_backup(real)
+        with contextlib.suppress(FileExistsError):
+            handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            break
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            _adopt(file.fileno(), backup, status, 0)
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(backup)
+        raise
+    return backup
+
+
+def _adopt(handle: int, path: str, status: os.stat_result | None, mode: int) -> None:
+    """Give a new file the mode and owner of ``status``; without, ``mode``."""
+    if status is not None and hasattr(os, "fchown"):
+        own = os.fstat(handle)
+        if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+            os.fchown(handle, status.st_uid, status.st_gid)
+    os.chmod(path, mode if status is None else stat.S_IMODE(status.st_mode))
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _make_folders(folder: str, made: list[str]) -> None:
+    """Create a folder and those above it; collect the new ones."""
+    if not os.path.isdir(folder):
+        _make_folders(os.path.dirname(folder), made)
+        os.mkdir(folder)
+        made.append(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name of a file last, where a folder can be opened."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _lock(real: str, shown: str) -> Iterator[None]:
+    """Keep other processes of ours from the file. The operating system releases the lock of a process that ended."""
+    path, until = f"{real}.tmkb.lock", time.monotonic() + _WAIT
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if _is_locked(handle) and _is_same(handle, path):
+            break
+        os.close(handle)
+        if time.monotonic() > until:
+            raise ConfigurationError(Problem("client_locked", shown, 0, 0, lock=path))
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        if os.name == "nt":
+            os.close(handle)
+        with contextlib.suppress(OSError):  # Windows: the next process has it open
+            os.unlink(path)
+        if os.name != "nt":
+            os.close(handle)
+
+
+def _is_locked(handle: int) -> bool:
+    """Lock an open file; return whether that worked."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_same(handle: int, path: str) -> bool:
+    """Return whether an open file is still the one at ``path``, which another process may have deleted."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except OSError:
+        return False

@@ -1,0 +1,51 @@
+"""The command that starts this server from anywhere: for the entries of clients."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+
+from tmkb.clients.machine import Machine
+from tmkb.schema.values import JsonObject
+
+PORTABLE = "tmkb"  # in a file that is shared: every reader has tmkb elsewhere
+# Environments that `uvx` and `pipx run` make, and delete.
+_CACHES = (
+    "{home}/.cache/uv", "{home}/Library/Caches/uv", "{localappdata}/uv/cache",
+    "{home}/.cache/pipx", "{home}/.local/pipx/.cache", "{home}/.local/share/pipx/.cache",
+    "{home}/Library/Caches/pipx", "{home}/Library/Application Support/pipx/.cache", "{localappdata}/pipx/pipx/Cache",
+)  # fmt: skip
+_PROGRAM = re.compile(r"(?:.*[/\\])?tmkb(?:\.exe|\.cmd)?")
+# In the arguments of an interpreter, `uvx` or a shell. A folder called tmkb is not followed by `serve`.
+_LINE = re.compile(r"""(?:^|[\s/\\"'])tmkb(?:\.exe|\.cmd)?(?:[\[=@]\S*)?["']?\s+serve\b""")
+
+
+def command() -> tuple[str, list[str]]:
+    """Return the absolute path of a program and the arguments that make it this tmkb.
+
+    It is the script of the virtual environment, whose links are not resolved. Elsewhere it is the interpreter, with
+    `-P` because clients start it in a project, whose modules must not be imported.
+    """
+    interpreter = os.path.abspath(sys.executable)
+    script = os.path.join(os.path.dirname(interpreter), "tmkb.exe" if os.name == "nt" else "tmkb")
+    if sys.prefix != sys.base_prefix and os.access(script, os.X_OK):
+        return script, []
+    return interpreter, ["-P", "-m", "tmkb"]
+
+
+def temporary_folder(machine: Machine) -> str | None:
+    """Return the folder of this Python if it will be deleted soon, as that of `uvx` and of a build; else None."""
+    named = [machine.environment.get("UV_CACHE_DIR", ""), tempfile.gettempdir()]
+    caches = [*filter(None, named), *(path for form in _CACHES for path in machine.paths(form))]
+    prefix = os.path.realpath(sys.prefix)
+    is_temporary = any(prefix.startswith(os.path.realpath(cache) + os.sep) for cache in caches)
+    return sys.prefix if is_temporary else None
+
+
+def is_ours(name: str, server: JsonObject) -> bool:
+    """Return whether an entry, as `Client.normalised` returns it, starts tmkb."""
+    command, args = server.get("command"), server.get("args")
+    words = [str(each) for each in (command, *(args if isinstance(args, list) else []))]
+    return name == PORTABLE or bool(_PROGRAM.fullmatch(words[0]) or _LINE.search(" ".join(words)))

@@ -1,0 +1,194 @@
+"""Check an entry for TMKB: what its words mean, and what happens when its client starts it."""
+
+from __future__ import annotations
+
+import ntpath
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+
+from tmkb.clients.machine import Machine
+from tmkb.doctor import launch
+from tmkb.doctor.finding import ERROR, Finding, worst
+from tmkb.doctor.inventory import Entry
+from tmkb.doctor.launch import Launch
+from tmkb.doctor.probe import Probe
+from tmkb.doctor.variables import Expansion
+from tmkb.doctor.web import web
+from tmkb.knowledge.library import PACKAGED
+from tmkb.schema import packed
+from tmkb.schema.model import Spec
+
+_FOLDERS = ("--patterns", "--schemas")  # options of `tmkb serve` with a folder
+_FILES = ("--config",)
+_VARIABLES = {"TMKB_PATTERNS": "--patterns", "TMKB_SCHEMAS": "--schemas"}
+_WSL = re.compile(r"^(?:/mnt/[a-z]/|/(?:home|usr)/|\\\\wsl)")
+_SHELLS = ("bash", "dash", "sh", "zsh")
+_LEAST_TIMEOUT = 1000  # milliseconds; Claude Code ignores a smaller `timeout`
+
+
+class Started:
+    """Findings of commands that were started before, because several clients often have the same command."""
+
+    def __init__(self, spec: Spec, timeout: float) -> None:
+        """``spec``: the revisions that clients speak; ``timeout``: seconds for one answer."""
+        self.spec, self.timeout = spec, timeout
+        self._fine: dict[tuple[object, ...], list[Finding]] = {}
+
+    def run(self, command: Launch, entry: Entry, is_complete: bool) -> list[Finding]:
+        """Start ``command`` and return the findings; those of the last time if all was fine then."""
+        key = (command.argv, tuple(sorted(command.environment.items())), command.folder, is_complete)
+        if key not in self._fine:
+            probe = Probe(command, self.spec, self.timeout, entry.topic)
+            findings = [*probe.run(is_complete), *self._slowness(probe, entry)]
+            if worst(findings) != "fine":
+                return findings
+            self._fine[key] = findings
+        topic = entry.topic
+        return [
+            Finding(each.id, topic.subject, each.level, each.cause, each.remedy, topic.place)
+            for each in self._fine[key]
+        ]
+
+    def _slowness(self, probe: Probe, entry: Entry) -> Iterator[Finding]:
+        """Yield that the client would have given up; the first start may build the start-up cache."""
+        limit = entry.client.start_seconds
+        if probe.measured.listed > limit * 1000:
+            again = Probe(probe.launch, self.spec, self.timeout, entry.topic)
+            if worst(again.run(is_complete=False)) != ERROR and again.measured.listed > limit * 1000:
+                milliseconds, title = round(again.measured.listed), entry.client.title
+                yield entry.topic.found("start-slow", milliseconds=milliseconds, client=title, limit=f"{limit:g}")
+
+
+def words(entry: Entry, machine: Machine) -> Iterator[Finding]:
+    """Yield what is wrong with the words of an entry, without starting anything."""
+    topic = entry.topic
+    if entry.url:
+        yield from _address(entry)
+    elif not entry.words:
+        yield topic.found("entry-incomplete", name=entry.name)
+        return
+    if isinstance(entry.value.get("args", []), str):
+        yield topic.found("args-not-a-list", args=entry.value["args"])
+    timeout = entry.raw.get("timeout")
+    if entry.client.name == "claude-code" and isinstance(timeout, int) and timeout < _LEAST_TIMEOUT:
+        yield topic.found("timeout-ignored", timeout=timeout)
+    _, expansion = expanded(entry, machine)
+    for name in dict.fromkeys(expansion.unset):
+        yield topic.found("variable-unset", name=name, client=entry.client.title)
+    for text in dict.fromkeys(expansion.literal):
+        yield topic.found("variable-literal", text=text, client=entry.client.title)
+    for name in dict.fromkeys(expansion.asked):
+        yield topic.found("variable-asked", name=name, client=entry.client.title)
+    if entry.words:
+        yield from _command(entry, machine)
+        yield from _arguments(entry, machine)
+
+
+def _address(entry: Entry) -> Iterator[Finding]:
+    """Yield what is wrong with the keys of a server over HTTP."""
+    topic, client = entry.topic, entry.client
+    key = client.data.get("fields", {}).get("url", "url")
+    if "url" in entry.raw and key != "url":
+        yield topic.found("url-key-wrong", key=key, client=client.title)
+    if client.data.get("remote") == "type" and "type" not in entry.raw:
+        yield topic.found("url-without-type", client=client.title)
+
+
+def _command(entry: Entry, machine: Machine) -> Iterator[Finding]:
+    topic, command = entry.topic, entry.words[0]
+    if machine.platform == "win32":
+        if _WSL.match(command):
+            yield topic.found("command-wsl", command=command)
+        elif command.lower().endswith((".cmd", ".bat")):
+            yield topic.found("command-shim", command=command)
+    path = ntpath if machine.platform == "win32" else posixpath
+    if command.startswith("~"):
+        yield topic.found("tilde", text=command, client=entry.client.title)
+    elif path.dirname(command) and not path.isabs(command) and "$" not in command:
+        yield topic.found("command-relative", command=command)
+
+
+def _arguments(entry: Entry, machine: Machine) -> Iterator[Finding]:
+    """Yield options whose folders and files are not what `tmkb serve` needs."""
+    (words, environment), _ = expanded(entry, machine)
+    values = [
+        (variable, folder)
+        for variable in _VARIABLES
+        for folder in environment.get(variable, "").split(os.pathsep)
+        if folder
+    ]
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        if option in (*_FOLDERS, *_FILES):
+            values.append((option, value if equals else following))
+    for option, value in values:
+        yield from _path(entry, _VARIABLES.get(option, option), option, value)
+
+
+def _path(entry: Entry, option: str, shown: str, value: str) -> Iterator[Finding]:
+    topic = entry.topic
+    if option == "--patterns" and value == PACKAGED:
+        return
+    if value.startswith("~"):
+        yield topic.found("tilde", text=value, client=entry.client.title)
+    elif not os.path.isabs(value):
+        yield topic.found("path-relative", option=shown, path=value)
+    elif not os.path.exists(value):
+        yield topic.found("path-missing", option=shown, path=value)
+    elif option in _FOLDERS and not os.path.isdir(value):
+        yield topic.found("path-not-a-folder", option=shown, path=value)
+    elif option == "--patterns" and not _has_patterns(value):
+        yield topic.found("folder-without-patterns", option=shown, path=value)
+
+
+def _has_patterns(folder: str) -> bool:
+    try:
+        names = ["", *packed.names(folder)]
+    except OSError:
+        return False
+    return any(packed.exists(os.path.join(folder, name, "pattern.yaml")) for name in names)
+
+
+def starts(entry: Entry, machine: Machine, started: Started) -> Iterator[Finding]:
+    """Start the command of an entry as its client does, and yield what is wrong; or ask the server at its URL."""
+    (argv, own), expansion = expanded(entry, machine)
+    if expansion.unset or expansion.asked:
+        return
+    if not argv:
+        if entry.url:
+            yield from web(expansion.text(entry.url), entry.headers, started.spec, started.timeout, entry.topic)
+        return
+    cwd = entry.value.get("cwd")
+    folder = os.path.join(machine.folder, expansion.text(cwd)) if isinstance(cwd, str) else ""
+    if folder and not os.path.isdir(folder):
+        yield entry.topic.found("folder-missing", folder=folder)
+        return
+    is_complete = True
+    for command in _launches(entry, argv, own, folder, machine):
+        findings = [*launch.defects(command, entry.topic)] or started.run(command, entry, is_complete)
+        yield from findings
+        if any(each.id == "server-silent" for each in findings):  # once is long enough
+            return
+        is_complete = worst(findings) == ERROR
+
+
+def _launches(entry: Entry, argv: list[str], own: dict[str, str], folder: str, machine: Machine) -> Iterator[Launch]:
+    """Yield the surroundings in which a client may start the command, the poorest first."""
+    user = machine.environment
+    if inherited := entry.client.data.get("inherits"):
+        user = {name: user[name] for name in inherited if name in user}
+    if not entry.client.data.get("terminal"):
+        path = user.get("PATH", "") if entry.client.data.get("shell_path") else launch.SHORT_PATH
+        yield launch.from_desktop(argv, user, own, folder, path)
+    yield launch.from_shell(argv, user, own, folder or machine.folder)
+
+
+def expanded(entry: Entry, machine: Machine) -> tuple[tuple[list[str], dict[str, str]], Expansion]:
+    """Return the words and the variables of an entry with its variables replaced, and what could not be replaced."""
+    expansion = Expansion(str(entry.client.data.get("expands", "")), machine)
+    argv = [expansion.text(word) for word in entry.words]
+    if "-c" in argv and os.path.basename(argv[0]) in _SHELLS:
+        expansion.literal.clear()  # the shell replaces them
+    return (argv, {name: expansion.text(value) for name, value in entry.environment.items()}), expansion

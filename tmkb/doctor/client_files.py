@@ -1,0 +1,253 @@
+"""Check the configuration files of a client: can it read them, is there an entry, and does it count?"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+
+from tmkb.clients.client import Client, clients
+from tmkb.clients.configuration import Configuration
+from tmkb.clients.faults import ConfigurationError
+from tmkb.clients.files import backups
+from tmkb.clients.machine import Machine
+from tmkb.doctor import inventory
+from tmkb.doctor.finding import Finding, Place, Topic
+from tmkb.doctor.inventory import Entry, Inventory
+from tmkb.schema.values import JsonValue
+
+
+def files(found: Inventory, machine: Machine, is_named: bool) -> Iterator[Finding]:
+    """Yield what is wrong with the files of a client, or where its entries are.
+
+    Args:
+        found: the content of the files.
+        machine: where they are.
+        is_named: whether the user asked about this client, who then expects an entry.
+    """
+    yield from found.broken
+    for _, configuration in found.files:
+        yield from _refused(configuration)
+    dead = [*_dead(found, machine)]
+    yield from dead
+    if found.entries:
+        yield from _several(found)
+        yield from _incomplete(found, machine)
+        for entry in found.entries:
+            yield entry.topic.found("entry", name=entry.name, scope=entry.scope)
+    elif not found.broken and not dead:
+        yield _absent(found, machine, is_named)
+
+
+def _absent(found: Inventory, machine: Machine, is_named: bool) -> Finding:
+    client = found.client
+    topic = Topic(client.name, install=f"Run `tmkb install {client.name}`.")
+    for path in dict.fromkeys(configuration.path for _, configuration in found.files):
+        if vanished := _vanished(path, found, topic.at(path)):
+            return vanished
+    if client.is_installed(machine):
+        return topic.found("entry-expected" if is_named else "entry-absent", client=client.title)
+    return topic.found("client-expected" if is_named else "client-absent", client=client.title)
+
+
+def _refused(configuration: Configuration) -> Iterator[Finding]:
+    """Yield what a client cannot read in a file that others can read."""
+    title = configuration.client.title
+    for kind, how, line, column in configuration.refused():
+        topic = Topic(configuration.client.name, Place(configuration.path, line, column))
+        yield topic.found(
+            "configuration-refused" if how == "refuse" else "configuration-strict",
+            client=title,
+            what=kind.replace("_", " "),
+        )
+
+
+def _dead(found: Inventory, machine: Machine) -> Iterator[Finding]:
+    """Yield entries in files or under keys that the client never reads."""
+    client = found.client
+    id_ = "dead-entry-too" if found.entries else "dead-entry"
+    places = [(each.path, each.key, each.scope) for each in client.dead(machine)]
+    keys = {each.key(scope, machine) for each in clients() for scope in each.scopes if scope != "local"}
+    right_keys = {client.key(scope, machine) for scope in client.scopes}
+    for scope, configuration in found.files:
+        places += [(configuration.path, key, scope) for key in sorted(keys - right_keys)]
+    for path, key, scope in dict.fromkeys(places):
+        if scope in client.scopes and (line := _line(path, key, client)):
+            topic = Topic(
+                client.name,
+                Place(path, line),
+                install=f"Run `tmkb install {client.name}{_scope(scope)}`, and delete this entry.",
+            )
+            right = ".".join(client.key(scope, machine))
+            where = " or ".join(map(machine.shown, client.files(scope, machine)))
+            yield topic.found(id_, client=client.title, key=".".join(key), right=right, files=where)
+
+
+def _line(path: str, key: tuple[str, ...], client: Client) -> int:
+    """Return the line of the first entry for TMKB at a path of a file; 0 if there is none."""
+    if not os.path.isfile(path):
+        return 0
+    try:
+        with open(path, "rb") as file:
+            configuration = Configuration.of(path, client, key, file.read())
+        return next((each.place.line for each in inventory.entries(configuration, "") if each.is_ours), 0)
+    except (OSError, ConfigurationError):
+        pass
+    return 0
+
+
+def _several(found: Inventory) -> Iterator[Finding]:
+    """Yield entries that hide others, and further names for the same server."""
+    by_name: dict[str, list[Entry]] = {}
+    for entry in sorted(found.entries, key=lambda each: inventory.PRECEDENCE.index(each.scope)):
+        by_name.setdefault(entry.name, []).append(entry)
+    for name, (first, *others) in by_name.items():
+        for other in others:
+            if other.scope != first.scope and other.value != first.value:
+                yield other.topic.found(
+                    "entry-shadowed", name=name, scope=other.scope, other=first.scope, file=first.place
+                )
+    if len(by_name) > 1:
+        first, *others = [entries[0] for entries in by_name.values()]
+        places = ", ".join(f"{each.name} ({each.place})" for each in (first, *others))
+        yield others[0].topic.found("entry-repeated", names=places)
+
+
+def _incomplete(found: Inventory, machine: Machine) -> Iterator[Finding]:
+    """Yield files without an entry, of a client that may read one of several."""
+    client = found.client
+    for scope in {entry.scope for entry in found.entries}:
+        places = [each.path for each in client.locations(scope, machine) if each.is_there]
+        having = {entry.place.file for entry in found.entries if entry.scope == scope}
+        if len(places) > 1:
+            for path in places:
+                if path not in having:
+                    topic = Topic(client.name, Place(path), install=f"Run `tmkb install {client.name}{_scope(scope)}`.")
+                    yield topic.found("entry-in-one-file", client=client.title, others=", ".join(sorted(having)))
+
+
+def _vanished(path: str, found: Inventory, topic: Topic) -> Finding | None:
+    """Return that a file has lost its entry without `tmkb install --uninstall`."""
+    current = [(scope, each) for scope, each in found.files if each.path == path]
+    for backup in backups(path):
+        try:
+            without = saved = _saved(backup, current[0][1])
+            names = []
+            for scope, configuration in current:
+                keyed = dataclasses.replace(saved, key=configuration.key)
+                names += [each.name for each in inventory.entries(keyed, scope) if each.is_ours]
+                for name in names:
+                    keyed = dataclasses.replace(without, key=configuration.key)
+                    without = _saved(backup, keyed, keyed.without_server(name))
+        except (OSError, ConfigurationError):
+            continue
+        if not names:  # made by the installation, the last thing that we did with this file
+            return topic.found("entry-lost", backup=os.path.basename(backup))
+        if without.data == current[0][1].data:  # made by an uninstallation
+            return None
+        return topic.found("entry-vanished", backup=os.path.basename(backup))
+    return None
+
+
+def _saved(path: str, like: Configuration, data: bytes | None = None) -> Configuration:
+    """Return a backup as a file of the same client. Raises OSError, and ConfigurationError if it is not UTF-8."""
+    if data is None:
+        with open(path, "rb") as file:
+            data = file.read()
+    return Configuration.of(path, like.client, like.key, data)
+
+
+def _scope(scope: str) -> str:
+    return f" --scope {scope}" if scope != "user" else ""
+
+
+def approval(found: Inventory, machine: Machine) -> Iterator[Finding]:
+    """Yield what keeps a client from starting the server of an entry: it is switched off, or the user has to agree."""
+    for entry in found.entries:
+        if entry.value.get("disabled") is True:
+            yield entry.topic.found("entry-disabled", name=entry.name, how="the entry says so")
+        check = _APPROVALS.get(found.client.name)
+        yield from check(found, entry, machine) if check else ()
+
+
+def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
+    project = found.at(("projects", machine.folder), "user")
+    off = [*_names(project.get("disabledMcpServers")), *_names(project.get("disabledMcpjsonServers"))]
+    settings = [
+        os.path.join(machine.home, ".claude", "settings.json"),
+        *(os.path.join(machine.folder, ".claude", name) for name in ("settings.json", "settings.local.json")),
+    ]
+    approved = _names(project.get("enabledMcpjsonServers"))
+    agrees = False
+    for path in settings:
+        values = _settings(path, found.client)
+        off += _names(values.get("disabledMcpjsonServers"))
+        approved += _names(values.get("enabledMcpjsonServers"))
+        agrees = agrees or values.get("enableAllProjectMcpServers") is True
+    if entry.name in off:
+        yield entry.topic.found("entry-disabled", name=entry.name, how="you switched it off for this project")
+    elif entry.scope == "project" and not agrees and entry.name not in approved:
+        yield entry.topic.found("approval-pending", name=entry.name)
+
+
+def _codex(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
+    projects = found.at(("projects",), "user")
+    folders = [machine.folder, os.path.realpath(machine.folder)]
+    while (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    trusted = any(
+        isinstance(each, dict) and each.get("trust_level") == "trusted" for each in map(projects.get, folders)
+    )
+    if entry.scope == "project" and not trusted:
+        yield entry.topic.found(
+            "project-untrusted",
+            client=found.client.title,
+            folder=machine.folder,
+            remedy="Start `codex` in this folder and trust it, or put the entry into the user's file",
+        )
+
+
+def _gemini(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
+    mcp = found.at(("mcp",), "user") | found.at(("mcp",), "project")
+    allowed = mcp.get("allowed")
+    if entry.name in _names(mcp.get("excluded")) or (isinstance(allowed, list) and entry.name not in allowed):
+        yield entry.topic.found(
+            "entry-disabled", name=entry.name, how="the lists `mcp.allowed` and `mcp.excluded` leave it out"
+        )
+    trust = found.at(("security", "folderTrust"), "user").get("enabled", True)
+    path = os.path.join(machine.home, ".gemini", "trustedFolders.json")
+    folders = {folder: level for folder, level in _settings(path, found.client).items() if isinstance(level, str)}
+    if trust is not False and folders and not _is_trusted(machine.folder, folders):
+        yield entry.topic.found(
+            "project-untrusted",
+            client=found.client.title,
+            folder=machine.folder,
+            remedy="Start `gemini` in this folder and trust it; `/permissions` changes it later",
+        )
+
+
+def _is_trusted(folder: str, levels: dict[str, str]) -> bool:
+    """Return what the nearest folder with a level says; TRUST_PARENT is about the folder above."""
+    for name, level in levels.items():
+        above = os.path.dirname(name) if level == "TRUST_PARENT" else name
+        if level.startswith("TRUST") and (folder == above or folder.startswith(os.path.join(above, ""))):
+            return levels.get(folder) != "DO_NOT_TRUST"
+    return False
+
+
+_APPROVALS = {"claude-code": _claude_code, "codex": _codex, "gemini": _gemini}
+
+
+def _settings(path: str, client: Client) -> dict[str, JsonValue]:
+    """Return the values of another file of a client; nothing if it is missing or broken."""
+    if not os.path.isfile(path):
+        return {}
+    try:
+        with open(path, "rb") as file:
+            return Configuration.of(path, client, (), file.read()).raw
+    except (OSError, ConfigurationError):
+        return {}
+
+
+def _names(value: JsonValue) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
