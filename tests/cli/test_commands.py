@@ -17,7 +17,7 @@ from tmkb.authoring import inputs
 from tmkb.cli import main
 from tmkb.knowledge import library, pattern, provenance, questions
 from tmkb.knowledge.retrieval.model import pack
-from tmkb.schema import paths
+from tmkb.schema import packed, paths
 from tmkb.server.server import Server
 
 pytestmark = pytest.mark.process
@@ -137,6 +137,19 @@ def test_get_of_an_unknown_id_suggests_the_nearest(tmkb):
 @pytest.mark.parametrize("word", ["7", "007", "tmkb-auth-7", "TMKB-AUTH-0007"])
 def test_get_takes_a_number_without_its_zeros(tmkb, word):
     assert json.loads(tmkb("get", word, "--json")[1])["id"] == "TMKB-AUTH-007"
+
+
+def test_get_reads_one_packed_pattern(tmkb, patterns, monkeypatch):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    (folder / "acme_auth_024" / "pattern.yaml").write_text("[")
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / packed.NAME).write_bytes(packed.pack(files))
+    monkeypatch.setattr(paths, "PATTERNS", str(folder))
+
+    status, out, err = tmkb("get", "ACME-AUTH-001", "--json")
+    assert (status, json.loads(out)["id"], err) == (0, "ACME-AUTH-001", "")
 
 
 @pytest.mark.parametrize("words", [["-"], []])

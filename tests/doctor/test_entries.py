@@ -235,6 +235,13 @@ def test_a_folder_of_patterns_that_cannot_be_used(home, folder, id_):
     assert id_ in home.wrong("claude-code")
 
 
+def test_a_folder_whose_only_pattern_is_ignored(home):
+    home.write("own/_draft/pattern.yaml", "kind: pattern\n")
+    home.claude(command=SERVE["command"], args=[*SERVE["args"], "--patterns", str(home.folder / "own")])
+
+    assert "folder-without-patterns" in home.wrong("claude-code")
+
+
 def test_a_pattern_that_is_not_valid(home):
     home.write("own/acme/pattern.yaml", "kind: pattern\nid: ACME-AUTH-001\n")
     home.claude(command=SERVE["command"], args=[*SERVE["args"], "--patterns", str(home.folder / "own")])

@@ -139,6 +139,18 @@ def test_patterns_of_the_user_that_are_not_valid(home, monkeypatch):
     assert "nothing does not exist" in ids(ourselves.knowledge())["patterns-invalid"].details[0]
 
 
+def test_the_folder_of_one_pattern_is_counted(home, monkeypatch, patterns):
+    monkeypatch.setenv("TMKB_PATTERNS", str(patterns("acme_auth_001") / "acme_auth_001"))
+
+    assert ids(ourselves.knowledge())["patterns"].cause.startswith("1 pattern")
+
+
+def test_a_folder_of_patterns_that_is_a_file(home, monkeypatch):
+    monkeypatch.setenv("TMKB_PATTERNS", str(home.write("file", "")))
+
+    assert ids(ourselves.knowledge())["patterns"].cause.startswith("0 patterns")
+
+
 def test_a_cache_whose_place_is_taken(home, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(home.folder / "taken"))
     home.write("taken", "")

@@ -61,12 +61,12 @@ def _folder(word: str, folders: Iterable[str]) -> str | None:
     The name of a pattern's folder is its id, so one pattern can be shown without the seconds of reading all.
     """
     by_id: dict[str, str] = {}
-    for folder in folders:
-        if not os.path.isdir(folder) or os.path.lexists(os.path.join(folder, "pattern.yaml")):
-            return None
-        for name in os.listdir(folder):
-            if _FOLDER.fullmatch(name):
-                by_id.setdefault(name.upper().replace("_", "-"), os.path.join(folder, name))
+    try:
+        for path in (path for folder in folders for path in library.pattern_folders(folder)):
+            if _FOLDER.fullmatch(name := os.path.basename(path)):
+                by_id.setdefault(name.upper().replace("_", "-"), path)
+    except OSError:
+        return None
     matching, _ = _matching(word.upper(), by_id)
     if len(matching) != 1:
         return None

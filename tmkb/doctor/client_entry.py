@@ -16,8 +16,8 @@ from tmkb.doctor.launch import Launch
 from tmkb.doctor.probe import Probe
 from tmkb.doctor.variables import Expansion
 from tmkb.doctor.web import web
+from tmkb.knowledge import library
 from tmkb.knowledge.library import PACKAGED
-from tmkb.schema import packed
 from tmkb.schema.model import Spec
 
 _FOLDERS = ("--patterns", "--schemas")  # options of `tmkb serve` with a folder
@@ -145,10 +145,9 @@ def _path(entry: Entry, option: str, shown: str, value: str) -> Iterator[Finding
 
 def _has_patterns(folder: str) -> bool:
     try:
-        names = ["", *packed.names(folder)]
+        return bool(library.pattern_folders(folder))
     except OSError:
         return False
-    return any(packed.exists(os.path.join(folder, name, "pattern.yaml")) for name in names)
 
 
 def starts(entry: Entry, machine: Machine, started: Started) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import importlib.metadata
 import os
@@ -20,7 +21,7 @@ from tmkb.clients.machine import Machine
 from tmkb.doctor.finding import Finding, Topic
 from tmkb.errors import DocumentError, SpecError
 from tmkb.knowledge import library
-from tmkb.schema import packed, paths, problems, textfile
+from tmkb.schema import paths, problems, textfile
 from tmkb.server import cache
 from tmkb.server.server import Server
 
@@ -138,12 +139,11 @@ def descriptions() -> Iterator[Finding]:
 def _summary() -> Finding:
     """Return how many patterns there are, when the latest was reviewed, and a digest of them."""
     digest, dates, count = hashlib.sha256(), [], 0
-    for folder in filter(packed.exists, library.resolve(paths.named(None, "TMKB_PATTERNS"))):
-        for name in packed.names(folder):
-            file = os.path.join(folder, name, "pattern.yaml")
-            if not name.startswith("_") and packed.exists(file):
-                content = textfile.read_bytes(file, paths.shown(file))
-                digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    for folder in library.resolve(paths.named(None, "TMKB_PATTERNS")):
+        with contextlib.suppress(OSError, DocumentError):  # the warnings of the server name it
+            for path in library.pattern_folders(folder):
+                content = textfile.read_bytes(os.path.join(path, "pattern.yaml"), paths.shown(path))
+                digest.update(f"{os.path.basename(path)}\0{len(content)}\0".encode() + content)
                 dates += re.findall(rb'^reviewed: "?([0-9-]{10})', content, re.M)
                 count += 1
     latest = max(dates, default=b"?").decode()

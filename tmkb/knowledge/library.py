@@ -49,11 +49,11 @@ def load(names: Sequence[str] | None) -> Library:
     by_id: dict[str, PatternFolder] = {}
     for name, path in zip(names or [PACKAGED], resolve(names), strict=True):
         shown = paths.shown(path)
-        if not os.path.isdir(path):
+        if not packed.is_folder(path):
             library.missing.append(name if name == PACKAGED else shown)
             continue
         try:
-            found = [pattern.read(folder) for folder in _pattern_folders(path)]
+            found = [pattern.read(folder) for folder in pattern_folders(path)]
         except OSError as error:
             library.unreadable.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
             continue
@@ -74,7 +74,8 @@ def collections(library: Library) -> dict[str, list[PatternFolder]]:
     }
 
 
-def _pattern_folders(path: str) -> list[str]:
+def pattern_folders(path: str) -> list[str]:
+    """Return the pattern folders of the folder ``path``, on disk or packed: itself, or those in it. Raises OSError."""
     return [path] if packed.exists(os.path.join(path, "pattern.yaml")) else _children(path)
 
 

@@ -42,6 +42,11 @@ def exists(path: str) -> bool:
     return os.path.lexists(path) or read(path) is not None or bool(below(path))
 
 
+def is_folder(path: str) -> bool:
+    """Return whether there is a folder at ``path``, on disk or packed."""
+    return os.path.isdir(path) or bool(below(path))
+
+
 def names(folder: str) -> list[str]:
     """Return the names of what is directly in ``folder``, on disk or packed, sorted. Raises OSError."""
     packed = {name.partition("/")[0] for name in below(folder)}
