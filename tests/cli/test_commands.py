@@ -152,6 +152,19 @@ def test_get_reads_one_packed_pattern(tmkb, patterns, monkeypatch):
     assert (status, json.loads(out)["id"], err) == (0, "ACME-AUTH-001", "")
 
 
+@pytest.mark.parametrize("text", ["--no background job processing", "--a b=c background job processing"])
+def test_a_query_can_begin_with_hyphens(tmkb, text):
+    status, out, err = tmkb("query", text, "--limit", 1)
+
+    assert (status, err, "TMKB-AUTH-001" in out) == (0, "", True)
+
+
+def test_a_value_with_spaces_does_not_hide_a_misspelt_option(tmkb):
+    status, _, err = tmkb("query", "celery", "--framwork=ruby on rails")
+
+    assert status == 2 and "There is no option --framwork. Did you mean --framework?" in err
+
+
 @pytest.mark.parametrize("words", [["-"], []])
 def test_query_reads_the_question_from_stdin(tmkb, monkeypatch, words):
     monkeypatch.setattr(sys, "stdin", io.StringIO("background job processing\n"))

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any, NoReturn
 
-from tmkb.cli import layout
-from tmkb.schema import metaschema
+from tmkb.cli import layout, output
 
 _WIDEST = 100  # columns of help
 
@@ -51,8 +50,8 @@ class CommandParser(argparse.ArgumentParser):
             self.error(self._unknown(misspelt))
         parsed, extra = super().parse_known_args(args, namespace)
         if extra and "arguments" in vars(parsed):
-            parsed.arguments += [word for word in extra if not word.startswith("-")]
-            extra = [word for word in extra if word.startswith("-")]
+            parsed.arguments += [word for word in extra if not _is_option(word)]
+            extra = [*filter(_is_option, extra)]
         if extra:
             self.error(self._unknown(extra))
         return parsed, extra
@@ -119,20 +118,25 @@ class CommandParser(argparse.ArgumentParser):
         """Return the long options among ``words`` that a parser without subcommands does not have."""
         if self._subcommands() or any(action.nargs == argparse.REMAINDER for action in self._actions):
             return []
-        options = [word for word in takewhile(lambda word: word != "--", words) if word.startswith("--")]
-        return [word for word in options if word.partition("=")[0] not in self._option_string_actions]
+        options = filter(_is_option, takewhile(lambda word: word != "--", words))
+        return [
+            word
+            for word in options
+            if word.startswith("--") and word.partition("=")[0] not in self._option_string_actions
+        ]
 
     def _unknown(self, words: list[str]) -> str:
         """Return a sentence about the first of ``words``, which the parser does not know."""
-        option = next((word.partition("=")[0] for word in words if word.startswith("-") and word != "-"), None)
+        option = next((word.partition("=")[0] for word in words if _is_option(word) and word != "-"), None)
         if option is None:
             return f"There is no argument for '{words[0]}'. Put a text of several words in quotes."
         known = [each for action in self._actions for each in action.option_strings if each.startswith("--")]
-        near = metaschema.nearest(option, known)
-        return f"There is no option {option}." + (f" Did you mean {near}?" if near else "")
+        return f"There is no option {option}. {output.did_you_mean(option, known)}".rstrip()
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
+            from tmkb.schema import metaschema  # imports jsonschema
+
             near = metaschema.nearest(str(value), [str(choice) for choice in action.choices])
             if near:
                 raise argparse.ArgumentError(action, f"invalid choice: {value!r}. Did you mean {near!r}?")
@@ -140,3 +144,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         print(message, end="", file=file or sys.stderr)  # argparse ignores output that cannot be written
+
+
+def _is_option(word: str) -> bool:
+    """Return whether argparse takes ``word`` for an option: one whose name has a space is a text."""
+    return word.startswith("-") and " " not in word.partition("=")[0]
