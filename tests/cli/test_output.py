@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tmkb.cli import layout, main, output
+from tmkb.cli import layout, loader, main, output
 from tmkb.schema import hidden
 
 HOSTILE = "a\x1b]0;x\x07b\r\x9b2Jc\u202ed\U000e0041"
@@ -108,6 +108,24 @@ def test_a_status_line_appears_on_a_terminal_and_is_removed(capsys, monkeypatch)
 
     assert shown.endswith("\rfirst")
     assert capsys.readouterr().err == "\rsecond, and more th\rsecond, and more th" + f"\r{' ' * 19}\r"
+
+
+def test_messages_do_not_share_a_line_with_the_status(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(output, "_PATIENCE", 0)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    with output.progress("first"):
+        while not capsys.readouterr().err:
+            pass
+        output.fail("wrong")
+        loader.library([str(tmp_path / "no")])
+
+    blank = f"\r{' ' * 19}\r"
+    again = f"\r{'first':<19}\rfirst"
+    message, problem = capsys.readouterr().err.split(again)[:2]
+    assert message == f"{blank}tmkb: wrong\n"
+    assert problem.startswith(blank) and problem.endswith("\n")
 
 
 @pytest.mark.parametrize(("is_terminal", "term"), [(False, "xterm"), (True, "dumb")])

@@ -4,17 +4,16 @@ import shutil
 
 import pytest
 
-from tmkb.cli import main
+from tmkb.cli import loader, main
 from tmkb.errors import SpecError
 from tmkb.knowledge import library
 from tmkb.publishing import semgrep
 from tmkb.schema import emission, paths, problems, reader
-from tmkb.server import sources
 
 
 @pytest.fixture(scope="module")
 def packaged():
-    return sources.patterns_by_id(["packaged"])
+    return loader.patterns_by_id(["packaged"])
 
 
 @pytest.fixture
@@ -104,7 +103,7 @@ def test_problems_of_a_file_are_reported(pattern, old, new, sentence):
     found = pattern(RULE.replace(old, new))
     assert any(sentence in each for each in found)
     with pytest.raises(SpecError):
-        semgrep.files(sources.patterns_by_id([str(pattern.folder.parent)]))
+        semgrep.files(loader.patterns_by_id([str(pattern.folder.parent)]))
 
 
 def test_a_pattern_without_a_rule_has_no_file(pattern, tmp_path, capsys):

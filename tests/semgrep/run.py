@@ -24,10 +24,9 @@ from dataclasses import dataclass, field
 
 from tests.semgrep import page
 from tests.support import packages
-from tmkb.cli import get
+from tmkb.cli import get, loader
 from tmkb.knowledge import idioms, stacks
 from tmkb.publishing import semgrep
-from tmkb.server import sources
 
 SEMGREP = "semgrep==1.182.0"
 OPTIONS = ("--json", "--quiet", "--metrics", "off", "--disable-version-check", "--no-git-ignore", "--jobs", "2")
@@ -86,7 +85,7 @@ def main():
     parser.add_argument("--semgrep", metavar="PROGRAM", help="an installed semgrep")
     parser.add_argument("--page", action="store_true", help=f"write {page.NAME}")
     args = parser.parse_args()
-    patterns = sources.patterns_by_id(["packaged"])
+    patterns = loader.patterns_by_id(["packaged"])
     ids = get.existing(args.ids, patterns) if args.ids else [*patterns]
     if ids is None:
         return 1

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 import shtab
 
 from tmkb.cli import list as listing
-from tmkb.cli import main, output
+from tmkb.cli import loader, main, output
 from tmkb.clients.client import clients
 from tmkb.knowledge import stacks
 from tmkb.schema import documents, paths
-from tmkb.server import sources
 
 PLACES = {"DIR": shtab.DIRECTORY, "PATH": shtab.FILE, "FILE": shtab.FILE}
 
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _known() -> dict[str, list[str]]:
     """Return the current values of arguments and options; a name after a command counts only there."""
-    patterns = [pattern for _, pattern in sources.patterns_by_id(None).values()]
+    patterns = [pattern for _, pattern in loader.patterns_by_id(None).values()]
     servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
     filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
     known = stacks.packaged()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tmkb.authoring import bm25, metrics
-from tmkb.cli import layout, output, train
+from tmkb.cli import layout, loader, output, train
 from tmkb.cli.layout import Line
 from tmkb.conformance import targets, transcript
 from tmkb.errors import Problem, SpecError
@@ -93,7 +93,7 @@ def _search(args: argparse.Namespace) -> _Answer:
 
 
 def _plain(args: argparse.Namespace) -> _Answer:
-    ranked = bm25.ranking(sources.library(args.patterns).patterns)
+    ranked = bm25.ranking(loader.library(args.patterns).patterns)
     return lambda question: ranked(question["context"])
 
 

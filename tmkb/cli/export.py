@@ -8,7 +8,7 @@ import importlib.util
 import os
 from typing import Any
 
-from tmkb.cli import get, output
+from tmkb.cli import get, loader, output
 from tmkb.clients import launch
 from tmkb.publishing import folder
 from tmkb.schema import paths
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if (needed := _EXTRAS.get(args.target)) and importlib.util.find_spec(needed) is None:
         return output.lacks_extra(f"export {args.target}", args.target)
     with output.progress("Reading the patterns"):
-        patterns = sources.patterns_by_id(args.patterns)
+        patterns = loader.patterns_by_id(args.patterns)
     ids = get.existing(args.ids, patterns) if args.ids else [*patterns]
     if ids is None:
         return 1

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable
 
 from tmkb.authoring import application_tests
-from tmkb.cli import output, pages
+from tmkb.cli import loader, output, pages
 from tmkb.knowledge import answer, library, pattern, provenance, vocabulary
 from tmkb.schema import hidden, paths
 from tmkb.server import sources
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the pattern or tests. Return 1 if the id is unknown or the pattern has no attacks."""
     with output.progress("Reading the patterns"):
         only = _folder(args.id, library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
-        patterns = sources.patterns_by_id([only] if only else args.patterns)
+        patterns = loader.patterns_by_id([only] if only else args.patterns)
     if (ids := existing([args.id], patterns)) is None:
         return 1
     folder, found = patterns[ids[0]]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tmkb.cli import layout, output, pages
+from tmkb.cli import layout, loader, output, pages
 from tmkb.knowledge import provenance
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, metaschema
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 if none matches."""
     with output.progress("Reading the patterns"):
-        patterns = sources.patterns_by_id(args.patterns)
+        patterns = loader.patterns_by_id(args.patterns)
         rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(

@@ -52,6 +52,7 @@ def progress(text: str = "") -> Iterator[Callable[[str], None]]:
         yield lambda _: None
         return
     line = _StatusLine(text)
+    _status_lines.append(line)
     timer = threading.Timer(_PATIENCE, line.begin)
     timer.daemon = True
     timer.start()
@@ -60,6 +61,7 @@ def progress(text: str = "") -> Iterator[Callable[[str], None]]:
     finally:
         timer.cancel()
         line.end()
+        _status_lines.remove(line)
 
 
 def counted(items: Iterable[_Item], total: int, activity: str) -> Iterator[_Item]:
@@ -93,16 +95,33 @@ class _StatusLine:
         self.show("")
         self._is_shown = False
 
-    def _draw(self) -> None:
+    def print_above(self, text: str) -> None:
+        with self._lock:
+            self._draw("")
+            print(text, file=sys.stderr)
+            self._draw()
+
+    def _draw(self, text: str | None = None) -> None:
         if self._is_shown:
             width = shutil.get_terminal_size().columns - 1
-            shown = hidden.line(self._text)[:width]
+            shown = hidden.line(self._text if text is None else text)[:width]
             print(f"\r{shown:<{width}}\r{shown}", end="", file=sys.stderr, flush=True)
+
+
+_status_lines: list[_StatusLine] = []  # the last one can be visible
+
+
+def note(text: str) -> None:
+    """Print ``text`` to stderr, above the status line if there is one."""
+    if _status_lines:
+        _status_lines[-1].print_above(text)
+    else:
+        print(text, file=sys.stderr)
 
 
 def fail(message: str) -> None:
     """Print an error message to stderr."""
-    print(layout.rendered(layout.text(f"tmkb: {message}"), sys.stderr), file=sys.stderr)
+    note(layout.rendered(layout.text(f"tmkb: {message}"), sys.stderr))
 
 
 def warn(server: Server) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from tmkb.authoring import collection
-from tmkb.cli import layout, output
+from tmkb.cli import layout, loader, output
 from tmkb.schema import paths
-from tmkb.server import sources
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files. Return 1 if lines were left out, 2 if a file cannot be read or written."""
-    known = {pattern["id"] for pattern in sources.library([args.dir]).patterns}
+    known = {pattern["id"] for pattern in loader.library([args.dir]).patterns}
     try:
         with open(args.file, encoding="utf-8") as file:
             given = [*filter(str.strip, file)]

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tmkb.cli import get, output
+from tmkb.cli import get, loader, output
 from tmkb.knowledge.pattern import Pattern
 from tmkb.publishing import rules
 from tmkb.publishing.rules import Form
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if args.remove:
         return _remove(args, form)
     with output.progress("Reading the patterns"):
-        patterns = sources.patterns_by_id(args.patterns)
+        patterns = loader.patterns_by_id(args.patterns)
     ids = get.existing(args.arguments, patterns) if args.arguments else rules.usual([*patterns])
     if ids is None:
         return 1

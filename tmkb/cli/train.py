@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import util
 
 from tmkb.authoring import inputs
-from tmkb.cli import layout, output
+from tmkb.cli import layout, loader, output
 from tmkb.errors import SpecError
 from tmkb.knowledge import idioms, library, questions
 from tmkb.knowledge.pattern import Pattern
@@ -74,7 +74,7 @@ def selected(args: argparse.Namespace) -> tuple[list[Pattern], list[Question]]:
     asked = questions.read(library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
     if asked.problems:
         raise SpecError(asked.problems)
-    return inputs.selected(sources.library(args.patterns).patterns, asked.questions)
+    return inputs.selected(loader.library(args.patterns).patterns, asked.questions)
 
 
 def _is_enough(patterns: Sequence[Pattern], examples: Sequence[Question], calibration: str) -> bool:
@@ -119,6 +119,6 @@ def _train_review(
 
 def _idioms(args: argparse.Namespace) -> list[str]:
     """Return the code of all idioms."""
-    folders = sources.library(args.patterns).folders
+    folders = loader.library(args.patterns).folders
     served = [idioms.served(folder.path, folder.pattern) for folder in folders if folder.pattern]
     return [idiom["code"] for each in served for idiom in each.values()]

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-
-from tmkb.errors import Problem
-from tmkb.knowledge import provenance
 from tmkb.knowledge.library import PACKAGED, Library
 from tmkb.knowledge.library import load as load_library
 from tmkb.protocol import arguments, outbound, requests
 from tmkb.providers import registry
-from tmkb.schema import paths, problems
+from tmkb.schema import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from tmkb.knowledge.pattern import Pattern
     from tmkb.schema.metaschema import Names
 
 
@@ -57,26 +52,6 @@ def names() -> Names:
         "violation field": arguments.FIELDS,
         **registry.names(),
     }
-
-
-def library(flags: Sequence[str] | None) -> Library:
-    """Load patterns as `read_library` does, and print the problems of omitted ones to stderr."""
-    patterns = read_library(flags)
-    for problem in patterns.problems:
-        sys.stderr.write(f"{problems.line(problem)}\n")
-    for folder in patterns.missing + patterns.empty:
-        sys.stderr.write(f"{problems.line(Problem('nothing_found', folder))}\n")
-    return patterns
-
-
-def patterns_by_id(flags: Sequence[str] | None) -> dict[str, tuple[str, Pattern]]:
-    """Load patterns by id, each with its folder. Also print problems of recorded proofs to stderr."""
-    patterns = {
-        each.pattern["id"]: (each.path, each.pattern) for each in library(flags).folders if each.pattern is not None
-    }
-    for problem in provenance.problems(folder for folder, _ in patterns.values()):
-        sys.stderr.write(f"{problems.line(problem)}\n")
-    return dict(sorted(patterns.items()))
 
 
 def read_library(flags: Sequence[str] | None) -> Library:
