@@ -52,10 +52,11 @@ def test_a_hunk_has_the_lines_around_it():
     ]
 
 
-def test_the_lines_around_a_hunk_are_not_those_of_an_earlier_hunk():
+def test_the_lines_around_a_hunk_are_not_those_of_another_hunk():
     first, second = (2, 2, ["-line 2", "+a", "+b"]), (6, 7, ["-line 6", "+c"])
-    _, section = hook.sections(event(edited(first, second)))
+    before, section = hook.sections(event(edited(first, second)))
 
+    assert shown(before)[-3:] == [(" ", "line 3", 4), (" ", "line 4", 5), (" ", "line 5", 6)]
     assert shown(section)[:4] == [(" ", "line 3", 4), (" ", "line 4", 5), (" ", "line 5", 6), ("-", "line 6", None)]
     assert ("+", "c", 7) in shown(section)
 

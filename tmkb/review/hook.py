@@ -1,4 +1,4 @@
-"""The hook that a coding agent runs after each edit: what was changed, and what the agent is told about it.
+"""The hook that a coding agent runs after each edit: what was changed, and what the agent reads about it.
 
 The format is that of a PostToolUse hook of Claude Code: https://code.claude.com/docs/en/hooks.
 """
@@ -38,14 +38,14 @@ def sections(event: Mapping[str, Any]) -> Iterator[Section]:
         return
     text = (done.get("originalFile") or "").removesuffix("\n")
     before = text.split("\n") if text else []
-    free = 0  # lines of the old file before this one belong to an earlier hunk
-    for hunk in done["structuredPatch"]:
-        start = max(hunk["oldStart"] - 1, 0)
-        end = start + hunk["oldLines"]
-        above, below = before[max(free, start - _CONTEXT) : start], before[end : end + _CONTEXT]
+    hunks = done["structuredPatch"]
+    starts = [max(hunk["oldStart"] - 1, 0) for hunk in hunks]
+    ends = [start + hunk["oldLines"] for start, hunk in zip(starts, hunks, strict=True)]
+    around = zip(hunks, [0, *ends], starts, ends, [*starts[1:], len(before)], strict=False)
+    for hunk, free, start, end, following in around:  # lines before `free` and from `following` are of other hunks
+        above, below = before[max(free, start - _CONTEXT) : start], before[end : min(following, end + _CONTEXT)]
         lines = [*(f" {line}" for line in above), *hunk["lines"], *(f" {line}" for line in below)]
         yield from changes.split(Section(path, tuple(_numbered(lines, hunk["newStart"] - len(above)))))
-        free = end
 
 
 def answer(comments: Sequence[Comment], patterns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
