@@ -8,28 +8,9 @@ import subprocess
 
 import pytest
 
+from tests.support.code import HARMLESS, MISTAKE
+
 pytestmark = pytest.mark.process
-
-MISTAKE = """from flask import Blueprint, jsonify, request
-from flask_login import current_user, login_required
-
-from app.models import db
-
-bp = Blueprint("profile", __name__)
-
-
-@bp.patch("/profile")
-@login_required
-def change_profile():
-    for key, value in request.get_json().items():
-        setattr(current_user, key, value)
-    db.session.commit()
-    return jsonify(id=current_user.id, name=current_user.name)
-"""
-HARMLESS = '''def amount(cents):
-    """Return an amount in euros as text."""
-    return f"{cents // 100},{cents % 100:02} €"
-'''
 
 
 @pytest.fixture
@@ -213,11 +194,11 @@ def hook(review, monkeypatch):
 
 def test_the_hook_tells_the_agent_about_a_mistake(hook):
     status, out, err = hook(json.dumps(event("app/profile.py", MISTAKE)).encode())
-    told = json.loads(out)["hookSpecificOutput"]
+    answer = json.loads(out)["hookSpecificOutput"]
 
-    assert (status, err, told["hookEventName"]) == (0, "", "PostToolUse")
-    assert re.search(r"^app/profile.py:\d+: TMKB-AUTH-006 ", told["additionalContext"], re.M)
-    assert "tmkb get ID" in told["additionalContext"]
+    assert (status, err, answer["hookEventName"]) == (0, "", "PostToolUse")
+    assert re.search(r"^app/profile.py:\d+: TMKB-AUTH-006 \w.*\. ", answer["additionalContext"], re.M)
+    assert "tmkb get ID" in answer["additionalContext"]
 
 
 @pytest.mark.parametrize(

@@ -16,27 +16,11 @@ import tempfile
 
 from tests.plugin.api import Api
 from tests.support import folders, packages
+from tests.support.code import HARMLESS, MISTAKE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = "mcp__plugin_tmkb_tmkb__tmkb_query"
 COMMENT = "`tmkb review` comments on this edit"
-MISTAKE = """from flask import Blueprint, jsonify, request
-from flask_login import current_user, login_required
-
-bp = Blueprint("profile", __name__)
-
-
-@bp.patch("/profile")
-@login_required
-def change_profile():
-    for key, value in request.get_json().items():
-        setattr(current_user, key, value)
-    return jsonify(id=current_user.id, name=current_user.name)
-"""
-RIGHT = '''def amount(cents):
-    """Return an amount in euros as text."""
-    return f"{cents // 100},{cents % 100:02} €"
-'''
 
 
 def main():
@@ -88,14 +72,18 @@ def installed(place):
 def sessions(place):
     """Yield what the model reads after edits: comments on a mistake, else nothing, also if the command is missing."""
     plugin = os.path.join(export(os.path.join(place, "session")), "tmkb")
-    tools, told, output = session(place, plugin, MISTAKE)
+    tools, context, output = session(place, plugin, MISTAKE)
     yield "the model is offered the tool", TOOL in tools, tools
-    yield "the model reads the comment on a mistake", COMMENT in told and "TMKB-AUTH-006" in told, told + output
-    _, told, output = session(place, plugin, RIGHT)
-    yield "there is no comment on right code", COMMENT not in told and output == "done\n", told + output
+    yield (
+        "the model reads the comment on a mistake",
+        COMMENT in context and "TMKB-AUTH-006" in context,
+        context + output,
+    )
+    _, context, output = session(place, plugin, HARMLESS)
+    yield "there is no comment on right code", COMMENT not in context and output == "done\n", context + output
     missing = export(os.path.join(place, "missing"), "0", "--command", os.path.join(place, "no such", "tmkb"))
-    _, told, output = session(place, os.path.join(missing, "tmkb"), MISTAKE)
-    yield "a missing command does not stop an edit", COMMENT not in told and output == "done\n", told + output
+    _, context, output = session(place, os.path.join(missing, "tmkb"), MISTAKE)
+    yield "a missing command does not stop an edit", COMMENT not in context and output == "done\n", context + output
 
 
 def session(place, plugin, content):

@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
         return 2
     output.warn(server)
     for option in ("language", "framework"):
-        _warn_unknown(option, getattr(args, option) or "")
+        if name := getattr(args, option):
+            _warn_unknown(option, name)
     provider: Any = server.provider("knowledge")
     if args.explain:
         return _explain(args, provider, arguments)

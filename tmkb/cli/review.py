@@ -89,8 +89,8 @@ def _run_hook(args: argparse.Namespace) -> int:
         if sections := [*itertools.islice(code, hook.MOST)]:
             provider = _provider(args)
             comments, _ = _comments(args, provider, sections)
-            full = provider.operation("get", {})
-            if answer := hook.answer(comments, {comment.pattern: full(comment.pattern) for comment in comments}):
+            rows = provider.operation("find", {})()["patterns"]
+            if answer := hook.answer(comments, {row["id"]: row["name"] for row in rows}):
                 print(hidden.escape(json.dumps(answer)))
     except Exception as error:  # whatever it is, the edit was made and the agent goes on
         output.fail(f"The edit was not reviewed: {type(error).__name__}: {error}")

@@ -48,20 +48,17 @@ def sections(event: Mapping[str, Any]) -> Iterator[Section]:
         yield from changes.split(Section(path, tuple(_numbered(lines, hunk["newStart"] - len(above)))))
 
 
-def answer(comments: Sequence[Comment], patterns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+def answer(comments: Sequence[Comment], names: Mapping[str, str]) -> dict[str, Any] | None:
     """Return what the hook prints for the agent; None if there are no comments.
 
     Args:
         comments: those on the edit; the most probable are shown.
-        patterns: id → name of the pattern.
+        names: id → name of the pattern.
     """
     if not comments:
         return None
     shown = sorted(comments, key=lambda each: -each.probability)[:_SHOWN]
-    lines = [
-        f"{each.path}:{each.line}: {each.pattern} {patterns[each.pattern]['name']}. {sarif.message(each)}"
-        for each in shown
-    ]
+    lines = [f"{each.path}:{each.line}: {each.pattern} {names[each.pattern]}. {sarif.message(each)}" for each in shown]
     with open(_TEXT, encoding="utf-8") as file:
         text = template.fill(file.read(), {"comments": "\n".join(lines)})
     return {"hookSpecificOutput": {"hookEventName": _EVENT, "additionalContext": text}}
