@@ -80,6 +80,15 @@ def test_what_cannot_have_an_entry_is_an_error(text, rule):
     assert raised.value.rule == rule
 
 
+def test_a_key_that_is_repeated_is_reported_at_its_second_place():
+    text = "a: 1\nextensions: {a: 1}\nextensions: {b: 1}\n"
+    with pytest.raises(TextError) as raised:
+        yamltext.entries(text, KEY)
+
+    assert raised.value.offset == text.rindex("extensions")
+    assert raised.value.fields == {"key": "extensions", "first": 2}
+
+
 def test_values_are_those_of_yaml():
     text = "extensions: {a: {b: yes, c: 'yes', d: 0x10, e: ~, f: 1.5, g: [x, !t y], h: 2020-01-01}}\n"
 

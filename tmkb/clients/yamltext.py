@@ -21,7 +21,7 @@ def parse(text: str) -> Node | None:
 
 def entries(text: str, key: Sequence[str]) -> dict[str, tuple[JsonValue, int]]:
     """Return the entries of the map at a path: name → value and offset of the key. Raises TextError."""
-    found = _map_at(parse(text), key)
+    found = _map_at(text, parse(text), key)
     return {name.text: (value.value(), name.start) for name, value in (found.members if found else ())}
 
 
@@ -59,7 +59,7 @@ def with_entry(text: str, key: Sequence[str], name: str, entry: JsonObject) -> s
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = parse(text)
-    found = _map_at(root, key)
+    found = _map_at(text, root, key)
     if root is None or root.get(key[0]) is None:
         return _appended(text, _block(key, name, entry, _indent(text, root)), newline)
     if root.is_flow or len(key) > 1:
@@ -84,7 +84,7 @@ def with_entry(text: str, key: Sequence[str], name: str, entry: JsonObject) -> s
 def without_entry(text: str, key: Sequence[str], name: str) -> str:
     """Return ``text`` without an entry of the map at a path, which stays. Raises TextError."""
     root = parse(text)
-    found = _map_at(root, key)
+    found = _map_at(text, root, key)
     present = _member(found, name) if found else None
     if root is None or found is None or present is None:
         return text
@@ -104,17 +104,18 @@ def without_entry(text: str, key: Sequence[str], name: str) -> str:
     return text[:colon] + " {}" + text[colon:begin] + text[end:]
 
 
-def _map_at(node: Node | None, key: Sequence[str]) -> Node | None:
-    """Return the map at a path; None if it is missing or empty. Raises TextError if a step is no map."""
+def _map_at(text: str, node: Node | None, key: Sequence[str]) -> Node | None:
+    """Return the map at a path below ``node``; None if it is missing or empty. Raises TextError if a step is no map."""
     for depth, step in enumerate((*key, None)):
         if node is None or (node.kind == "scalar" and not node.text and not any(node.marks)):
             return None
         if node.kind != "map":
             raise TextError("client_not_a_map", node.start, key=".".join(key[:depth]) or "the file")
-        names = [head.text for head, _ in node.members]
-        for word in (step,) if step is not None else names:
-            if names.count(word) > 1:
-                raise TextError("client_twice", node.start, key=word, first="above")
+        starts: dict[str, int] = {}
+        for head, _ in node.members:
+            first = starts.setdefault(head.text, head.start)
+            if first != head.start and step in (None, head.text):
+                raise TextError("client_twice", head.start, key=head.text, first=text.count("\n", 0, first) + 1)
         if step is not None:
             node = node.get(step)
     return node

@@ -10,7 +10,7 @@ import yaml
 
 from tmkb.schema.values import JsonValue
 
-_WORDS = {"tag:yaml.org,2002:null": None, "tag:yaml.org,2002:bool": True, "tag:yaml.org,2002:int": 0}
+_WORDS = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int")
 
 
 class SpanError(Exception):
