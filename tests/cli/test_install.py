@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path / "home" / "project")
     monkeypatch.setattr(launch, "command", lambda: ("/opt/tmkb/bin/tmkb", []))
-    monkeypatch.setattr(launch, "temporary_folder", lambda _: None)
+    monkeypatch.setattr(launch, "temporary_folder", lambda: None)
     monkeypatch.setattr(processes, "is_running", lambda _: False)
     monkeypatch.setattr(install.doctor, "check_client", lambda *_: [])
     return tmp_path / "home"
@@ -236,7 +236,7 @@ def test_a_current_folder_that_is_gone(run_tmkb, home, monkeypatch, tmp_path):
 
 
 def test_a_python_that_will_be_deleted_is_refused(run_tmkb, home, monkeypatch):
-    monkeypatch.setattr(launch, "temporary_folder", lambda _: "/tmp/x")
+    monkeypatch.setattr(launch, "temporary_folder", lambda: "/tmp/x")
 
     status, out, err = run_tmkb("install", "cursor")
     assert (status, out) == (1, "")

@@ -538,9 +538,22 @@ def test_five_backups_are_kept(tmp_path):
     ] * 5
 
 
-def test_a_python_that_will_be_deleted_is_noticed(tmp_path, monkeypatch):
-    here = machine(tmp_path, UV_CACHE_DIR=str(tmp_path / "cache"))
-    for prefix, is_temporary in (("cache/archive-v0/x", True), ("home/.cache/pipx/y", True), ("home/.venv", False)):
-        monkeypatch.setattr("sys.prefix", str(tmp_path / prefix))
-        monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "tmp"))
-        assert (launch.temporary_folder(here) is not None) == is_temporary
+@pytest.mark.parametrize(
+    ("prefix", "is_temporary"),
+    [
+        ("uv cache/archive-v0/x", True),
+        ("uv cache/builds-v0/.tmpx", True),
+        ("xdg cache/pipx/y", True),
+        ("pipx/venvs/tmkb", False),
+        ("tmp/project/.venv", True),
+        ("archive-videos/.venv", False),
+    ],
+)
+def test_a_python_that_will_be_deleted_is_noticed(tmp_path, monkeypatch, prefix, is_temporary):
+    monkeypatch.setattr("sys.prefix", str(tmp_path / prefix))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "tmp"))
+    (tmp_path / prefix).mkdir(parents=True)
+    if "pipx" in prefix:
+        (tmp_path / prefix / "pipx_metadata.json").touch()
+
+    assert launch.temporary_folder() == (str(tmp_path / prefix) if is_temporary else None)

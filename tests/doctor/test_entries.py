@@ -13,6 +13,7 @@ from tmkb.clients.configuration import Configuration
 from tmkb.conformance import client as conformance_client
 from tmkb.doctor import client_entry, client_files, inventory, probe
 from tmkb.doctor.examination import Check, examine
+from tmkb.doctor.variables import Expansion
 from tmkb.server.server import protocol
 
 pytestmark = pytest.mark.process
@@ -180,6 +181,16 @@ def test_a_variable_without_a_value(home):
     assert [*home.wrong("claude-code")] == ["variable-unset"]
     home.environment["TMKB_PYTHON"] = sys.executable
     assert home.wrong("claude-code") == {}
+
+
+@pytest.mark.parametrize(("value", "expanded"), [(None, "x"), ("", ""), ("a", "a")])
+def test_an_empty_variable_is_a_value(home, value, expanded):
+    home.environment |= {} if value is None else {"EMPTY": value}
+    expansion = Expansion("shell", home.machine)
+
+    assert (expansion.text("${EMPTY:-x}"), expansion.unset) == (expanded, [])
+    assert expansion.text("${EMPTY}") == ("${EMPTY}" if value is None else value)
+    assert expansion.unset == (["EMPTY"] if value is None else [])
 
 
 def test_a_url_without_a_type(home):
@@ -367,6 +378,25 @@ def test_a_folder_that_gemini_does_not_trust(home):
     assert "project-untrusted" in home.wrong("gemini")
     home.write(".gemini/trustedFolders.json", {str(home.project.parent): "TRUST_FOLDER"})
     assert "project-untrusted" not in home.wrong("gemini")
+
+
+@pytest.mark.parametrize(
+    ("levels", "is_trusted"),
+    [
+        ([("", "TRUST_FOLDER"), ("project", "DO_NOT_TRUST"), ("project/app", "TRUST_FOLDER")], True),
+        ([("", "TRUST_FOLDER"), ("project", "DO_NOT_TRUST")], False),
+        ([("project", "DO_NOT_TRUST"), ("project/app/x", "TRUST_PARENT")], True),
+        ([("project/app/x", "TRUST_FOLDER")], False),
+    ],
+)
+def test_the_nearest_folder_decides_what_gemini_trusts(home, levels, is_trusted):
+    top = home.project.parent
+    home.write(".gemini/settings.json", {"mcpServers": {"tmkb": GONE}})
+    home.write(".gemini/trustedFolders.json", {str(top / name): level for name, level in levels})
+    home.project = home.project / "app"
+    home.project.mkdir()
+
+    assert ("project-untrusted" not in home.wrong("gemini")) == is_trusted
 
 
 def test_windows(home):

@@ -117,11 +117,13 @@ def test_a_missing_file_of_the_package(home, installed, name):
 
 def test_missing_folders_of_the_package(home, installed):
     shutil.rmtree(installed / "tmkb/_data/schemas")
-    (installed / "tmkb/_data/patterns").unlink()
+    for name in ("clients", "patterns"):
+        (installed / "tmkb/_data" / name).unlink()
 
     status, found = doctor(home, installed)
     assert status == 1
-    assert "schemas, " in found["package-incomplete"]["cause"] and "patterns" in found["package-incomplete"]["cause"]
+    cause = found["package-incomplete"]["cause"]
+    assert [name in cause for name in ("_data/schemas, ", "_data/patterns, ", "_data/clients")] == [True] * 3
 
 
 def test_schemas_of_the_user_that_are_not_valid(home, overlay, monkeypatch):

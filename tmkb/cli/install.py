@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     if not chosen:
         output.fail("No client is found on this machine. Name one, and add --force.")
         return 1
-    folder = None if args.uninstall or args.force or args.dry_run else launch.temporary_folder(machine)
+    folder = None if args.uninstall or args.force or args.dry_run else launch.temporary_folder()
     if folder and not all(_is_portable(each, args.scope) for each in chosen):
         output.fail(problems.sentence(Problem.of_argument("temporary_program", "CLIENT", folder=folder)))
         return 1

@@ -7,16 +7,10 @@ import re
 import sys
 import tempfile
 
-from tmkb.clients.machine import Machine
+from tmkb.schema import installation
 from tmkb.schema.values import JsonObject
 
 PORTABLE = "tmkb"  # in a file that is shared: every reader has tmkb elsewhere
-# Environments that `uvx` and `pipx run` make, and delete.
-_CACHES = (
-    "{home}/.cache/uv", "{home}/Library/Caches/uv", "{localappdata}/uv/cache",
-    "{home}/.cache/pipx", "{home}/.local/pipx/.cache", "{home}/.local/share/pipx/.cache",
-    "{home}/Library/Caches/pipx", "{home}/Library/Application Support/pipx/.cache", "{localappdata}/pipx/pipx/Cache",
-)  # fmt: skip
 _PROGRAM = re.compile(r"(?:.*[/\\])?tmkb(?:\.exe|\.cmd)?")
 # In the arguments of an interpreter, `uvx` or a shell. A folder called tmkb is not followed by `serve`.
 _LINE = re.compile(r"""(?:^|[\s/\\"'])tmkb(?:\.exe|\.cmd)?(?:[\[=@]\S*)?["']?\s+serve\b""")
@@ -35,13 +29,10 @@ def command() -> tuple[str, list[str]]:
     return interpreter, ["-P", "-m", "tmkb"]
 
 
-def temporary_folder(machine: Machine) -> str | None:
+def temporary_folder() -> str | None:
     """Return the folder of this Python if it will be deleted soon, as that of `uvx` and of a build; else None."""
-    named = [machine.environment.get("UV_CACHE_DIR", ""), tempfile.gettempdir()]
-    caches = [*filter(None, named), *(path for form in _CACHES for path in machine.paths(form))]
-    prefix = os.path.realpath(sys.prefix)
-    is_temporary = any(prefix.startswith(os.path.realpath(cache) + os.sep) for cache in caches)
-    return sys.prefix if is_temporary else None
+    is_temporary = os.path.realpath(sys.prefix).startswith(os.path.realpath(tempfile.gettempdir()) + os.sep)
+    return sys.prefix if is_temporary or installation.kind() in ("uvx", "pipx run") else None
 
 
 def is_ours(name: str, server: JsonObject) -> bool:

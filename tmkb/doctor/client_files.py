@@ -228,11 +228,12 @@ def _gemini(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Findin
 
 def _is_trusted(folder: str, levels: dict[str, str]) -> bool:
     """Return what the nearest folder with a level says; TRUST_PARENT is about the folder above."""
+    folder, nearest = os.path.realpath(folder), ""
     for name, level in levels.items():
-        above = os.path.dirname(name) if level == "TRUST_PARENT" else name
-        if level.startswith("TRUST") and (folder == above or folder.startswith(os.path.join(above, ""))):
-            return levels.get(folder) != "DO_NOT_TRUST"
-    return False
+        above = os.path.realpath(os.path.dirname(name) if level == "TRUST_PARENT" else name)
+        if os.path.join(folder, "").startswith(os.path.join(above, "")):
+            nearest = max(nearest, name, key=len)
+    return levels.get(nearest, "").startswith("TRUST")
 
 
 _APPROVALS = {"claude-code": _claude_code, "codex": _codex, "gemini": _gemini}

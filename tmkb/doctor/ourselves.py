@@ -12,16 +12,14 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import PurePath
 
 import tmkb
 from tmkb.clients import launch
 from tmkb.clients.client import clients
-from tmkb.clients.machine import Machine
 from tmkb.doctor.finding import Finding, Topic
 from tmkb.errors import DocumentError, SpecError
 from tmkb.knowledge import library
-from tmkb.schema import paths, problems, textfile
+from tmkb.schema import installation, paths, problems, textfile
 from tmkb.server import cache
 from tmkb.server.server import Server
 
@@ -35,29 +33,14 @@ def interpreter() -> Iterator[Finding]:
     """Name the Python that runs, and how TMKB was installed for it."""
     python = platform.python_version()
     yield TOPIC.found("python", version=python, path=sys.executable, system=platform.platform(terse=True))
-    kind = installation()
-    if kind == "temporary":
-        yield TOPIC.found("installation-temporary", folder=sys.prefix)
+    if folder := launch.temporary_folder():
+        yield TOPIC.found("installation-temporary", folder=folder)
     else:
-        yield TOPIC.found("installation", version=tmkb.__version__, kind=_KINDS[kind], folder=_package())
-
-
-def installation() -> str:
-    """Return how this package was installed: one of the keys of `_KINDS`, or "temporary"."""
-    if launch.temporary_folder(Machine.here()):
-        return "temporary"
-    parts = PurePath(os.path.abspath(sys.prefix)).parts
-    if paths.ROOT != paths.DATA:
-        return "checkout"
-    if "pipx" in parts:
-        return "pipx"
-    if "uv" in parts and "tools" in parts:
-        return "uv"
-    return "venv" if sys.prefix != sys.base_prefix else "system"
+        kind = "a checkout" if paths.ROOT != paths.DATA else _KINDS[installation.kind()]
+        yield TOPIC.found("installation", version=tmkb.__version__, kind=kind, folder=_package())
 
 
 _KINDS = {
-    "checkout": "a checkout",
     "pipx": "pipx",
     "uv": "uv tool",
     "venv": "a virtual environment",
@@ -82,7 +65,7 @@ def dependencies() -> Iterator[Finding]:
 
 def package() -> Iterator[Finding]:
     """Compare the installed files with the record that the installer has left; a checkout has none."""
-    folders = [paths.SCHEMAS, paths.PATTERNS, paths.CONFORMANCE]
+    folders = [paths.SCHEMAS, paths.PATTERNS, paths.CONFORMANCE, paths.CLIENTS]
     if missing := [folder for folder in folders if not os.path.isdir(folder)]:
         yield TOPIC.found("package-incomplete", folders=", ".join(missing))
         return

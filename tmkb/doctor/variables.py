@@ -49,7 +49,7 @@ class Expansion:
             return self._known(known, match[0])
         name = str(groups.get("name") or groups.get("bare"))
         environment: Mapping[str, str] = self.machine.environment
-        value = environment.get(name) or groups.get("default")
+        value = environment.get(name, groups.get("default"))  # an empty value counts: clients ask whether it is set
         if value is None:
             self.unset.append(name)
             return f"${{{name}}}"

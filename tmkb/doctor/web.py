@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import ipaddress
 import json
 import socket
 import urllib.parse
@@ -15,8 +14,9 @@ from tmkb.conformance.client import Client, ClientError
 from tmkb.doctor.finding import Finding, Topic
 from tmkb.schema import installation
 from tmkb.schema.model import Spec
+from tmkb.transport import guard
 
-_FOREIGN = "https://foreign.example"  # the origin of a page of strangers
+_STRANGER = "https://stranger.example"  # the origin of another website
 _LIMIT = 1 << 20  # bytes of a response
 _PROBED = 2.0  # seconds to connect to another address of this machine
 _OUTSIDE = ("192.0.2.1", "2001:db8::1")  # for documentation (RFC 5737, RFC 3849); nothing is sent there
@@ -51,13 +51,13 @@ def web(url: str, headers: Mapping[str, str], spec: Spec, timeout: float, topic:
         if status in (404, 405) or status >= 500:
             yield topic.found("http-not-mcp", status=status)
             return
-        foreign = _status(url, {**headers, "Origin": _FOREIGN}, timeout)
+        status = _status(url, {**headers, "Origin": _STRANGER}, timeout)
     except (OSError, http.client.HTTPException, ValueError) as error:
         yield topic.found("http-other-program", host=host, port=port, reason=str(error) or type(error).__name__)
         return
-    if foreign != 403:
-        yield topic.found("http-origin-accepted", status=foreign, origin=_FOREIGN)
-    if _is_loopback(host) and (exposed := [each for each in _addresses() if _listens(each, port)]):
+    if status != 403:
+        yield topic.found("http-origin-accepted", status=status, origin=_STRANGER)
+    if guard.is_loopback(host) and (exposed := [each for each in _addresses() if _listens(each, port)]):
         yield topic.found("http-exposed", addresses=", ".join(exposed), port=port)
     yield from _eras(url, headers, spec, timeout, topic)
 
@@ -110,12 +110,6 @@ def _status(url: str, headers: Mapping[str, str], timeout: float) -> int:
         return response.status
 
 
-def _is_loopback(host: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
-
-
 def _addresses() -> list[str]:
     """Return the addresses of this machine that other machines can use."""
     found = []
@@ -124,7 +118,7 @@ def _addresses() -> list[str]:
             probe.connect((outside, 9))  # chooses a route; a datagram socket sends nothing
             address: Any = probe.getsockname()[0]
             found.append(str(address))
-    return [each for each in found if not _is_loopback(each)]
+    return [each for each in found if not guard.is_loopback(each)]
 
 
 def _listens(address: str, port: int) -> bool:

@@ -23,6 +23,8 @@ from tmkb import __version__
 from tmkb.schema import paths
 
 NAME = __name__.partition(".")[0]  # of the package
+_UV_RECEIPT = "uv-receipt.toml"  # of `uv tool install`
+_UV_CACHE = re.compile(r"(?:archive|builds|environments)-v\d+")  # folders of uv's cache
 _PLAIN = re.compile(r"[\w\\/:.=@+-]+")
 _PLATFORM = re.compile(r"""sys_platform == ['"](\w+)""")
 
@@ -61,16 +63,30 @@ def _words(extra: str, packages: Sequence[str]) -> list[str]:
 
 def _of_tool(extra: str, packages: Sequence[str]) -> list[str] | None:
     """Return the command for an environment that uv or pipx made for TMKB; None in others."""
-    arguments = sys.argv[1:]
-    if os.path.isfile(receipt := os.path.join(sys.prefix, "uv-receipt.toml")):
-        return ["uv", "tool", "install", *_with([*_added(receipt), *packages]), _source()]
-    if _has_part(sys.prefix, ("archive-v", "environments-v")):  # folders of uv's cache
+    made, arguments = kind(), sys.argv[1:]
+    if made == "uv":
+        return ["uv", "tool", "install", *_with([*_added(), *packages]), _source()]
+    if made == "uvx":
         return ["uvx", *_with(packages), "--from", _source(), NAME, *arguments]
-    if not os.path.isfile(os.path.join(sys.prefix, "pipx_metadata.json")):
-        return None
-    if os.path.basename(os.path.dirname(sys.prefix)) == "venvs":
+    if made == "pipx":
         return ["pipx", "inject", os.path.basename(sys.prefix), *packages]
-    return ["pipx", "run", "--spec", _source(extra), NAME, *arguments] if extra else None
+    if made == "pipx run" and extra:
+        return ["pipx", "run", "--spec", _source(extra), NAME, *arguments]
+    return None
+
+
+def kind() -> str:
+    """Return what manages this environment: `uv`, `uvx`, `pipx`, `pipx run`, `venv`, or `system`.
+
+    `uvx` and `pipx run` make an environment for one command, and delete it later.
+    """
+    if os.path.isfile(os.path.join(sys.prefix, _UV_RECEIPT)):
+        return "uv"
+    if any(map(_UV_CACHE.fullmatch, re.split(r"[\\/]", sys.prefix))):
+        return "uvx"
+    if os.path.isfile(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return "pipx" if os.path.basename(os.path.dirname(sys.prefix)) == "venvs" else "pipx run"
+    return "venv" if sys.prefix != sys.base_prefix else "system"
 
 
 def requirements(extra: str) -> list[str]:
@@ -108,11 +124,11 @@ def _source(extra: str = "") -> str:
     return f"{NAME}{brackets} @ {url}" if url else f"{NAME}{brackets}=={__version__}"
 
 
-def _added(receipt: str) -> Iterator[str]:
+def _added() -> Iterator[str]:
     """Yield the packages that uv has added to a tool: installing it again removes what is not named."""
     import tomllib
 
-    with open(receipt, "rb") as file:
+    with open(os.path.join(sys.prefix, _UV_RECEIPT), "rb") as file:
         listed = tomllib.load(file).get("tool", {}).get("requirements", [])
     for requirement in listed:
         if requirement["name"] != NAME:
@@ -132,7 +148,3 @@ def _folder() -> str | None:
     known = {os.path.realpath(scheme[key]) for scheme in schemes for key in ("purelib", "platlib")}
     parts = os.path.realpath(here).replace("\\", "/").split("/")
     return None if os.path.realpath(here) in known or {"site-packages", "dist-packages"} & {*parts} else here
-
-
-def _has_part(path: str, starts: tuple[str, ...]) -> bool:
-    return any(part.startswith(starts) for part in path.replace("\\", "/").split("/"))
