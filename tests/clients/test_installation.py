@@ -134,7 +134,7 @@ def test_an_entry_comes_and_goes_and_every_byte_is_as_it_was(tmp_path, name, con
     assert (outcome.backup is None) == (before is None) and (before is None or read(outcome.backup) == before)
     read_again = Configuration.read(target.path, target.client, "user", edit.machine)
     assert read_again.raw["tmkb"] == entry
-    others = Configuration.of("", target.client, read_again.key, before or b"")
+    others = read_again.with_data(before)
     assert {key: value for key, value in read_again.raw.items() if key != "tmkb"} == others.raw
     assert (after[:3] == BOM) == ((before or b"")[:3] == BOM)
     assert after.count(b"\r\n") in (0, after.count(b"\n"))
@@ -153,8 +153,8 @@ def test_without_a_backup_only_the_entry_goes(tmp_path, name, content):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, name, CORPORA[client(name).syntax][content])
     before = read(target.path)
-    key = target.client.key("user", edit.machine)
-    others = Configuration.of("", target.client, key, before or b"").raw
+    configuration = Configuration.read(target.path, target.client, "user", edit.machine).with_data
+    others = configuration(before).raw
     try:
         edit.install(target, entry_of(target))
     except ConfigurationError:
@@ -164,7 +164,7 @@ def test_without_a_backup_only_the_entry_goes(tmp_path, name, content):
     edit.uninstall(target)
     left = read(target.path)
 
-    assert Configuration.of("", target.client, key, left or b"").raw == others
+    assert configuration(left).raw == others
     if before and others:
         assert left == before
 

@@ -60,11 +60,6 @@ class Client:
         return str(self.data["title"])
 
     @property
-    def about(self) -> str:
-        """One sentence about the client."""
-        return str(self.data["about"])
-
-    @property
     def syntax(self) -> str:
         """How its file is written: `json`, `toml`, `yaml` or `own`."""
         return str(self.data["syntax"])

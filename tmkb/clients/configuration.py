@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tmkb.clients import jsontext, ownfile, tomltext, yamltext
@@ -10,7 +12,7 @@ from tmkb.clients.client import Client
 from tmkb.clients.faults import ConfigurationError, TextError
 from tmkb.clients.machine import Machine
 from tmkb.errors import DocumentError, Problem
-from tmkb.schema import textfile
+from tmkb.schema import reader, textfile
 from tmkb.schema.values import JsonObject, JsonValue
 
 LARGEST = 64 << 20  # bytes; the file of Claude Code grows with each project
@@ -45,24 +47,31 @@ class Configuration:
         Raises:
             ConfigurationError: it cannot be read, or is not UTF-8.
         """
-        try:
-            data = textfile.read_bytes(path, machine.shown(path), LARGEST)
-        except DocumentError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                return cls(path, client, client.key(scope, machine), None, "", machine.shown(path))
-            raise ConfigurationError(error.problems[0]) from error
-        return cls.of(path, client, client.key(scope, machine), data, machine.shown(path))
+        return cls.at(path, client, client.key(scope, machine), machine.shown(path))
 
     @classmethod
-    def of(cls, path: str, client: Client, key: tuple[str, ...], data: bytes, shown: str = "") -> Configuration:
-        """Return the file at ``path`` with the content ``data``. Raises ConfigurationError if it is not UTF-8."""
+    def at(cls, path: str, client: Client, key: tuple[str, ...], shown: str = "") -> Configuration:
+        """Read a file whose servers are at the path ``key``. Raises ConfigurationError as `read` does."""
+        try:
+            data = textfile.read_bytes(path, shown or path, LARGEST)
+        except DocumentError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return cls(path, client, key, None, "", shown)
+            raise ConfigurationError(error.problems[0]) from error
+        return cls(path, client, key, None, "", shown).with_data(data)
+
+    def with_data(self, data: bytes | None) -> Configuration:
+        """Return the file with another content; None if it is missing. Raises ConfigurationError if it is not UTF-8."""
+        if data is None:
+            return dataclasses.replace(self, text=None, mark="")
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             before = data[: error.start].decode("utf-8", "replace")
-            raise ConfigurationError(Problem("client_not_utf8", shown or path, *_place(before, len(before)))) from error
+            problem = Problem("client_not_utf8", self.shown or self.path, *reader.place(before, len(before)))
+            raise ConfigurationError(problem) from error
         mark = _BOM if text.startswith(_BOM) else ""
-        return cls(path, client, key, text[len(mark) :], mark, shown)
+        return dataclasses.replace(self, text=text[len(mark) :], mark=mark)
 
     @property
     def data(self) -> bytes | None:
@@ -77,7 +86,7 @@ class Configuration:
     @property
     def raw(self) -> dict[str, JsonValue]:
         """The entries as the file has them. Raises ConfigurationError."""
-        return {name: value for name, (value, _) in self._entries().items()}
+        return {name: value for name, (value, _) in self._entries.items()}
 
     @property
     def servers(self) -> dict[str, JsonObject]:
@@ -86,8 +95,8 @@ class Configuration:
 
     def place(self, name: str) -> tuple[int, int]:
         """Return line and column of an entry; 1 and 1 if it is missing. Raises ConfigurationError."""
-        _, offset = self._entries().get(name, (None, 0))
-        return _place(self.text or "", offset)
+        _, offset = self._entries.get(name, (None, 0))
+        return reader.place(self.text or "", offset)
 
     def refused(self) -> list[tuple[str, str, int, int]]:
         """Return what the client cannot read: kind, `warn` or `refuse`, line and column. Raises ConfigurationError.
@@ -99,7 +108,7 @@ class Configuration:
             return []
         parsed = self._edit(jsontext.parse, self.text or "")
         first = {"comments": [start for start, _ in parsed.comments[:1]], "trailing_commas": parsed.trailing[:1]}
-        return [(kind, how, *_place(self.text or "", at)) for kind, how in refuses.items() for at in first[kind]]
+        return [(kind, how, *reader.place(self.text or "", at)) for kind, how in refuses.items() for at in first[kind]]
 
     def with_server(self, name: str, entry: JsonObject) -> bytes:
         """Return the content of the file with an entry, added or replaced; everything else is equal.
@@ -136,6 +145,7 @@ class Configuration:
             self._edit(_SYNTAX[self.client.syntax].without_entry, self.text, self.key, name), name, None
         )
 
+    @cached_property
     def _entries(self) -> dict[str, tuple[JsonValue, int]]:
         if self.is_empty:
             return {}
@@ -159,10 +169,5 @@ class Configuration:
         try:
             return function(*arguments)
         except TextError as error:
-            place = _place(self.text or "", error.offset)
+            place = reader.place(self.text or "", error.offset)
             raise ConfigurationError(Problem(error.rule, self.shown or self.path, *place, **error.fields)) from error
-
-
-def _place(text: str, offset: int) -> tuple[int, int]:
-    """Return line and column of an offset, from 1."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

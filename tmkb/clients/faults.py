@@ -27,7 +27,6 @@ class ConfigurationError(DocumentError):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__([problem])
-        self.path = problem.file
         self.line = problem.line
         self.column = problem.column
 

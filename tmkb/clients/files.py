@@ -100,8 +100,7 @@ def _exchange(real: str, shown: str, before: bytes | None, after: bytes | None, 
         os.replace(temporary, real)
         undo.pop_all()
     _sync_folder(os.path.dirname(real))
-    for old in backups(real)[_KEPT:]:
-        _remove(old)
+    _prune(real)
     return backup
 
 
@@ -117,9 +116,13 @@ def back_up(path: str, shown: str) -> str | None:
         backup = None if content is None else _back_up(real, content, os.stat(real))
     except OSError as error:
         raise ConfigurationError(Problem("client_not_written", shown, 0, 0, reason=error.strerror)) from error
+    _prune(real)
+    return backup
+
+
+def _prune(real: str) -> None:
     for old in backups(real)[_KEPT:]:
         _remove(old)
-    return backup
 
 
 def _require_unchanged(real: str, before: bytes | None) -> None:

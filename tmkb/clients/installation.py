@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tmkb.clients import files, launch
@@ -148,7 +148,7 @@ class Edit:
         entry, data = configuration.raw.get(self.name), configuration.data
         if isinstance(entry, dict):
             for backup in [*files.backups(configuration.path), None]:
-                with contextlib.suppress(ConfigurationError, OSError):
+                with contextlib.suppress(ConfigurationError):
                     earlier = _earlier(configuration, backup)
                     if self.name not in earlier.raw and earlier.with_server(self.name, entry) == data:
                         return earlier.data
@@ -159,9 +159,9 @@ class Edit:
         path = plan.target.path
         if self.dry:
             has_backup = plan.before is not None and plan.after is not None
-            return _with(plan, backup=files.next_backup(path) if has_backup else None)
+            return replace(plan, backup=files.next_backup(path) if has_backup else None)
         is_private = "private" in plan.target.client.scope(plan.target.scope)
-        return _with(plan, backup=files.replace(path, self._shown(plan.target), change, is_private))
+        return replace(plan, backup=files.replace(path, self._shown(plan.target), change, is_private))
 
     def _own_command(self, target: Target, action: str, entry: JsonObject) -> tuple[str, ...]:
         """Return the words of the client's own command, if it is preferred and found."""
@@ -183,9 +183,8 @@ class Edit:
         """Carry out a plan by the client's own command. Its exit status proves nothing, so the file is read again."""
         target = plan.target
         if self.dry:
-            return _with(
-                plan, backup=files.next_backup(target.path) if plan.before is not None else None, command=words
-            )
+            backup = None if plan.before is None else files.next_backup(target.path)
+            return replace(plan, backup=backup, command=words)
         backup = files.back_up(target.path, self._shown(target))
         if plan.action == "replaced":
             self._call(target, self._own_command(target, "remove", {}))
@@ -199,7 +198,7 @@ class Edit:
         if not (found is None if entry is None else is_same(entry, found)):
             problem = Problem("client_command_ignored", self._shown(target), 0, 0, command=" ".join(words))
             raise ConfigurationError(problem)
-        return _with(plan, backup=backup, command=words)
+        return replace(plan, backup=backup, command=words)
 
     def _call(self, target: Target, words: tuple[str, ...]) -> None:
         """Run a command of the client. Raises ConfigurationError if it fails."""
@@ -256,10 +255,8 @@ class Edit:
 
     def _of(self, target: Target, data: bytes | None) -> Configuration:
         """Return the file with another content."""
-        key, shown = target.client.key(target.scope, self.machine), self._shown(target)
-        if data is None:
-            return Configuration(target.path, target.client, key, None)
-        return Configuration.of(target.path, target.client, key, data, shown)
+        key = target.client.key(target.scope, self.machine)
+        return Configuration(target.path, target.client, key, None, "", self._shown(target)).with_data(data)
 
     def _shown(self, target: Target) -> str:
         return self.machine.shown(target.path)
@@ -271,12 +268,7 @@ def is_same(entry: JsonObject, found: JsonValue) -> bool:
 
 
 def _earlier(configuration: Configuration, backup: str | None) -> Configuration:
-    """Return the file as a backup has it; None stands for the missing file. Raises OSError."""
+    """Return the file as a backup has it; None stands for the missing file. Raises ConfigurationError."""
     if backup is None:
-        return Configuration(configuration.path, configuration.client, configuration.key, None)
-    with open(backup, "rb") as file:
-        return Configuration.of(configuration.path, configuration.client, configuration.key, file.read())
-
-
-def _with(plan: Outcome, *, backup: str | None, command: tuple[str, ...] = ()) -> Outcome:
-    return Outcome(plan.target, plan.action, plan.before, plan.after, backup, command, plan.warnings)
+        return configuration.with_data(None)
+    return Configuration.at(backup, configuration.client, configuration.key)

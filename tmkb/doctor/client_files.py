@@ -71,8 +71,9 @@ def _dead(found: Inventory, machine: Machine) -> Iterator[Finding]:
     right_keys = {client.key(scope, machine) for scope in client.scopes}
     for scope, configuration in found.files:
         places += [(configuration.path, key, scope) for key in sorted(keys - right_keys)]
+    read = {configuration.path: configuration for _, configuration in found.files}
     for path, key, scope in dict.fromkeys(places):
-        if scope in client.scopes and (line := _line(path, key, client)):
+        if scope in client.scopes and (line := _line(path, key, client, read)):
             topic = Topic(
                 client.name,
                 Place(path, line),
@@ -83,17 +84,17 @@ def _dead(found: Inventory, machine: Machine) -> Iterator[Finding]:
             yield topic.found(id_, client=client.title, key=".".join(key), right=right, files=where)
 
 
-def _line(path: str, key: tuple[str, ...], client: Client) -> int:
-    """Return the line of the first entry for TMKB at a path of a file; 0 if there is none."""
-    if not os.path.isfile(path):
-        return 0
+def _line(path: str, key: tuple[str, ...], client: Client, read: dict[str, Configuration]) -> int:
+    """Return the line of the first entry for TMKB at a path of a file; 0 if there is none.
+
+    ``read``: path → the file, for those that have been read.
+    """
     try:
-        with open(path, "rb") as file:
-            configuration = Configuration.of(path, client, key, file.read())
-        return next((each.place.line for each in inventory.entries(configuration, "") if each.is_ours), 0)
-    except (OSError, ConfigurationError):
-        pass
-    return 0
+        configuration = read.get(path) or read.setdefault(path, Configuration.at(path, client, key))
+        keyed = dataclasses.replace(configuration, key=key)
+        return next((each.place.line for each in inventory.entries(keyed, "") if each.is_ours), 0)
+    except ConfigurationError:
+        return 0
 
 
 def _several(found: Inventory) -> Iterator[Finding]:
@@ -131,15 +132,15 @@ def _vanished(path: str, found: Inventory, topic: Topic) -> Finding | None:
     current = [(scope, each) for scope, each in found.files if each.path == path]
     for backup in backups(path):
         try:
-            without = saved = _saved(backup, current[0][1])
+            without = saved = Configuration.at(backup, found.client, current[0][1].key)
             names = []
             for scope, configuration in current:
                 keyed = dataclasses.replace(saved, key=configuration.key)
                 names += [each.name for each in inventory.entries(keyed, scope) if each.is_ours]
                 for name in names:
                     keyed = dataclasses.replace(without, key=configuration.key)
-                    without = _saved(backup, keyed, keyed.without_server(name))
-        except (OSError, ConfigurationError):
+                    without = keyed.with_data(keyed.without_server(name))
+        except ConfigurationError:
             continue
         if not names:  # made by the installation, the last thing that we did with this file
             return topic.found("entry-lost", backup=os.path.basename(backup))
@@ -147,14 +148,6 @@ def _vanished(path: str, found: Inventory, topic: Topic) -> Finding | None:
             return None
         return topic.found("entry-vanished", backup=os.path.basename(backup))
     return None
-
-
-def _saved(path: str, like: Configuration, data: bytes | None = None) -> Configuration:
-    """Return a backup as a file of the same client. Raises OSError, and ConfigurationError if it is not UTF-8."""
-    if data is None:
-        with open(path, "rb") as file:
-            data = file.read()
-    return Configuration.of(path, like.client, like.key, data)
 
 
 def _scope(scope: str) -> str:
@@ -241,12 +234,9 @@ _APPROVALS = {"claude-code": _claude_code, "codex": _codex, "gemini": _gemini}
 
 def _settings(path: str, client: Client) -> dict[str, JsonValue]:
     """Return the values of another file of a client; nothing if it is missing or broken."""
-    if not os.path.isfile(path):
-        return {}
     try:
-        with open(path, "rb") as file:
-            return Configuration.of(path, client, (), file.read()).raw
-    except (OSError, ConfigurationError):
+        return Configuration.at(path, client, ()).raw
+    except ConfigurationError:
         return {}
 
 

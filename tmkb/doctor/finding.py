@@ -97,7 +97,9 @@ def without_repetition(findings: Iterable[Finding]) -> list[Finding]:
 @cache
 def catalogue() -> dict[str, JsonObject]:
     """Return every finding by id: ``level``, ``cause``, ``remedy``."""
-    return {id_: entry for id_, entry in _file().items() if isinstance(entry, dict)}
+    listed = _document()["findings"]
+    assert isinstance(listed, dict)
+    return {id_: entry for id_, entry in listed.items() if isinstance(entry, dict)}
 
 
 def symptom(lines: Iterable[str], among: str = "stderr") -> tuple[str, str]:
@@ -117,12 +119,6 @@ def _symptoms(among: str) -> list[tuple[re.Pattern[str], str]]:
     listed = _document()[among]
     assert isinstance(listed, dict)
     return [(re.compile(text), str(id_)) for text, id_ in listed.items()]
-
-
-def _file() -> JsonObject:
-    listed = _document()["findings"]
-    assert isinstance(listed, dict)
-    return listed
 
 
 @cache

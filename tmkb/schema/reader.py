@@ -176,8 +176,8 @@ def like_yaml(text: str) -> str:
     return _ESCAPE.sub(_private, text.replace("\t", " "))
 
 
-def _place(text: str, at: int) -> tuple[int, int]:
-    """Return line and column of the character at index ``at``."""
+def place(text: str, at: int) -> tuple[int, int]:
+    """Return line and column, from 1, of the character at index ``at``."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
@@ -206,13 +206,12 @@ class _Builder:
         try:
             value = self.document(yaml.parse(text, Loader=LOADER))
         except UnicodeEncodeError as error:  # an unpaired surrogate, which UTF-8 cannot encode
-            place = _place(text, error.start)
-            raise DocumentError([Problem("not_utf8", self.file, *place)]) from error
+            raise DocumentError([Problem("not_utf8", self.file, *place(text, error.start))]) from error
         except yaml.MarkedYAMLError as error:
             raise DocumentError([*self.problems, *self.syntax(error)]) from error
         except yaml.reader.ReaderError as error:
-            place = _place(text, error.position if isinstance(error.position, int) else 0)
-            problem = Problem("syntax", self.file, *place, reason=error.reason)
+            at = error.position if isinstance(error.position, int) else 0
+            problem = Problem("syntax", self.file, *place(text, at), reason=error.reason)
             raise DocumentError([*self.problems, problem]) from error
         if self.problems:
             raise DocumentError(self.problems)
