@@ -22,7 +22,13 @@ def start(home, *words, limit=None):
     return subprocess.Popen(
         [sys.executable, "-c", code, *words, "--no-check"],
         cwd=home,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            "HOME": str(home),
+            "TMPDIR": str(home),  # so that this Python is not in the temporary folder, wherever the checkout is
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": ROOT,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
