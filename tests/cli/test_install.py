@@ -15,6 +15,16 @@ from tmkb.clients.machine import Machine
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths are compared as POSIX writes them")
 
 
+class Checker:
+    """Finds nothing, and starts nothing."""
+
+    def __init__(self, machine):
+        pass
+
+    def check(self, client):
+        return []
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A home folder with Cursor and Codex; the current folder is a project in it."""
@@ -29,7 +39,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "command", lambda: ("/opt/tmkb/bin/tmkb", []))
     monkeypatch.setattr(launch, "temporary_folder", lambda: None)
     monkeypatch.setattr(processes, "is_running", lambda _: False)
-    monkeypatch.setattr(install.doctor, "check_client", lambda *_: [])
+    monkeypatch.setattr(install.doctor, "Checker", Checker)
     return tmp_path / "home"
 
 
@@ -266,12 +276,12 @@ class Found(NamedTuple):
     place: str
 
 
-def test_what_is_wrong_with_the_server_is_told(run_tmkb, home, monkeypatch):
+def test_what_is_wrong_with_the_server_is_printed(run_tmkb, home, monkeypatch):
     found = [
         Found("server-answers", "fine", "It answers.", "", ""),
         Found("a", "error", "It exits.", "Do this.", "f:1"),
     ]
-    monkeypatch.setattr(install.doctor, "check_client", lambda each, machine: found)
+    monkeypatch.setattr(Checker, "check", lambda *_: found)
     status, out, err = run_tmkb("install", "cursor")
 
     assert (status, out.splitlines()[-1], err) == (0, "  Tried: the server answers.", "tmkb: f:1: It exits. Do this.\n")

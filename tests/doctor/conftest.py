@@ -51,7 +51,7 @@ class Home:
 
     def findings(self, name, timeout=30.0):
         """What the doctor finds about a client."""
-        return tmkb.doctor.check_client(known.client(name), self.machine, timeout)
+        return tmkb.doctor.Checker(self.machine, timeout).check(known.client(name))
 
     def wrong(self, name, timeout=30.0):
         """The errors and warnings about a client, by id."""

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import tmkb.doctor
 from tests.doctor.conftest import SERVE
 from tmkb.clients.client import client
 from tmkb.clients.configuration import Configuration
@@ -363,6 +364,23 @@ def test_the_key_of_a_url_of_another_client(home):
     home.write(".codeium/windsurf/mcp_config.json", {"mcpServers": {"tmkb": {"url": "http://127.0.0.1:1/mcp"}}})
 
     assert "`serverUrl`" in home.wrong("windsurf")["url-key-wrong"].cause
+
+
+def test_a_command_of_several_clients_is_started_once(home):
+    server = home.program(
+        "tmkb",
+        "import os, sys\nopen(os.path.expanduser('~/starts'), 'a').write('x')\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'tmkb', 'serve'])",
+    )
+    for file in (".cursor/mcp.json", ".codeium/windsurf/mcp_config.json"):
+        home.write(file, {"mcpServers": {"tmkb": {"command": server}}})
+    checker = tmkb.doctor.Checker(home.machine, 30.0)
+    starts = []
+    for name in ("cursor", "windsurf"):
+        assert "server-answers" in [each.id for each in checker.check(client(name))]
+        starts.append((home.folder / "starts").read_text())
+
+    assert starts[0] == starts[1]
 
 
 def test_arguments_in_one_string(home):

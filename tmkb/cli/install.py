@@ -98,9 +98,10 @@ def run(args: argparse.Namespace) -> int:
         output.fail(problems.sentence(Problem.of_argument("temporary_program", "CLIENT", folder=folder)))
         return 1
     edit = Edit(args.name, machine, args.force, args.dry_run)
-    report = _Report()
+    report, checker = _Report(), doctor.Checker(machine)
     for each in chosen:
-        _change(args, edit, each, command, report)
+        if _change(args, edit, each, command, report) and not (args.uninstall or args.no_check):
+            _check_client(each, checker, report)
     if args.json or report.lines:
         output.write(args, report.values, report.lines)
     return int(any(value["action"] == "failed" for value in report.values))
@@ -285,25 +286,24 @@ class _Report:
 
 def _change(
     args: argparse.Namespace, edit: Edit, each: Client, command: tuple[str, list[str]], report: _Report
-) -> None:
-    """Install or uninstall in all files of a client."""
+) -> bool:
+    """Install or uninstall in all files of a client; return whether one of its own files changed."""
     entry = _entry(args, each, command)
     changes = [_change_file(args, edit, target, entry, report) for target in _targets(args, edit, each, report)]
     if not any(changes) or args.file or args.dry_run:
-        return
+        return False
     if processes.is_running(each):
         output.fail(f"{each.title} runs, and may overwrite its file when it ends. Quit it, then look with --list.")
     forgets = f"{each.title} may know the server until it is restarted."
     for note in [forgets] if args.uninstall else [each.after(args.scope), each.note]:
         report.lines += layout.indented(layout.text(note)) if note else []
-    if not (args.uninstall or args.no_check):
-        _check_client(each, edit.machine, report)
+    return True
 
 
-def _check_client(each: Client, machine: Machine, report: _Report) -> None:
+def _check_client(each: Client, checker: doctor.Checker, report: _Report) -> None:
     """Start the server as the client does, and report what is wrong."""
     with output.progress(f"Starting the server as {each.title} does"):
-        found = doctor.check_client(each, machine)
+        found = checker.check(each)
     for finding in found:
         if finding.level != "fine":
             place = f"{finding.place}: " if str(finding.place) else ""

@@ -10,12 +10,18 @@ if TYPE_CHECKING:
     from tmkb.doctor.finding import Finding
 
 
-def check_client(client: Client, machine: Machine, timeout: float = 10.0) -> list[Finding]:
-    """Check the files of a client, start the servers of its entries for TMKB, and return what was found.
+class Checker:
+    """Checks clients one after the other. A command that several of them have is started once."""
 
-    ``timeout``: seconds for one answer of a server.
-    """
-    from tmkb.doctor import examination, finding, plan
+    def __init__(self, machine: Machine, timeout: float = 10.0) -> None:
+        """Create a checker. ``timeout``: seconds for one answer of a server."""
+        from tmkb.doctor import plan
 
-    checks = plan.Plan(machine, [client], is_named=True, timeout=timeout).of_clients()
-    return finding.without_repetition(each for one in examination.examine(checks) for each in one.findings)
+        self._plan = plan.Plan(machine, is_named=True, timeout=timeout)
+
+    def check(self, client: Client) -> list[Finding]:
+        """Check the files of a client, start the servers of its entries for TMKB, and return what was found."""
+        from tmkb.doctor import examination, finding
+
+        checks = self._plan.of_client(client)
+        return finding.without_repetition(each for one in examination.examine(checks) for each in one.findings)

@@ -37,13 +37,14 @@ class Plan:
     """
 
     machine: Machine
-    clients: Sequence[Client]
+    clients: Sequence[Client] = ()
     is_named: bool = False
     timeout: float = 10.0
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     inventories: list[Inventory] = field(default_factory=list)
     _spec: Spec | None = None
+    _started: Started | None = None
 
     def checks(self) -> Iterator[Check]:
         """Yield all checks. Each must have been run before the next one is taken."""
@@ -53,23 +54,24 @@ class Plan:
         if self._spec is not None:
             start = partial(own_server.server, self.machine.environment, self.machine.folder, self._spec, self.timeout)
             yield self._starting("server", own_server.TOPIC.subject, start)
-        yield from self.of_clients()
+        for client in self.clients:
+            yield from self.of_client(client)
         if self.url and self._spec is not None:
             ask = partial(web, self.url, self.headers, self._spec, self.timeout, Topic(HTTP))
             yield self._starting("endpoint", HTTP, ask)
 
-    def of_clients(self) -> Iterator[Check]:
-        """Yield the checks of the clients."""
+    def of_client(self, client: Client) -> Iterator[Check]:
+        """Yield the checks of a client."""
         if self._spec is None:
             self._spec = _spec()
-        started = None if self._spec is None else Started(self._spec, self.timeout)
-        for client in self.clients:
-            before = len(self.inventories)
-            yield Check("files", client.name, partial(self._files, client))
-            for found in self.inventories[before:]:
-                yield from self._of_client(found, started)
+        if self._started is None and self._spec is not None:
+            self._started = Started(self._spec, self.timeout)
+        before = len(self.inventories)
+        yield Check("files", client.name, partial(self._files, client))
+        for found in self.inventories[before:]:
+            yield from self._of_inventory(found, self._started)
 
-    def _of_client(self, found: Inventory, started: Started | None) -> Iterator[Check]:
+    def _of_inventory(self, found: Inventory, started: Started | None) -> Iterator[Check]:
         name, machine = found.client.name, self.machine
         if found.entries:
             yield Check("approval", name, lambda: client_files.approval(found, machine))
