@@ -28,7 +28,7 @@ def test_a_problem_has_its_position_and_remedy(file, tmp_path, monkeypatch, caps
     status = main.main(["schema", "check", "mine", "--json"])
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
 
-    assert status == 2
+    assert status == 1
     assert problem == {
         "file": os.path.join("mine", first.removeprefix("# ")),
         "line": int(line),

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    """Print the problems. Return 2 if there are any."""
+    """Print the problems. Return 1 if there are any."""
     folders = paths.named([*args.folders, *(args.schemas or [])], "TMKB_SCHEMAS")
     schemas = load.read(folders, sources.names(), offer=registry.offer if args.allow_python else None)
     count = len(schemas.documents.keys() - schemas.inherited)
@@ -65,7 +65,7 @@ def _check(args: argparse.Namespace) -> int:
         sys.stderr.write("".join(f"Warning: {line}\n" for line in output.problem_lines(schemas.warnings).splitlines()))
     problems, warnings = (output.problem_values(each) for each in (schemas.problems, schemas.warnings))
     output.write(args, {"files": count, "problems": problems, "warnings": warnings}, text)
-    return 2 if schemas.problems else 0
+    return 1 if schemas.problems else 0
 
 
 def _count(schemas: Schemas, folder: str) -> int:
