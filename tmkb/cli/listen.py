@@ -90,9 +90,7 @@ def listen(
     except ImportError as error:
         from tmkb.schema import installation
 
-        raise SpecError(
-            [Problem.of_argument("extra_missing", "--http", **installation.lacks("http", error.name))]
-        ) from error
+        raise SpecError([installation.missing("--http", "http", error.name)]) from error
 
     _refuse_combinations(args)
     hosts = [*guard.LOOPBACK, *(args.allow_host or [])]

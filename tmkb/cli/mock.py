@@ -10,7 +10,7 @@ from tmkb.conformance import transcript
 from tmkb.conformance.faults import Faults
 from tmkb.conformance.mock import Mock
 from tmkb.conformance.transcript import Transcript
-from tmkb.errors import Problem, SpecError
+from tmkb.errors import SpecError
 from tmkb.schema import hidden
 from tmkb.transport import stdio
 
@@ -66,9 +66,7 @@ def _serve_http(mock: Mock, address: str) -> bool:
     except ImportError as error:
         from tmkb.schema import installation
 
-        raise SpecError(
-            [Problem.of_argument("extra_missing", "--http", **installation.lacks("http", error.name))]
-        ) from error
+        raise SpecError([installation.missing("--http", "http", error.name)]) from error
     try:
         bound, url = listen.bind(address)
     except SpecError as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tmkb.conformance import targets
-from tmkb.errors import DocumentError, Problem
+from tmkb.errors import DocumentError
 from tmkb.schema.model import Spec
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def require_http() -> None:
     except ImportError as error:
         from tmkb.schema import installation
 
-        problem = Problem.of_argument("extra_missing", "--url", **installation.lacks("replay", error.name))
-        raise DocumentError([problem]) from error
+        raise DocumentError([installation.missing("--url", "replay", error.name)]) from error
 
 
 def words(text: str) -> list[str]:

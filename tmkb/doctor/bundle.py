@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import re
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,14 +16,13 @@ from tmkb.clients.machine import Machine
 from tmkb.doctor import client_logs
 from tmkb.doctor.inventory import Inventory
 from tmkb.doctor.masking import Mask
-from tmkb.schema import paths
+from tmkb.schema import installation, paths
 from tmkb.schema.values import JsonObject, JsonValue
 
 _README = """\
 Made by `tmkb doctor --bundle`. Values of environment variables and headers, tokens, and the path of the home folder
 are replaced. Read the files before you publish them: names of folders, servers and projects are not replaced.
 """
-_REQUIREMENT = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True)
@@ -104,10 +102,9 @@ def versions() -> JsonObject:
 
 def _packages() -> Iterable[str]:
     try:
-        required = importlib.metadata.requires("tmkb") or []
+        return sorted({each.package for each in installation.required()} - {installation.NAME})
     except importlib.metadata.PackageNotFoundError:
         return []
-    return sorted({match[0] for each in required if (match := _REQUIREMENT.match(each))} - {"tmkb"})
 
 
 def _json(value: JsonValue) -> str:

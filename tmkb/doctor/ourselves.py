@@ -24,9 +24,7 @@ from tmkb.server import cache
 from tmkb.server.server import Server
 
 TOPIC = Topic("tmkb")
-_DISTRIBUTION = "tmkb"
 _LISTED = 5  # files or problems that one finding names
-_REQUIREMENT = re.compile(r"[\w.-]+")
 
 
 def interpreter() -> Iterator[Finding]:
@@ -51,11 +49,10 @@ _KINDS = {
 def dependencies() -> Iterator[Finding]:
     """Look for the packages that a core installation requires."""
     try:
-        required = importlib.metadata.requires(_DISTRIBUTION) or []
+        names = [each.package for each in installation.required() if not each.extra]
     except importlib.metadata.PackageNotFoundError:
         yield TOPIC.found("metadata-missing", folder=_package())
         return
-    names = [match[0] for each in required if "extra ==" not in each and (match := _REQUIREMENT.match(each))]
     missing = [name for name in names if not _is_installed(name)]
     if missing:
         yield TOPIC.found("dependency-missing", names=", ".join(missing), python=sys.executable)
@@ -73,7 +70,7 @@ def package() -> Iterator[Finding]:
         yield TOPIC.found("package", files="of the checkout")
         return
     try:
-        distribution = importlib.metadata.distribution(_DISTRIBUTION)
+        distribution = importlib.metadata.distribution(installation.NAME)
     except importlib.metadata.PackageNotFoundError:
         yield TOPIC.found("metadata-missing", folder=_package())
         return
@@ -148,7 +145,7 @@ def _cache(server: Server) -> Iterator[Finding]:
         yield TOPIC.at(existing).found("cache-blocked", folder=folder, path=existing)
     elif not os.access(existing, os.W_OK | os.X_OK):
         yield TOPIC.at(existing).found("cache-unwritable", folder=existing)
-    elif not _is_private(folder):
+    elif os.path.lexists(folder) and not cache.is_folder_ours():
         yield TOPIC.at(folder).found("cache-shared", folder=folder)
     elif not server.is_cached():
         yield TOPIC.at(folder).found("cache-unused", folder=folder)
@@ -204,11 +201,3 @@ def _existing(folder: str) -> str:
     while not os.path.lexists(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return folder
-
-
-def _is_private(folder: str) -> bool:
-    """Return whether the folder belongs to this user and only this user can write to it, as the cache requires."""
-    if not hasattr(os, "geteuid") or not os.path.isdir(folder):
-        return True
-    status = os.lstat(folder)
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022

@@ -45,7 +45,7 @@ class Stacks:
         Args:
             context: the question.
             language: a language by any of its names in any case; "any" or an empty text is none.
-            framework: a framework likewise, a library such as Knex, or both.
+            framework: a framework by any of its names in any case, a library such as Knex, or both.
         """
         framework, text = _normal(framework), context[:_MOST].lower()
         stack = self._stack(text, _normal(language), framework)

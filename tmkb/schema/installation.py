@@ -16,17 +16,34 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from importlib import metadata
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from tmkb import __version__
+from tmkb.errors import Problem
 from tmkb.schema import paths
 
 NAME = __name__.partition(".")[0]  # of the package
 _UV_RECEIPT = "uv-receipt.toml"  # of `uv tool install`
 _UV_CACHE = re.compile(r"(?:archive|builds|environments)-v\d+")  # folders of uv's cache
 _PLAIN = re.compile(r"[\w\\/:.=@+-]+")
+_EXTRA = re.compile(r"""extra == ['"]([^'"]+)""")
 _PLATFORM = re.compile(r"""sys_platform == ['"](\w+)""")
+
+
+class Requirement(NamedTuple):
+    """A requirement: its text without conditions, the package, and the extra and platform that it is for, or ""."""
+
+    text: str
+    package: str
+    extra: str
+    platform: str
+
+
+def missing(option: str, extra: str, module: str | None) -> Problem:
+    """Return the problem that ``option`` needs an extra. ``module``: what cannot be imported."""
+    return Problem.of_argument("extra_missing", option, **lacks(extra, module))
 
 
 def lacks(extra: str, module: str | None) -> dict[str, str]:
@@ -91,13 +108,17 @@ def kind() -> str:
 
 def requirements(extra: str) -> list[str]:
     """Return the packages of ``extra`` for this platform, with their versions."""
-    chosen: list[str] = []
-    for text in metadata.requires(NAME) or []:
-        requirement, _, marker = text.partition(";")
-        platforms = _PLATFORM.findall(marker)
-        if re.search(rf"""extra == ['"]{extra}['"]""", marker) and (not platforms or sys.platform in platforms):
-            chosen.append(requirement.strip())
-    return chosen
+    return [each.text for each in required() if each.extra == extra and each.platform in ("", sys.platform)]
+
+
+def required() -> Iterator[Requirement]:
+    """Yield what the metadata of this installation requires. Raises PackageNotFoundError if there is none."""
+    for line in metadata.requires(NAME) or []:
+        text, _, marker = line.partition(";")
+        extra, platform = _EXTRA.search(marker), _PLATFORM.search(marker)
+        package = re.match(r"[\w.-]+", text)
+        if package:
+            yield Requirement(text.strip(), package[0], extra[1] if extra else "", platform[1] if platform else "")
 
 
 def _pip() -> list[str]:

@@ -106,7 +106,7 @@ def read(request: JsonObject, sources: Iterable[str] = ()) -> Entry | None:
     try:
         with open(file, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _SAFE)) as source:
             status = os.fstat(source.fileno())
-            if not _is_folder_ours() or not _is_ours(status):
+            if not is_folder_ours() or not _is_ours(status):
                 return None
             checksum, _, rest = source.read().partition(b"\n")
         if checksum != _MAGIC + b"%08x" % crc32(rest):
@@ -145,7 +145,7 @@ def keep(content: bytes) -> str | None:
     """
     file = os.path.join(folder(), f"{crc32(content):08x}{_KEPT}")
     try:
-        if _is_folder_ours() and _is_ours(os.lstat(file)):
+        if is_folder_ours() and _is_ours(os.lstat(file)):
             with open(file, "rb") as existing:
                 if existing.read() == content:
                     return file
@@ -166,7 +166,7 @@ def _replace(file: str, content: bytes) -> bool:
         if not os.path.isabs(folder()):
             return False
         os.makedirs(folder(), mode=0o700, exist_ok=True)
-        if not _is_folder_ours():
+        if not is_folder_ours():
             return False
         # A random name, opened with O_EXCL and O_NOFOLLOW, only for this user.
         descriptor, temporary = tempfile.mkstemp(prefix=f"{os.path.basename(file)}.", dir=folder())
@@ -246,7 +246,7 @@ def _entries(folder: str, visited: set[tuple[int, int]]) -> list[tuple[str, bool
 def files() -> list[str]:
     """Return all files in the cache folder, sorted, valid or not; none if other users can write to the folder."""
     try:
-        return sorted(os.path.join(folder(), name) for name in os.listdir(folder())) if _is_folder_ours() else []
+        return sorted(os.path.join(folder(), name) for name in os.listdir(folder())) if is_folder_ours() else []
     except OSError:
         return []
 
@@ -278,7 +278,7 @@ def _is_ours(status: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
 
 
-def _is_folder_ours() -> bool:
+def is_folder_ours() -> bool:
     """Return whether the cache folder belongs to this user, and only this user can write to it."""
     try:
         status = os.lstat(folder())

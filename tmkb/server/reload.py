@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tmkb.errors import Problem, SpecError
+from tmkb.errors import SpecError
 from tmkb.protocol.effects import Sent
 from tmkb.schema import paths
 from tmkb.server import cache, server
@@ -51,9 +51,7 @@ class Reloader:
         if not _installed("watchfiles"):
             from tmkb.schema import installation
 
-            raise SpecError(
-                [Problem.of_argument("extra_missing", "--watch", **installation.lacks("watch", "watchfiles"))]
-            )
+            raise SpecError([installation.missing("--watch", "watch", "watchfiles")])
         self.runtime = runtime
         self.notes = current.notes
         self.buffer = bytearray()
