@@ -422,6 +422,13 @@ def test_version(tmkb):
     assert json.loads(tmkb("version", "--json")[1]) == {"version": __version__}
 
 
+def test_the_version_is_printed_without_the_validator_of_schemas():
+    code = "import sys; from tmkb.cli import main; main.main(['version']); print('jsonschema' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"tmkb {__version__}\nFalse\n"
+
+
 def test_schema_check(tmkb, overlay):
     assert tmkb("schema", "check")[1].endswith("files, no problems.\n")
     folder = overlay(errors="kind: errors\nextends: packaged\nerrors: {made_up: {}}\n")
