@@ -92,10 +92,12 @@ def run(line, columns, *, interrupt_at=None, **environment):
     return Screen(_rows(terminal), status, columns)
 
 
-# The terminal becomes the controlling one of the new session, so that Ctrl-C reaches the command.
+# The terminal becomes the controlling one of the new session, so that Ctrl-C reaches the command. A shell starts
+# what runs in the background with interrupts ignored.
 _ATTACH = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tmkb.cli.main import main
 sys.exit(main())
 """
