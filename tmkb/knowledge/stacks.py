@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FILE = "_stacks.yaml"  # beside the packaged patterns
 ANY = "any"
 _VERSION = re.compile(r" v?\d[\d.x]*$")
+_SEPARATORS = re.compile(r"[\s_-]+")
 _MOST = 20_000  # characters of a question that are searched for signs
 
 
@@ -39,8 +40,8 @@ class Stacks:
 
         A known framework decides. Otherwise the signs in ``context`` choose among the stacks of the language, or among
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
-        leaves only the language. Words of the framework and the question decide between the variants of the stack;
-        without such a word it is the stack itself.
+        leaves only the language. Words of the framework and the question decide between the variants of the stack
+        and what is built on it in its language, such as DRF on Django; without such a word it is the stack itself.
 
         Args:
             context: the question.
@@ -49,8 +50,7 @@ class Stacks:
         """
         framework, text = _normal(framework), context[:_MOST].lower()
         stack = self._stack(text, _normal(language), framework)
-        variants = {name: each for name, each in self._variants.items() if each["of"] == stack}
-        return _most_signs(f"{framework}\n{text}", variants) or stack
+        return _most_signs(f"{framework}\n{text}", self._narrower(stack)) or stack
 
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
@@ -59,9 +59,20 @@ class Stacks:
             return stack
         if language and known is None:
             return self._stack_names.get(language)  # some write the framework as the language
+        if framework in self._language_names:  # and some the language as the framework
+            return self._shown(text, known or self._language_names[framework])
         if framework:
             return self._usual(known)
         return self._shown(text, known)
+
+    def _narrower(self, stack: str | None) -> Mapping[str, Mapping[str, Any]]:
+        """Return the variants of ``stack``, and what is built on it in its language, such as DRF on Django."""
+        language = stack and self.stacks[stack]["language"]
+        return {
+            name: each
+            for name, each in self.stacks.items()
+            if stack and (each.get("of") == stack or (each.get("like") == stack and each["language"] == language))
+        }
 
     def known(self, name: str) -> bool:
         """Return whether ``name`` is "any", empty, or a name of a language or stack in any case."""
@@ -154,13 +165,13 @@ def packaged() -> Stacks:
 
 
 def _normal(name: str | None) -> str:
-    """Return ``name`` in lower case with single spaces and without a version; an empty text for "any" or None."""
-    text = _VERSION.sub("", " ".join((name or "").lower().split()))
+    """Return ``name`` in lower case, one space between its words, without a version; "" for "any" or None."""
+    text = _VERSION.sub("", _SEPARATORS.sub(" ", (name or "").lower()).strip())
     return "" if text == ANY else text
 
 
 def _names(described: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    return {alias: name for name, each in described.items() for alias in (name, *each.get("aliases", ()))}
+    return {_normal(alias): name for name, each in described.items() for alias in (name, *each.get("aliases", ()))}
 
 
 def _most_signs(text: str, described: Mapping[str, Mapping[str, Any]]) -> str | None:
