@@ -47,8 +47,7 @@ def install_packages(environment):
     binaries = os.path.dirname(node())
     npm = os.path.join(os.path.dirname(binaries), "lib", "node_modules", "npm", "bin", "npm-cli.js")
     path = os.pathsep.join([binaries, environment["PATH"]])
-    # Not `npm ci`: a lock file made on one platform lacks the optional packages of the others, and that refuses it.
-    command = [node(), npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
+    command = [node(), npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"]
     subprocess.run(command, cwd=CACHE, check=True, env={**environment, "PATH": path})
 
 

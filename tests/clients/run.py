@@ -124,7 +124,7 @@ AGENT = {"claude-code", "gemini-cli", "opencode", *INSTALLATIONS}
 def run(name, home):
     """What the client printed, and the messages that it sent over stdio; "#" stands for: without the server's command."""
     log, project = os.path.join(home, "sent"), os.path.join(home, "project")
-    modules = packages.for_node(AGENTS if name in AGENT else HERE)
+    modules = packages.for_node(AGENTS, complete=False) if name in AGENT else packages.for_node(HERE)
     environment = prepared(home, project, modules)
     printed = ""
     with served(name, log) as server:
@@ -160,7 +160,7 @@ def prepared(home, project, modules):
 def installed(client, home):
     """What is wrong: `tmkb install` in one project, the client's list of servers in another, `--uninstall`, the list again."""
     project, elsewhere = os.path.join(home, "project"), os.path.join(home, "elsewhere")
-    environment = prepared(home, elsewhere, packages.for_node(AGENTS))
+    environment = prepared(home, elsewhere, packages.for_node(AGENTS, complete=False))
     os.makedirs(project)
     listing, sign = INSTALLED[client]
     tmkb = [sys.executable, "-m", "tmkb", "install", client, "--force"]

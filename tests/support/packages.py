@@ -23,15 +23,18 @@ def node():
 
 
 @functools.cache
-def for_node(folder):
-    """Where the packages of the lock file in ``folder`` are installed: the folder that has `node_modules`."""
+def for_node(folder, *, complete=True):
+    """Where the packages of the lock file in ``folder`` are installed: the folder that has `node_modules`.
+
+    ``complete``: the lock file also has the optional packages of other platforms; `npm ci` refuses one that lacks them.
+    """
 
     def install(place):
         for name in NPM:
             shutil.copy(os.path.join(folder, name), place)
         npm = os.path.join(os.path.dirname(os.path.dirname(node())), "lib", "node_modules", "npm", "bin", "npm-cli.js")
-        # Not `npm ci`: a lock file made on one platform lacks the optional packages of the others, and that refuses it.
-        command = [node(), npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
+        verb = ["ci"] if complete else ["install", "--no-save"]
+        command = [node(), npm, *verb, "--no-audit", "--no-fund", "--loglevel=error"]
         subprocess.run(command, cwd=place, stdout=subprocess.DEVNULL, check=True, env=with_node(os.environ))
 
     wanted = "".join(read(os.path.join(folder, name)) for name in NPM)

@@ -8,6 +8,7 @@ a clone, with a `gh` that only writes down how it was called. What this needs is
 
 import glob
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -15,7 +16,10 @@ import sys
 import tempfile
 
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from deploy import metadata
 from tests.action.run import CHECKER, PRE_COMMIT, program, run, step, write
 from tests.support import packages
 from tmkb import __version__
@@ -92,9 +96,10 @@ def release(folder):
         return step({"env": {}, **scripts[name]}, values | more, {"RUNNER_TEMP": scratch, "PATH": path}, clone)
 
     yield from tags(clone, attempt)
-    for name in ("Build", "Bundles", "The wheel answers"):
+    for name in ("Build", "Bundles", "SBOM", "The wheel answers"):
         done = attempt(name)
         yield f"release: {name}", done.returncode == 0, done.stdout
+    yield from bill_of_materials(os.path.join(clone, "bundles", "tmkb.cdx.json"))
     done = attempt("Release with its section of the changelog")
     called = packages.read(os.path.join(scratch, "called")).split() if done.returncode == 0 else []
     built = {os.path.splitext(word)[1] for word in called if word.startswith(("dist/", "bundles/"))}
@@ -106,6 +111,16 @@ def release(folder):
     )
     shown = packages.read(os.path.join(clone, "notes.md"))
     yield "its notes are the section of the version", shown.strip() == SECTION.strip(), shown
+
+
+def bill_of_materials(path):
+    """Yield whether the SBOM states the version, and has every package that the wheel requires, with its release."""
+    stated = json.loads(packages.read(path)) if os.path.exists(path) else {"metadata": {}, "components": []}
+    releases = {canonicalize_name(each["name"]): each.get("version") for each in stated["components"]}
+    required = {canonicalize_name(Requirement(each).name) for each in metadata.project()["dependencies"]}
+    yield "the SBOM has the version", stated["metadata"].get("component", {}).get("version") == __version__, str(stated)
+    yield "the SBOM has what the wheel requires", all(releases.get(name) for name in required), str(releases)
+    yield "the SBOM has nothing of contributors", not releases.keys() & {"pip", "pytest", "ruff"}, str(releases)
 
 
 def tags(clone, attempt):
