@@ -9,6 +9,16 @@ from hypothesis import strategies as st
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol import headers
+from tmkb.protocol.messages import Request
+
+MARKED = {
+    "properties": {
+        "text": {"type": "string", "x-mcp-header": "Text"},
+        "number": {"type": "integer", "x-mcp-header": "Number"},
+        "inner": {"properties": {"flag": {"type": "boolean", "x-mcp-header": "Flag"}, "free": {"type": "string"}}},
+        "free": True,
+    }
+}
 
 
 def agrees(text, value):
@@ -82,3 +92,50 @@ def test_spellings_that_json_does_not_have_are_refused(text):
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
 def test_every_number_agrees_with_its_json(value):
     assert agrees(json.dumps(value), value)
+
+
+arguments = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": st.text(st.characters(exclude_categories=["Cs"])),
+        "number": st.integers(),
+        "inner": st.fixed_dictionaries({}, optional={"flag": st.booleans(), "free": st.text()}) | st.none(),
+        "free": st.text(),
+    },
+)
+
+
+@given(arguments, st.sampled_from(["tools/call", "prompts/get", "resources/read", "ping"]))
+def test_a_server_accepts_the_headers_of_a_client(spec, arguments, method):
+    request = Request(1, method, {"name": "named", "uri": "a:b", "arguments": arguments})
+    tools = {"tools": {"named": {"input": MARKED}}}
+
+    for revision in (each for each in spec["revisions"].values() if "version" in each["http"]):
+        sent = {name.lower(): value for name, value in headers.for_request(tools, revision, request).items()}
+
+        headers.check(tools, revision, sent, request)
+        assert all(value.isascii() and value.isprintable() for value in sent.values())
+
+
+def test_the_headers_of_a_client_repeat_its_message(spec):
+    inner = {"flag": True, "free": "free"}
+    request = Request(
+        1, "tools/call", {"name": "named", "arguments": {"text": "\N{EURO SIGN}", "number": 7, "inner": inner}}
+    )
+    tools, revision = {"tools": {"named": {"input": MARKED}}}, spec["revisions"]["2026-07-28"]
+    sent = headers.for_request(tools, revision, request)
+
+    assert sent == {
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "named",
+        "Mcp-Param-Text": encoded("\N{EURO SIGN}"),
+        "Mcp-Param-Number": "7",
+        "Mcp-Param-Flag": "true",
+    }
+    for name in sent.keys() - {"MCP-Protocol-Version"}:
+        for others in ({}, {name.lower(): "other"}):
+            complete = {each.lower(): value for each, value in sent.items() if each != name} | others
+            with pytest.raises(ProtocolError) as caught:
+                headers.check(tools, revision, complete, request)
+            assert caught.value.fields == {"header": name}

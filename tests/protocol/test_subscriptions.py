@@ -1,0 +1,48 @@
+"""The limits on streams and on the resources that a client follows."""
+
+import copy
+import json
+
+import pytest
+
+from tmkb.server.runtime import Runtime
+
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+@pytest.fixture
+def listen(runtimes, quiet):
+    """Open streams for these lists of URIs; return the message of the error for the last one, or None."""
+    spec = copy.deepcopy(runtimes("everything").spec)
+    spec["server"]["limits"] |= {"streams": 3, "subscriptions": 4, "uri_bytes": 8}
+    runtime = Runtime(spec, runtimes("everything").provider, quiet(spec))
+    connection = runtime.connect()
+
+    def open_streams(*streams):
+        for number, uris in enumerate(streams):
+            params = {"notifications": {"resourceSubscriptions": uris}, "_meta": META}
+            request = {"jsonrpc": "2.0", "id": number, "method": "subscriptions/listen", "params": params}
+            (sent,) = runtime.handle(connection, json.dumps(request).encode())
+        return json.loads(sent.message).get("error", {}).get("message")
+
+    return open_streams
+
+
+@pytest.mark.parametrize(
+    ("streams", "error"),
+    [
+        ([[], [], []], None),
+        ([[], [], [], []], "Too many streams at once. Limit: 3"),
+        ([["a:1"], ["a:2", "a:3"], ["a:4"]], None),
+        ([["a:1"], ["a:2", "a:3"], ["a:4", "a:5"]], "Too many subscriptions. Limit: 4"),
+        ([["a:1", "a:2"], ["a:3", "a:4", "a:5"], ["a:3", "a:4"]], None),  # a refused stream counts for nothing
+        ([["a:345678"]], None),
+        (
+            [["a:1", "a:34567\N{LATIN SMALL LETTER E WITH ACUTE}"]],
+            "The URI of a subscription is too long. Limit: 8 bytes",
+        ),
+        ([["a:3456\ud800"]], "The URI of a subscription is too long. Limit: 8 bytes"),
+    ],
+)
+def test_a_stream_beyond_a_limit_is_refused(listen, streams, error):
+    assert listen(*streams) == error
