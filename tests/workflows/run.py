@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def main():
     """Print each check; 1 if one fails."""
     failed = 0
     with tempfile.TemporaryDirectory(prefix="workflows-") as folder:
-        for name, works, output in itertools.chain(validation(), shell(folder), release(folder)):
+        for name, works, output in itertools.chain(validation(), shell(folder), audit(folder), release(folder)):
             print(f"{'ok    ' if works else 'FAILED'} {name}", flush=True)
             if not works:
                 print(output)
@@ -77,6 +78,31 @@ def shell(folder):
                 )
                 about = f"shellcheck: {os.path.basename(path)}, {each['name']}"
                 yield about, done.returncode == 0 and "${{" not in each["run"], done.stdout
+
+    scripts = [".ci/audit", ".ci/lock", ".ci/run"]
+    done = run([program(SHELLCHECK, "shellcheck"), "--severity=warning", *scripts], packages.ROOT)
+    yield "shellcheck: .ci", done.returncode == 0, done.stdout
+
+
+def audit(folder):
+    """Yield whether `.ci/audit` accepts only advisories whose date has not passed, and fails if one program does."""
+    root = os.path.join(folder, "audit")
+    shutil.copytree(os.path.join(packages.ROOT, ".ci"), os.path.join(root, ".ci"))
+    write(
+        root,
+        {
+            ".ci/advisories.txt": "# ID date reason\nGHSA-new  2999-01-01  not reached\nGHSA-old  2000-01-01  not reached\n"
+        },
+    )
+    programs = os.path.join(root, "bin")
+    environment = {**os.environ, "PATH": os.pathsep.join([programs, os.environ["PATH"]])}
+    for failing in ("", "pip-audit", "npm"):
+        for name in ("pip-audit", "npm"):
+            write(root, {f"bin/{name}": f'#!/bin/sh\necho "{name} $@"\n[ {name} != "{failing}" ]\n'})
+            os.chmod(os.path.join(programs, name), 0o755)
+        done = run(["sh", os.path.join(root, ".ci", "audit")], folder, environment)
+        works = "--ignore-vuln GHSA-new" in done.stdout and "GHSA-old" not in done.stdout and "npm audit" in done.stdout
+        yield f"audit: {failing or 'nothing'} fails", works and (done.returncode == 0) == (not failing), done.stdout
 
 
 def release(folder):
