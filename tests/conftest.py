@@ -93,10 +93,16 @@ def packaged_patterns_are_read_once():
         yield
 
 
+@functools.cache  # not a fixture: mutmut runs pytest again and again in forks of one process, which inherit this
+def loaded(server, config=None):
+    """Load a packaged server with the packaged patterns."""
+    return Server.load(server, patterns=["packaged"], config=config)
+
+
 @pytest.fixture(scope="session")
 def found():
     """The packaged server, with the packaged patterns."""
-    return Server.load(patterns=["packaged"])
+    return loaded("tmkb")
 
 
 @pytest.fixture(scope="session")
@@ -110,7 +116,7 @@ def runtimes(quiet):
 
     @functools.cache
     def runtime(server, config=None):
-        found = Server.load(server, patterns=["packaged"], config=config)
+        found = loaded(server, config)
         return Runtime(found.spec, found.provider, quiet(found.spec))
 
     return runtime
