@@ -16,6 +16,7 @@ MARKED = {
         "text": {"type": "string", "x-mcp-header": "Text"},
         "number": {"type": "integer", "x-mcp-header": "Number"},
         "inner": {"properties": {"flag": {"type": "boolean", "x-mcp-header": "Flag"}, "free": {"type": "string"}}},
+        "open": {"type": "object"},
         "free": True,
     }
 }
@@ -100,12 +101,13 @@ arguments = st.fixed_dictionaries(
         "text": st.text(st.characters(exclude_categories=["Cs"])),
         "number": st.integers(),
         "inner": st.fixed_dictionaries({}, optional={"flag": st.booleans(), "free": st.text()}) | st.none(),
+        "open": st.dictionaries(st.text(), st.integers()),
         "free": st.text(),
     },
 )
 
 
-@given(arguments, st.sampled_from(["tools/call", "prompts/get", "resources/read", "ping"]))
+@given(arguments, st.sampled_from(["tools/call", "prompts/get", "resources/read", "ping", "=?base64?cGluZw==?="]))
 def test_a_server_accepts_the_headers_of_a_client(spec, arguments, method):
     request = Request(1, method, {"name": "named", "uri": "a:b", "arguments": arguments})
     tools = {"tools": {"named": {"input": MARKED}}}

@@ -301,6 +301,14 @@ def test_an_internal_error_is_sent_only_for_requests(runtime, monkeypatch, line)
     assert runtime.handle(connection, line) == []
 
 
+def test_a_fault_of_ours_with_what_is_not_json_is_only_logged(runtime):
+    error = RuntimeError("broken")
+    (logged,) = inbound.fail(opened(runtime), b"{", error)
+
+    assert isinstance(logged, LogException)
+    assert (logged.error, logged.request_id) == (error, None)
+
+
 def test_whatever_breaks_requests_are_answered_and_nothing_else(runtime, monkeypatch):
     def broken(*_):
         raise RuntimeError("broken")

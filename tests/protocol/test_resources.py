@@ -16,6 +16,7 @@ from tmkb.server.runtime import Runtime
     [
         ("test://a/{id}/data", "test://a/12/data", {"id": "12"}),
         ("test://a/{id}/data", "test://a/1%2F2%20%C3%A4/data", {"id": "1/2 ä"}),
+        ("test://a/{id}/data", "test://a/%FF/data", None),
         ("test://a/{id}/data", "test://a//data", None),
         ("test://a/{id}/data", "test://a/1/2/data", None),
         ("test://a/{id}/data", "test://a/1/data/more", None),
