@@ -107,10 +107,14 @@ arguments = st.fixed_dictionaries(
 )
 
 
-@given(arguments, st.sampled_from(["tools/call", "prompts/get", "resources/read", "ping", "=?base64?cGluZw==?="]))
-def test_a_server_accepts_the_headers_of_a_client(spec, arguments, method):
-    request = Request(1, method, {"name": "named", "uri": "a:b", "arguments": arguments})
-    tools = {"tools": {"named": {"input": MARKED}}}
+methods = st.sampled_from(["tools/call", "prompts/get", "resources/read", "ping", "=?base64?cGluZw==?="])
+names = st.sampled_from(["named", "n\N{LATIN SMALL LETTER A WITH DIAERESIS}med", "unknown"])
+
+
+@given(arguments, methods, names)
+def test_a_server_accepts_the_headers_of_a_client(spec, arguments, method, name):
+    request = Request(1, method, {"name": name, "uri": name, "arguments": arguments})
+    tools = {"tools": {"named": {"input": MARKED}, "n\N{LATIN SMALL LETTER A WITH DIAERESIS}med": {"input": {}}}}
 
     for revision in (each for each in spec["revisions"].values() if "version" in each["http"]):
         sent = {name.lower(): value for name, value in headers.for_request(tools, revision, request).items()}
@@ -119,13 +123,15 @@ def test_a_server_accepts_the_headers_of_a_client(spec, arguments, method):
         assert all(value.isascii() and value.isprintable() for value in sent.values())
 
 
-def test_the_headers_of_a_client_repeat_its_message(spec):
-    inner = {"flag": True, "free": "free"}
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_headers_of_a_client_repeat_its_message(spec, flag):
+    inner = {"flag": flag, "free": "free"}
     request = Request(
         1, "tools/call", {"name": "named", "arguments": {"text": "\N{EURO SIGN}", "number": 7, "inner": inner}}
     )
     tools, revision = {"tools": {"named": {"input": MARKED}}}, spec["revisions"]["2026-07-28"]
     sent = headers.for_request(tools, revision, request)
+    received = {name.lower(): value for name, value in sent.items()}
 
     assert sent == {
         "MCP-Protocol-Version": "2026-07-28",
@@ -133,11 +139,46 @@ def test_the_headers_of_a_client_repeat_its_message(spec):
         "Mcp-Name": "named",
         "Mcp-Param-Text": encoded("\N{EURO SIGN}"),
         "Mcp-Param-Number": "7",
-        "Mcp-Param-Flag": "true",
+        "Mcp-Param-Flag": "true" if flag else "false",
     }
+    headers.check(tools, revision, received, request)
+    headers.check(tools, revision, received | {"mcp-name": encoded("named")}, request)
     for name in sent.keys() - {"MCP-Protocol-Version"}:
-        for others in ({}, {name.lower(): "other"}):
-            complete = {each.lower(): value for each, value in sent.items() if each != name} | others
-            with pytest.raises(ProtocolError) as caught:
-                headers.check(tools, revision, complete, request)
-            assert caught.value.fields == {"header": name}
+        absent = {each: value for each, value in received.items() if each != name.lower()}
+        for others in ({}, {name.lower(): "other"}, {name.lower(): encoded("other")}):
+            refused(name, lambda wrong=absent | others: headers.check(tools, revision, wrong, request))
+    refused(
+        "Mcp-Method", lambda: headers.check(tools, revision, received | {"mcp-method": encoded("tools/call")}, request)
+    )
+
+
+def refused(name, check):
+    with pytest.raises(ProtocolError) as caught:
+        check()
+    assert (caught.value.error, caught.value.fields) == ("header_mismatch", {"header": name})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (" \tXaX\t ", "XaX"),
+        (encoded("XaX"), "XaX"),
+        ("=?base64??=", ""),
+        ("=?base64?=", "=?base64?="),
+        ("=?base64?YQ==", "=?base64?YQ=="),
+        ("YQ==?=", "YQ==?="),
+    ],
+)
+def test_a_text_agrees_as_it_is_or_as_base64(text, value):
+    assert agrees(text, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("=?base64?!YQ==?=", "a"), (encoded("a")[:-3] + "?=", "a"), ("\x0ba", "a")]
+)
+def test_other_spellings_of_a_text_are_refused(text, value):
+    assert not agrees(text, value)
+
+
+def test_only_some_headers_may_be_encoded():
+    refused("Mcp-Method", lambda: headers.expect({"mcp-method": encoded("ping")}, "Mcp-Method", "ping"))
