@@ -13,15 +13,19 @@ STATE = request_state.sign(KEY, {"user": {"action": "accept"}}, SUBJECT, expires
 
 
 def test_a_signed_state_is_verified_with_the_same_key():
-    assert request_state.verify(KEY, STATE, SUBJECT, now=999) == {"user": {"action": "accept"}}
+    in_other_order = {"params": {"arguments": {"guests": 2}, "name": "book"}, "kind": "tool"}
+
+    for subject, now in [(SUBJECT, 999), (SUBJECT, 1000), (in_other_order, 0)]:
+        assert request_state.verify(KEY, STATE, subject, now) == {"user": {"action": "accept"}}
 
 
 def test_a_state_with_one_changed_bit_is_refused():
     for bit in range(len(STATE) * 8):
         changed = bytearray(STATE.encode())
         changed[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(ProtocolError):
+        with pytest.raises(ProtocolError) as caught:
             request_state.verify(KEY, changed.decode("latin-1"), SUBJECT, now=999)
+        assert caught.value.error == "request_state_invalid"
 
 
 @given(st.text())
@@ -42,5 +46,6 @@ def test_an_unsigned_text_is_refused(text):
     ],
 )
 def test_another_key_another_request_and_an_expired_state_are_refused(key, subject, now):
-    with pytest.raises(ProtocolError):
+    with pytest.raises(ProtocolError) as caught:
         request_state.verify(key, STATE, subject, now)
+    assert caught.value.error == "request_state_invalid"
