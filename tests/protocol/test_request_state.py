@@ -36,6 +36,13 @@ def test_an_unsigned_text_is_refused(text):
         request_state.verify(KEY, STATE + text if text else "", SUBJECT, now=0)
 
 
+@pytest.mark.parametrize("state", ["\ud800", ".\ud800", f"{STATE}\ud800", f"\ud800.{STATE}"])
+def test_a_lone_surrogate_is_refused(state):
+    with pytest.raises(ProtocolError) as caught:
+        request_state.verify(KEY, state, SUBJECT, now=0)
+    assert caught.value.error == "request_state_invalid"
+
+
 @pytest.mark.parametrize(
     ("key", "subject", "now"),
     [
