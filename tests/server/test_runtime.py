@@ -3,6 +3,9 @@
 import copy
 import json
 import os
+import runpy
+import select
+from types import SimpleNamespace
 
 import pytest
 
@@ -198,6 +201,19 @@ def test_lines_that_find_no_room_are_dropped_and_counted(spec, pipe):
 
     assert lines[-2:] == ["[WARNING] Log lines dropped because stderr is not read: 2", "[ERROR] z"]
     assert all(line.startswith("[") for line in lines)
+
+
+def test_a_piece_of_the_log_fits_into_the_smallest_pipe(spec, monkeypatch):
+    """A pipe that is writable takes PIPE_BUF bytes without blocking: 4096 on Linux, 512 on macOS."""
+    monkeypatch.setattr(select, "PIPE_BUF", 512, raising=False)
+    pieces = []
+    output = runpy.run_path(log.__file__)["Log"](spec["server"]["log"])
+    output.output = SimpleNamespace(has_room=lambda: True, write=pieces.append)
+    output.write("failed", line="x" * 5000)
+    output.flush()
+
+    assert max(map(len, pieces)) == 512
+    assert b"".join(pieces) == b"[ERROR] " + b"x" * 5000 + b"\n"
 
 
 def test_a_closed_stderr_is_not_an_error(spec, pipe):
