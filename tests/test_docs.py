@@ -156,3 +156,15 @@ def test_the_index_lists_every_document():
 def test_modules_that_documents_name_exist(name):
     for path in re.findall(r"`((?:\w+/)+\w+\.py)`", prose(name)):
         assert any(os.path.exists(os.path.join(ROOT, top, path)) for top in ("", "tmkb")), (name, path)
+
+
+def test_the_tests_that_documents_name_exist():
+    named = {
+        match
+        for name in DOCUMENTS
+        for match in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", source(os.path.join(ROOT, name)))
+    }
+    defined = {file: set(re.findall(r"^def (test_\w+)\(", source(os.path.join(ROOT, file)), re.M)) for file, _ in named}
+
+    assert len(named) > 50
+    assert {(file, test) for file, test in named if test not in defined[file]} == set()
