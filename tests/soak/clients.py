@@ -128,6 +128,7 @@ class OverHttp(Asking):
     def __init__(self, port, history, rng=None):
         super().__init__(history, rng)
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+        self.reconnected = 0  # after the server had closed the idle connection for another client
 
     def shake_hands(self):
         """Begin a session; the headers that name it."""
@@ -142,10 +143,19 @@ class OverHttp(Asking):
 
     def post(self, message, headers):
         """The headers of the response, and the messages that it brings."""
-        self.connection.request("POST", "/mcp", json.dumps(message), HEADERS | headers)
-        response = self.connection.getresponse()
+        response = self._response("POST", headers=HEADERS | headers, body=json.dumps(message))
         lines = [line.removeprefix(b"data: ") for line in response.read().splitlines()]
         return response.headers, [json.loads(line) for line in lines if line.startswith(b"{")]
+
+    def _response(self, verb, **request):
+        """The response to a request; on a new connection, if the server closes the old one without any answer."""
+        while True:
+            try:
+                self.connection.request(verb, "/mcp", **request)
+                return self.connection.getresponse()
+            except (BrokenPipeError, ConnectionResetError):  # also http.client.RemoteDisconnected
+                self.connection.close()
+                self.reconnected += 1
 
 
 class Sessions(OverHttp):
@@ -157,12 +167,11 @@ class Sessions(OverHttp):
         for _ in range(self.rng.randint(1, 40)):
             request = self.request()
             modern = self.pending[request["id"]].modern
-            for told in self.post(request, _described(request) if modern else named)[1]:
+            for told in self.post(request, described(request) if modern else named)[1]:
                 self.hear(told)
             assert not self.pending
             time.sleep(0.01)
-        self.connection.request("DELETE", "/mcp", headers=named)
-        assert self.connection.getresponse().read() == b""
+        assert self._response("DELETE", headers=named).read() == b""
 
     def finish(self):
         """Hang up."""
@@ -182,7 +191,7 @@ class Listener(OverHttp):
         wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
         params = {"notifications": wanted, "_meta": MODERN}
         request = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
-        self.connection.request("POST", "/mcp", json.dumps(request), HEADERS | _described(request))
+        self.connection.request("POST", "/mcp", json.dumps(request), HEADERS | described(request))
         response = self.connection.getresponse()
         while b"acknowledged" not in response.readline():
             pass
@@ -205,7 +214,7 @@ class Listener(OverHttp):
         self.connection.close()
 
 
-def _described(request):
+def described(request):
     """The headers of a request without a session."""
     params = request["params"]
     name = params.get("name") or params.get("uri")

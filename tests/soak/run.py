@@ -1,14 +1,17 @@
 """Requests by the thousand while the files that are served change by the hundred, well and badly, in every way there is.
 
-    python -m tests.soak.run [--requests 10000] [--changes 500] [--seed 0] [--over stdio,http]
+    python -m tests.soak.run [--minutes 15] [--seed 0] [--over stdio,http] [--record]
 
-A server that watches runs over stdio, then over HTTP with several clients. Each request has to be answered once, whole,
-from one state that the files have been in, and never from an older one than has been seen; clients have to hear of lists
-that have changed, and of no others; what is bad has to be told once. Ends with 1 where any of it does not hold.
+A server that watches runs over stdio, then over HTTP with several clients, each for half of the time, while `trouble`
+happens to it. Each request has to be answered once, whole, from one state that the files have been in, and never from an
+older one than has been seen; clients have to hear of lists that have changed, and of no others; what is bad has to be
+told once; memory and descriptors stay. Ends with 1 where any of it does not hold.
 """
 
 import argparse
 import collections
+import contextlib
+import datetime
 import os
 import random
 import sys
@@ -16,12 +19,14 @@ import tempfile
 import threading
 import time
 
-from tests.soak import clients, stamped
-from tests.support.process import TIMEOUT, HttpServer, Server
+from tests.soak import clients, stamped, trouble
+from tests.support import pages
+from tests.support.process import SERVE, TIMEOUT, HttpServer, Server
 
 NEW = "Schemas and patterns reloaded"
 BAD = "Schemas and patterns not reloaded"
 SESSIONS = 4
+CALM = 3  # seconds until closed connections are gone
 # A way to change something → how many bad states it goes through, which may be noticed and then are told.
 GAPS = {"swap": 1, "rebuild": 3, "write": 1, "write_in_pieces": 3, "rename_around": 1, "take_away": 1}
 
@@ -117,8 +122,9 @@ class Editor:
 class Running:
     """A server, its clients, each in a thread of its own, and what went wrong there."""
 
-    def __init__(self, server, asking, listeners):
+    def __init__(self, server, asking, listeners, troubles=None):
         self.server = server
+        self.troubles = troubles
         self.asking = asking
         self.listeners = listeners
         self.failures = []
@@ -126,8 +132,15 @@ class Running:
         self.threads = [threading.Thread(target=self._ask, args=(client,), daemon=True) for client in asking]
 
     def start(self):
-        for thread in self.threads:
+        for thread in [*self.threads, *([self.troubles] if self.troubles else [])]:
             thread.start()
+
+    @contextlib.contextmanager
+    def calm(self):
+        """Wait for the end of the current trouble; no other begins meanwhile."""
+        with self.troubles.quiet if self.troubles else contextlib.nullcontext():
+            time.sleep(CALM if self.troubles else 0)
+            yield
 
     def stop(self):
         """Let each client finish what it has begun. Raises what went wrong in any of them."""
@@ -139,6 +152,8 @@ class Running:
     def check(self):
         if self.failures:
             raise self.failures[0]
+        if self.troubles is not None:
+            self.troubles.check()
 
     def answered(self):
         return sum((client.answered for client in self.asking), collections.Counter())
@@ -173,38 +188,56 @@ class Vitals:
         self.memory = [_memory(each) for each in pids]
         self.descriptors = [len(os.listdir(f"/proc/{each}/fd")) for each in pids]
 
+    def is_like(self, early):
+        """Whether there is not more than earlier: of memory a third, of descriptors the clients' connections."""
+        memory = zip(self.memory, early.memory, strict=True)
+        descriptors = zip(self.descriptors, early.descriptors, strict=True)
+        return all(now <= 1.3 * then for now, then in memory) and all(n <= then + SESSIONS for n, then in descriptors)
+
     def __str__(self):
         return f"{' + '.join(f'{held:.1f}' for held in self.memory)} MB, {self.descriptors} descriptors"
 
 
-def soak(over, requests, changes, seed=0):
-    """Do it all; a report by heading. Raises AssertionError where something does not hold."""
+def soak(over, requests=0, changes=0, seed=0, minutes=0.0, troubled=False):
+    """Do it all, at least for so many requests, changes and minutes; a report by heading.
+
+    Raises AssertionError where something does not hold.
+    """
     rng, history = random.Random(seed), stamped.History()
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory() as root, contextlib.ExitStack() as stack:
         folder = stamped.Folder(root)
         editor = Editor(folder, history, rng)
-        arguments = ["--server", "soak", "--schemas", folder.path, "--watch"]
-        with Server(*arguments) if over == "stdio" else HttpServer(*arguments) as server:
-            if over == "stdio":
-                asking = listeners = [clients.Piped(server, history, random.Random(seed))]
-            else:
-                asking = [clients.Sessions(server.port, history, random.Random(seed + n)) for n in range(SESSIONS)]
-                listeners = [clients.Listener(server.port, history, modern) for modern in (False, True)]
-            running = Running(server, asking, listeners)
-            began = time.monotonic()
-            running.start()
-            early = _edits(editor, running, changes)
-            running.until(lambda: running.answered().total() >= requests, "requests")
-            late = Vitals(server.process.pid) if early else None
-            running.stop()
-            status = server.end() if over == "http" else server.end()[1]
-            for client in listeners:
-                client.finish()
+        conditions = stack.enter_context(trouble.Conditions()) if troubled else None
+        server = stack.enter_context(
+            _server(over, ["--server", "soak", "--schemas", folder.path, "--watch"], conditions)
+        )
+        if over == "stdio":
+            asking = listeners = [clients.Piped(server, history, random.Random(seed))]
+        else:
+            asking = [clients.Sessions(server.port, history, random.Random(seed + n)) for n in range(SESSIONS)]
+            listeners = [clients.Listener(server.port, history, modern) for modern in (False, True)]
+        troubles = trouble.Troubles(server, conditions, over, random.Random(seed)) if troubled else None
+        running = Running(server, asking, listeners, troubles)
+        began = time.monotonic()
+        running.start()
+        early = _edits(editor, running, changes, began + 60 * minutes)
+        running.until(lambda: running.answered().total() >= requests, "requests")
+        if troubles is not None:
+            troubles.stop()
+        late = _settled(server.process.pid, early) if early else None
+        running.stop()
+        status = server.end() if over == "http" else server.end()[1]
+        for client in listeners:
+            client.finish()
         _conclude(editor, running, status, early, late)
+        assert conditions is None or conditions.left_behind() == []
     return {
         "changes": dict(sorted(editor.done.items())),
         "requests": dict(sorted(running.answered().items())),
         "heard of": [dict(client.heard) for client in listeners],
+        "troubles": dict(sorted(troubles.done.items())) if troubles else {},
+        "not tried": conditions.lacking if conditions else {},
+        "connections closed while idle": sum(getattr(client, "reconnected", 0) for client in asking),
         "seconds": round(time.monotonic() - began, 1),
         "slowest answer, seconds": round(max(client.slowest for client in asking), 3),
         "early": str(early),
@@ -212,14 +245,35 @@ def soak(over, requests, changes, seed=0):
     }
 
 
-def _edits(editor, running, changes):
+def _server(over, arguments, conditions):
+    if over == "http":
+        options = {} if conditions is None else {"env": conditions.env, "wrapper": conditions.wrapper}
+        return HttpServer(*arguments, **options)
+    if conditions is None:
+        return Server(*arguments)
+    return trouble.SlowlyRead(*arguments, argv=[*conditions.wrapper, *SERVE], env=conditions.env)
+
+
+def _edits(editor, running, changes, end):
     """Make the changes; what the server held after a quarter of them."""
-    early = None
-    while editor.done.total() < changes:
+    early, began = None, time.monotonic()
+    while (done := editor.done.total()) < changes or time.monotonic() < end:
         editor.change(running)
-        if early is None and editor.done.total() >= changes / 4 and os.path.isdir("/proc"):
-            early = Vitals(running.server.process.pid)
+        is_late = done >= changes / 4 and time.monotonic() >= began + (end - began) / 4
+        if early is None and is_late and os.path.isdir("/proc"):
+            with running.calm():
+                early = Vitals(running.server.process.pid)
     return early
+
+
+def _settled(pid, early):
+    """What the server holds after connections that were just closed are gone."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        late = Vitals(pid)
+        if late.is_like(early) or time.monotonic() > deadline:
+            return late
+        time.sleep(0.1)
 
 
 def _conclude(editor, running, status, early, late):
@@ -235,8 +289,7 @@ def _conclude(editor, running, status, early, late):
         assert set(client.heard) <= set(stamped.LISTS)
         assert more.total() <= editor.halves, (client.heard, editor.promised)
     if early is not None:
-        assert all(now <= 1.3 * then for now, then in zip(late.memory, early.memory, strict=True)), (early, late)
-        assert all(now <= then + SESSIONS for now, then in zip(late.descriptors, early.descriptors, strict=True)), late
+        assert late.is_like(early), (str(early), str(late))
 
 
 def _memory(pid):
@@ -244,19 +297,41 @@ def _memory(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 
 
+def table(reports, minutes):
+    """The reports as a table, for a document."""
+    named = [[f"over {over}", *(_cell(value) for value in report.values())] for over, report in reports.items()]
+    rows = zip(["", *next(iter(reports.values()))], *named, strict=True)
+    head, *rest = [f"| {' | '.join(row)} |" for row in rows]
+    about = f"{datetime.date.today().isoformat()}, {minutes:g} minutes in all, {pages.machine()}:"
+    return "\n".join([about, "", head, "|---" * (len(reports) + 1) + "|", *rest]) + "\n"
+
+
+def _cell(value):
+    if isinstance(value, dict):
+        text = ", ".join(f"{key}: {number}" for key, number in value.items())
+        return (
+            f"{sum(value.values()):,} ({text})" if value and all(isinstance(n, int) for n in value.values()) else text
+        )
+    return "; ".join(map(_cell, value)) if isinstance(value, list) else str(value)
+
+
 def main():
     """Soak as the command line says, and print the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--requests", type=int, default=10_000, help="at least so many")
-    parser.add_argument("--changes", type=int, default=500, help="at least so many")
+    parser.add_argument("--minutes", type=float, default=15, help="in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--over", default="stdio,http")
+    parser.add_argument("--record", action="store_true", help="write the figures to docs/reliability.md")
     args = parser.parse_args()
-    for over in args.over.split(","):
+    transports, reports = args.over.split(","), {}
+    for over in transports:
         print(f"over {over}")
-        for heading, value in soak(over, args.requests, args.changes, args.seed).items():
+        reports[over] = soak(over, seed=args.seed, minutes=args.minutes / len(transports), troubled=True)
+        for heading, value in reports[over].items():
             print(f"  {heading}: {value}")
         sys.stdout.flush()
+    if args.record:
+        pages.replace("docs/reliability.md", "soak", table(reports, args.minutes))
 
 
 if __name__ == "__main__":
