@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from tests.fuzz import targets
 from tests.support import packages, pages
 
 ATHERIS = "atheris==3.*"
-KEPT = 40_000  # bytes of new inputs that are kept for one target
+KEPT = 20_000  # bytes of new inputs that are kept for one target
 TIMEOUT, MEMORY = 20, 2048  # seconds and megabytes for one input
 
 
@@ -82,7 +83,11 @@ def start(name, *arguments):
     """Run the worker."""
     path = os.pathsep.join([packages.for_python("atheris", ATHERIS, bare=True), packages.ROOT])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-    command = [sys.executable, "-m", "tests.fuzz.worker", name, *arguments]
+    again = os.path.join(packages.CACHE, "fuzz", name, "worker")  # libFuzzer starts it to minimize
+    with open(again, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tests.fuzz.worker "$0" {name} "$@"\n')
+    os.chmod(again, 0o755)
+    command = [again, *arguments]
     return subprocess.run(
         command,
         cwd=packages.ROOT,
@@ -105,8 +110,8 @@ def figures(log):
 
 def traceback_in(log):
     """Return the part of the log that says why an input failed."""
-    start = max(log.find("=== Uncaught Python exception"), log.find("ERROR: libFuzzer"))
-    return log[start:][:4000]
+    start = log.find("=== Uncaught Python exception")
+    return log[start if start >= 0 else log.find("ERROR: libFuzzer") :][:4000]
 
 
 def keep_failure(name, path):

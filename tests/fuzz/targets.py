@@ -8,6 +8,7 @@ a response that is not JSON is a finding.
 import asyncio
 import collections
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -20,9 +21,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tmkb.conformance import replay, report, targets, transcript
-from tmkb.errors import DocumentError, ToolError
+from tmkb.errors import DocumentError, ProtocolError, ToolError
 from tmkb.knowledge import pattern, tokens
 from tmkb.protocol.effects import Send
+from tmkb.protocol.messages import decode
 from tmkb.schema import hidden, jsonschemas, metaschema, paths, problems, reader
 from tmkb.server.log import Log
 from tmkb.server.runtime import Runtime
@@ -140,10 +142,10 @@ def answered(sent):
 
 
 def messages(line):
-    """Return the messages in ``line`` with an id."""
+    """Return the messages in ``line`` with an id; none if the line is not JSON."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = decode(line)
+    except ProtocolError:
         return []
     each = value if isinstance(value, list) else [value]
     return [message for message in each if isinstance(message, dict) and type(message.get("id")) in (int, str)]
@@ -536,6 +538,12 @@ TARGETS = {
         hive, hive_files, lambda: ["regf", "hbin", "nk", "vk", "lf", "lh", "li", "ri", "sk", "db"], ("Registry",)
     ),
 }
+
+
+@functools.cache
+def prepared(name):
+    """Return the function of a target."""
+    return TARGETS[name].prepare()
 
 
 def inputs(name):

@@ -20,11 +20,6 @@ CASES = [
 
 
 @functools.cache
-def prepared(name):
-    return targets.TARGETS[name].prepare()
-
-
-@functools.cache
 def seeds(name):
     return [*targets.TARGETS[name].seeds()]
 
@@ -48,7 +43,7 @@ def test_changed_inputs_end_in_errors_that_clients_and_authors_get(name, seed):
     for _ in range(CHANGES):
         data = changed(chance, chance.choice(seeds(name)), chance.choice(seeds(name)), words)
         try:
-            prepared(name)(data)
+            targets.prepared(name)(data)
         except BaseException as error:
             error.add_note(f"input: {data!r}")
             raise
@@ -62,7 +57,7 @@ def test_no_input_of_the_corpus_fails(name):
         with open(path, "rb") as file:
             data = file.read()
         try:
-            prepared(name)(data)
+            targets.prepared(name)(data)
         except BaseException as error:
             error.add_note(f"input: {path}")
             raise
@@ -88,4 +83,4 @@ def test_an_unexpected_exception_is_noticed(name, monkeypatch):
     monkeypatch.setattr(tmkb.protocol.inbound, "receive", fail)
     monkeypatch.setattr(tmkb.protocol.inbound, "receive_value", fail)
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
-        prepared(name)(seeds(name)[-1])
+        targets.prepared(name)(seeds(name)[-1])

@@ -1,4 +1,7 @@
-"""The process that fuzzes one target: `run.py` starts it with the name of the target and arguments of libFuzzer."""
+"""The process that fuzzes one target: ``worker PROGRAM TARGET ARGUMENT…``, with arguments of libFuzzer.
+
+``PROGRAM`` is what libFuzzer starts to run another such process; `run.py` writes it.
+"""
 
 import sys
 
@@ -12,9 +15,8 @@ def main():
     with atheris.instrument_imports(include=INSTRUMENTED):  # to the end, because many imports are in functions
         from tests.fuzz import targets
 
-        name = sys.argv.pop(1)
-        run = targets.TARGETS[name].prepare()
-        atheris.Setup(sys.argv, run)
+        _, program, name, *arguments = sys.argv
+        atheris.Setup([program, *arguments], targets.TARGETS[name].prepare())
         atheris.Fuzz()
 
 
