@@ -299,20 +299,27 @@ def _memory(pid):
 
 def table(reports, minutes):
     """The reports as a table, for a document."""
-    named = [[f"over {over}", *(_cell(value) for value in report.values())] for over, report in reports.items()]
-    rows = zip(["", *next(iter(reports.values()))], *named, strict=True)
-    head, *rest = [f"| {' | '.join(row)} |" for row in rows]
-    about = f"{datetime.date.today().isoformat()}, {minutes:g} minutes in all, {pages.machine()}:"
-    return "\n".join([about, "", head, "|---" * (len(reports) + 1) + "|", *rest]) + "\n"
+    columns = [dict(_rows(report)) for report in reports.values()]
+    names = dict.fromkeys(name for column in columns for name in column)
+    lines = [
+        f"{datetime.date.today().isoformat()}, {minutes:g} minutes in all, {pages.machine()}:",
+        "",
+        f"| | {' | '.join(reports)} |",
+        "|---" * (len(reports) + 1) + "|",
+        *(f"| {name} | {' | '.join(column.get(name, '') for column in columns)} |" for name in names),
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _cell(value):
-    if isinstance(value, dict):
-        text = ", ".join(f"{key}: {number}" for key, number in value.items())
-        return (
-            f"{sum(value.values()):,} ({text})" if value and all(isinstance(n, int) for n in value.values()) else text
-        )
-    return "; ".join(map(_cell, value)) if isinstance(value, list) else str(value)
+def _rows(report):
+    bad = sum(count for way, count in report["changes"].items() if way.startswith("bad"))
+    yield "requests, each answered once", f"{sum(report['requests'].values()):,}"
+    yield "changes of files", f"{sum(report['changes'].values()):,}, {bad:,} of them invalid"
+    yield from ((name, f"{count:,}") for name, count in report["troubles"].items())
+    yield from ((name, f"not tried: {reason}") for name, reason in report["not tried"].items())
+    yield "slowest answer", f"{report['slowest answer, seconds']} s"
+    yield "server and watcher after a quarter of the time", report["early"]
+    yield "server and watcher at the end", report["late"]
 
 
 def main():
