@@ -1,4 +1,4 @@
-"""Fuzz with atheris, which mutates inputs and keeps those that reach new code (libFuzzer, for Python).
+"""Fuzz with atheris, which changes inputs and keeps those that reach new code (libFuzzer, for Python).
 
     python -m tests.fuzz.run [TARGET…] [--seconds N] [--keep] [--record]
 
@@ -136,9 +136,10 @@ def keep_inputs(name):
         if not os.path.basename(path).startswith("failed-"):
             os.unlink(path)
     left = KEPT
-    for path in sorted((path for path in glob.glob(f"{merged}/*")), key=os.path.getsize):
+    new = [path for path in glob.glob(f"{merged}/*") if not os.path.exists(os.path.join(seeds, os.path.basename(path)))]
+    for path in sorted(new, key=os.path.getsize):
         left -= os.path.getsize(path)
-        if left > 0 and not os.path.exists(os.path.join(seeds, os.path.basename(path))):
+        if left > 0:
             shutil.copy(path, corpus)
 
 

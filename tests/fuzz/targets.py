@@ -311,6 +311,7 @@ def files():
         seen[kind and kind[1]] += 1
         if seen[kind and kind[1]] <= 3 and len(content) < 20_000:
             yield content.encode()
+            yield json.dumps(reader.parse(content, path).value).encode()  # which YAML contains
 
 
 def yaml_words():
@@ -376,6 +377,7 @@ def transcripts():
     for path in transcript.find(paths.CONFORMANCE):
         if "\nserver: everything" in (content := text(path)) and len(content) < 1500:
             yield content.encode()
+            yield json.dumps(reader.parse(content, path).value).encode()  # which YAML contains
 
 
 def transcript_words():

@@ -7,7 +7,15 @@ import sys
 
 import atheris
 
+from tests.fuzz import mutation
+
 INSTRUMENTED = ["tmkb", "Registry", "h11", "yaml", "uvicorn"]
+
+
+def mutate(data, most, seed):
+    """Change the structure of JSON, or the bytes."""
+    new = mutation.changed(data, seed) if seed % 2 else None
+    return atheris.Mutate(data, most) if new is None or len(new) > most else new
 
 
 def main():
@@ -16,7 +24,7 @@ def main():
         from tests.fuzz import targets
 
         _, program, name, *arguments = sys.argv
-        atheris.Setup([program, *arguments], targets.TARGETS[name].prepare())
+        atheris.Setup([program, *arguments], targets.TARGETS[name].prepare(), custom_mutator=mutate)
         atheris.Fuzz()
 
 
