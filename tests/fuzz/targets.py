@@ -132,7 +132,8 @@ def answered(sent):
     for each in sent:
         if isinstance(each, Send):
             assert b"\n" not in each.message
-            value = json.loads(each.message.decode("ascii"), parse_constant=None)
+            value = decode(each.message)
+            each.message.decode("ascii")
             for message in value if isinstance(value, list) else [value]:
                 assert message["jsonrpc"] == "2.0"
                 if "method" not in message and message.get("id") is not None:
