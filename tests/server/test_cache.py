@@ -246,6 +246,10 @@ def test_no_link_in_the_folder_is_followed(home, source, tmp_path, monkeypatch):
     assert victim.read_text() == "untouched"
     assert cache.read({}) and not os.path.islink(cache.path({}))
 
+    os.rename(cache.path({}), tmp_path / "entry")
+    os.symlink(tmp_path / "entry", cache.path({}))
+    assert cache.read({}) is None
+
 
 def test_an_entry_without_the_sources_of_its_request_does_not_count(home, source):
     cache.write({}, [], cache.entry(HEAD, SECTIONS))
