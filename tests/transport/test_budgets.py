@@ -3,6 +3,7 @@
 import copy
 import gc
 import json
+import time
 import tracemalloc
 
 import pytest
@@ -65,6 +66,19 @@ def test_a_new_task_only_drops_tasks_of_its_principal(runtimes, quiet):
     assert error(refused) == "Too many tasks at once. Limit: 3"
     assert all(result(many.task("get", task))["status"] == "working" for task in running)
     assert error(few.task("get", over)) == f"Unknown task: {over}"
+
+
+@pytest.mark.parametrize("jump", [-86_400, 86_400])
+def test_a_task_expires_by_the_time_that_has_passed_and_not_by_the_clock_of_the_system(runtimes, quiet, jump):
+    (peer,) = peers(runtimes, quiet, tokens=("one",))
+    task = began("slow_compute", seconds=0)(peer)
+    peer.work()
+    tasks = peer.endpoint.runtime.tasks
+    tasks.clock = lambda: time.time() + jump
+    assert result(peer.task("get", task))["status"] == "completed"
+
+    tasks.timer = lambda: time.monotonic() + tasks.limits["task_seconds"] + 1
+    assert error(peer.task("get", task)) == f"Unknown task: {task}"
 
 
 def test_streams_are_limited_per_principal(runtimes, quiet):

@@ -30,9 +30,7 @@ _STATUSES = {"received": "working", "detached": "working", "detached_waiting": "
 class Task:
     """A request whose response is a task: its open questions and, after its end, its result or error."""
 
-    def __init__(
-        self, id_: str, exchange: Exchange, limits: Limits, budget: Budget, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, id_: str, exchange: Exchange, tasks: Tasks, budget: Budget) -> None:
         """Reserve memory for the params in ``budget``, the principal's. Raises ProtocolError if they do not fit."""
         self.memory = footprint(exchange.params)
         budget.reserve(self.memory)
@@ -42,9 +40,10 @@ class Task:
         self.entry: Entry | None = None  # of the outcome, in the budget
         self.exchange: Any = exchange  # None after the end
         self.lifecycle = exchange.lifecycle
-        self.limits = limits
-        self.clock = clock
-        self.created_at = self.updated_at = clock()
+        self.limits = tasks.limits
+        self.clock = tasks.clock
+        self.created_at = self.updated_at = self.clock()
+        self.expires_at = tasks.timer() + self.limits["task_seconds"]  # by the timer
         self.questions: Questions = {}
         self.outcome: JsonObject = {}
 
@@ -109,11 +108,18 @@ class Task:
 
 
 class Tasks:
-    """The tasks of a server. ``clock`` returns Unix time in seconds, ``new_id`` a random id."""
+    """The tasks of a server.
 
-    def __init__(self, limits: Limits, clock: Callable[[], float], new_id: Callable[[], str]) -> None:
+    ``clock`` returns Unix time in seconds, ``timer`` seconds that a change of the clock does not affect, ``new_id`` a
+    random id.
+    """
+
+    def __init__(
+        self, limits: Limits, clock: Callable[[], float], timer: Callable[[], float], new_id: Callable[[], str]
+    ) -> None:
         self.limits = limits
         self.clock = clock
+        self.timer = timer
         self.new_id = new_id
         self.by_id: dict[str, Task] = {}
 
@@ -134,7 +140,7 @@ class Tasks:
             self._remove(oldest)
         budget = connection.budget.parent
         assert budget is not None  # every request has a principal
-        task = Task(self.new_id(), exchange, self.limits, budget, self.clock)
+        task = Task(self.new_id(), exchange, self, budget)
         self.by_id[task.id] = task
         return task
 
@@ -172,8 +178,8 @@ class Tasks:
         del self.by_id[task.id]
 
     def _remove_old(self) -> None:
-        oldest = self.clock() - self.limits["task_seconds"]
-        for task in [task for task in self.by_id.values() if task.created_at < oldest and task.ended]:
+        now = self.timer()
+        for task in [task for task in self.by_id.values() if task.expires_at < now and task.ended]:
             self._remove(task)
 
 

@@ -120,7 +120,7 @@ class Runtime:
         elif "extensions" in server["capabilities"]:
             from tmkb.protocol.tasks import Tasks
 
-            self.tasks = Tasks(server["limits"], _unix_time, _random_id)
+            self.tasks = Tasks(server["limits"], _unix_time, _monotonic_time, _random_id)
 
     def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Connection:
         """Return a connection for a new peer.
