@@ -43,7 +43,7 @@ class Task:
         self.limits = tasks.limits
         self.clock = tasks.clock
         self.created_at = self.updated_at = self.clock()
-        self.expires_at = tasks.timer() + self.limits["task_seconds"]  # by the timer
+        self.began = tasks.timer()
         self.questions: Questions = {}
         self.outcome: JsonObject = {}
 
@@ -178,8 +178,8 @@ class Tasks:
         del self.by_id[task.id]
 
     def _remove_old(self) -> None:
-        now = self.timer()
-        for task in [task for task in self.by_id.values() if task.expires_at < now and task.ended]:
+        oldest = self.timer() - self.limits["task_seconds"]
+        for task in [task for task in self.by_id.values() if task.began < oldest and task.ended]:
             self._remove(task)
 
 
