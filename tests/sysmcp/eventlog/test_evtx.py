@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import struct
+import zlib
 from datetime import UTC, datetime
 
 import evtx
@@ -390,6 +391,22 @@ def test_no_content_of_a_chunk_breaks_anything(tmp_path, head, body):
 
     answers(served(tmp_path), limit=5)
     answers(served(tmp_path), limit=5, source="kernel")
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_a_chunk_with_a_circular_list_of_names_is_damaged(tmp_path, length):
+    """The library would follow the list forever."""
+    damaged, whole = evtxfile.chunks(EVENTS[:20], records=10)
+    places = [60_000 + 8 * number for number in range(length)]
+    changed = bytearray(damaged)
+    for at, place in zip([128 + 4 * 20, *places], [*places, places[0]], strict=True):
+        struct.pack_into("<I", changed, at, place)
+    struct.pack_into("<I", changed, 124, zlib.crc32(bytes(changed[:120] + changed[128:512])))
+    put(tmp_path, evtxfile.file([bytes(changed), whole]))
+
+    answer = logs.ask(served(tmp_path), order="oldest")
+
+    assert ([entry["id"] for entry in answer["entries"]], answer["skippedCorrupt"]) == ([*range(11, 21)], 10)
 
 
 def test_a_panic_of_the_library_is_a_damaged_chunk(tmp_path, monkeypatch):

@@ -23,6 +23,8 @@ _HEADER = 512
 _RECORD = 24  # bytes of a record's header: magic, size, id, time
 _MAX_RECORDS = (SIZE - _HEADER) // (_RECORD + 4)
 _MAX_ERRORS = 1000
+_OFFSET = struct.Struct("<I")
+_NAMES = range(128, 384, 4)  # in the header: offsets of the first names of linked lists
 _1601 = 11_644_473_600_000_000  # microseconds before 1970
 _STEP = 128  # headers between two yields
 
@@ -96,6 +98,8 @@ def records(file: LogFile, chunk: Chunk) -> tuple[list[Record], int]:
     from evtx import PyEvtxParser
 
     data = file.read(chunk.offset, SIZE).ljust(SIZE, b"\0")
+    if _has_circular_list(data):  # the library would not return
+        return [], chunk.size or 1
     read: list[Record] = []
     errors = 0
     try:
@@ -115,6 +119,21 @@ def records(file: LogFile, chunk: Chunk) -> tuple[list[Record], int]:
     except BaseException:  # a panic of the library is not an Exception
         errors += 1
     return read, max(errors, (chunk.size or 0) - len(read))
+
+
+def _has_circular_list(data: bytes) -> bool:
+    """Return whether a linked list of names leads back to itself. Each name begins with the offset of the next."""
+    known: set[int] = set()  # names from which the end of a list is reached
+    for head in _NAMES:
+        passed: set[int] = set()
+        (offset,) = _OFFSET.unpack_from(data, head)
+        while 0 < offset <= SIZE - _OFFSET.size and offset not in known:
+            if offset in passed:
+                return True
+            passed.add(offset)
+            (offset,) = _OFFSET.unpack_from(data, offset)
+        known |= passed
+    return False
 
 
 def _file_header() -> bytes:
