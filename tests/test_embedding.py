@@ -268,7 +268,7 @@ def installed(tmp_path_factory):
         subprocess.run(build, cwd=where, check=True, capture_output=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     (site,) = (folder / "venv").glob("lib/python*/site-packages") or [folder / "venv" / "Lib" / "site-packages"]
-    python = folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    python = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q"]
     subprocess.run([*pip, *map(str, (folder / "dist").iterdir())], check=True, capture_output=True)
     others = [path for path in sys.path if path.endswith("site-packages")]

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.repository import ROOT
 
-pytestmark = [pytest.mark.full, pytest.mark.skipif(os.name == "nt", reason="shell commands of POSIX")]
+pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform == "win32", reason="shell commands of POSIX")]
 
 
 @pytest.fixture(scope="module")

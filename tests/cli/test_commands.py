@@ -582,7 +582,7 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(words):
     assert (done.returncode, done.stderr) == (2, b"tmkb: Cannot write the output: No space left on device.\n")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="closes descriptors with a shell")
+@pytest.mark.skipif(sys.platform == "win32", reason="closes descriptors with a shell")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -12,7 +12,7 @@ from tmkb.clients import launch, processes
 from tmkb.clients.client import client
 from tmkb.clients.machine import Machine
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="paths are compared as POSIX writes them")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="paths are compared as POSIX writes them")
 
 
 class Checker:
@@ -213,7 +213,7 @@ def test_the_home_folder_is_no_project(run_tmkb, home, monkeypatch):
     )  # fmt: skip
 
 
-@pytest.mark.skipif(os.name != "posix", reason="names are bytes")
+@pytest.mark.skipif(sys.platform == "win32", reason="names are bytes")
 def test_a_folder_whose_name_is_no_text(run_tmkb, home):
     folder = os.fsdecode(b"\xff")
     os.mkdir(folder)
@@ -324,7 +324,7 @@ def claude(home, tmp_path):
 
 
 @pytest.mark.process
-@pytest.mark.skipif(os.name != "posix", reason="the command is a script")
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is a script")
 def test_claude_code_is_changed_by_its_own_command(run_tmkb, claude):
     file, calls = claude()
     file.write_text('{"a": 1}')
@@ -346,7 +346,7 @@ def test_claude_code_is_changed_by_its_own_command(run_tmkb, claude):
 
 
 @pytest.mark.process
-@pytest.mark.skipif(os.name != "posix", reason="the command is a script")
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is a script")
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

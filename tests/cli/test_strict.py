@@ -322,7 +322,7 @@ def test_a_linter_in_the_current_folder_is_not_run(tmp_path, monkeypatch, path):
     assert lint.find_ruff() == str(tmp_path / "bin" / name)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a script with a shebang")
+@pytest.mark.skipif(sys.platform == "win32", reason="a script with a shebang")
 def test_a_linter_that_fails_is_a_problem(patterns, strict, tmp_path, monkeypatch):
     program = tmp_path / "ruff"
     program.write_text("#!/bin/sh\necho 'no such option' >&2; exit 2\n")

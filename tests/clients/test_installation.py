@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import stat
+import sys
 import tempfile
 
 import pytest
@@ -399,7 +400,7 @@ def test_links_have_the_entry():
 # How
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")
 def test_mode_and_link_stay(tmp_path):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, "cursor")
@@ -417,7 +418,7 @@ def test_mode_and_link_stay(tmp_path):
     assert os.path.islink(target.path) and real.read_text() == "{}"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")
 def test_a_link_to_a_missing_file_leads_to_a_new_one(tmp_path):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, "cursor")
@@ -437,7 +438,7 @@ def test_a_read_only_file_stays_as_it_is(tmp_path):
     assert (read(target.path), listing(target.path)) == (b"{}", ["settings.json"])
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")
 def test_a_new_file_of_claude_code_is_private(tmp_path):
     edit = Edit("tmkb", machine(tmp_path))
     for name, mode in (("claude-code", 0o600), ("cursor", 0o644)):
@@ -484,7 +485,7 @@ def test_a_file_that_does_not_stop_changing_is_left_alone(tmp_path, monkeypatch)
     assert read(target.path) == b'{"n": 5}' and listing(target.path) == [".claude", ".claude.json"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")
 @pytest.mark.parametrize("step", ["fsync", "replace", "open"])
 def test_a_full_disk_leaves_everything_as_it_was(tmp_path, monkeypatch, step):
     edit = Edit("tmkb", machine(tmp_path))

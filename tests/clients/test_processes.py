@@ -10,7 +10,7 @@ import pytest
 from tests.support.repository import ROOT
 from tmkb.clients import files
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name != "posix", reason="the home folder is in HOME")]
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform == "win32", reason="the home folder is in HOME")]
 COUNT = 6
 
 

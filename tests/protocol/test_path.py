@@ -10,7 +10,7 @@ import sys
 
 import tmkb
 from tmkb.server import log
-from tmkb.transport import stdio
+from tmkb.transport import loop
 
 ROOT = os.path.dirname(os.path.abspath(tmkb.__file__))
 DOCUMENT = os.path.join(os.path.dirname(ROOT), "docs", "architecture.md")
@@ -23,7 +23,7 @@ def files(lines):
     server = tmkb.Server.load("tmkb", patterns=["packaged"])
     with open(os.devnull, "wb") as sink:
         runtime = server.runtime(log.Log(server.spec["server"]["log"], fd=sink.fileno()))
-        conversation = stdio._Conversation(runtime, None)
+        conversation = loop.Conversation(runtime, None)
         for line in lines[:-1]:
             conversation.feed(line)
             conversation.respond(1 << 20)

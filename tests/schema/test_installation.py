@@ -1,7 +1,6 @@
 """The command that installs an extra, where it was not installed as in `tests/test_installations.py`."""
 
 import json
-import os
 import shlex
 import sys
 
@@ -73,7 +72,7 @@ def test_the_system_python_of_a_distribution_needs_a_flag(installed, monkeypatch
         ),
     ],
 )
-@pytest.mark.skipif(os.name == "nt", reason="quoted for a shell of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="quoted for a shell of POSIX")
 def test_a_new_environment_is_made_from_the_same_source(installed, monkeypatch, tmp_path, origin, source):
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "x"))
     installed(origin)

@@ -548,9 +548,9 @@ def test_the_command_shows_and_clears(home, capsys):
 @pytest.mark.process
 def test_a_child_process_ends_with_its_parent():
     code = (
-        "import os, time; from tmkb.server import server\n"
+        "import os, time; from tmkb.server import child\n"
         "def work():\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"
-        "server.in_child(work)"
+        "child.result(work)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         child = int(process.stdout.readline())

@@ -13,6 +13,8 @@ import sys
 import time
 import traceback
 
+from tests.support.imitation.imitated_system import XnuPoll
+
 TIMEOUT = 60.0  # seconds; bounds a failure, not a measurement
 
 
@@ -71,30 +73,6 @@ class Fork:
         """The processor time that the running server has used so far."""
         with open(f"/proc/{self.pid}/schedstat") as file:
             return int(file.read().split()[0]) / 1e9
-
-
-class XnuPoll:
-    """A poll as XNU (macOS) has it: a descriptor of which no event is asked for is not watched at all."""
-
-    real = select.poll
-
-    def __init__(self):
-        self.whole = self.real()
-        self.watched = set()
-
-    def register(self, fd, events):
-        if events:
-            self.whole.register(fd, events)
-            self.watched.add(fd)
-        elif fd in self.watched:
-            self.unregister(fd)
-
-    def unregister(self, fd):
-        self.whole.unregister(fd)
-        self.watched.remove(fd)
-
-    def poll(self, timeout=None):
-        return self.whole.poll(timeout)
 
 
 def _main(control, options):

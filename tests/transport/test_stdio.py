@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.support.process import SERVE, TIMEOUT, Server
-from tmkb.transport import stdio
+from tmkb.transport import loop
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 LIMIT = 10_485_760
@@ -196,7 +196,7 @@ def _children(pid):
 
 def test_responses_to_one_chunk_stay_within_the_limit(runtime):
     """Requests without room for their responses wait unanswered."""
-    conversation = stdio._Conversation(runtime, None)
+    conversation = loop.Conversation(runtime, None)
     conversation.feed(json.dumps({**PING, "method": "no/such"}).encode() + b"\n")
     one = len(conversation.respond(1))
     conversation.feed((json.dumps({**PING, "method": "no/such"}).encode() + b"\n") * 1000)

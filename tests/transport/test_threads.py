@@ -2,22 +2,21 @@
 
 import os
 import signal
-import sys
 import threading
 
 import pytest
 
+from tests.support import imitation
 from tests.support.process import Server
-from tmkb.transport import stdio
-from tmkb.transport.threads import Writer
+from tmkb.transport import threads
+from tmkb.transport.loop import Conversation, Signals
 
-UNPOLLED = [sys.executable, "-m", "tests.support.unpolled", "serve"]
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 def server(*arguments, **options):
-    return Server(*arguments, argv=UNPOLLED, **options)
+    return Server(*arguments, env=imitation.environment("win32"), **options)
 
 
 @pytest.mark.process
@@ -105,7 +104,7 @@ def test_modules_for_the_first_call_are_loaded_while_no_request_waits(runtime, m
     prepared = threading.Event()
     monkeypatch.setattr(runtime, "warm_up", prepared.set)
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
-    loop = stdio._Threaded(stdio._Conversation(runtime, None), in_read, out_write, stdio._Signals())
+    loop = threads.Threaded(Conversation(runtime, None), in_read, out_write, Signals())
     serving = threading.Thread(target=loop.run)
     serving.start()
     assert not prepared.wait(0.2)
@@ -120,7 +119,7 @@ def test_modules_for_the_first_call_are_loaded_while_no_request_waits(runtime, m
 
 def test_a_writer_never_blocks_its_caller():
     read, write = os.pipe()
-    writer = Writer(write)
+    writer = threads.Writer(write)
     for _ in range(3):
         writer.put(b"x" * 100_000)
     while writer.wait(0.2):

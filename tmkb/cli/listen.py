@@ -112,7 +112,7 @@ def listen(
             if news is not None:
                 news.close()
 
-    if args.workers == 1:
+    if sys.platform == "win32" or args.workers == 1:
         work()
         return 0
     from tmkb.transport import workers
@@ -132,7 +132,7 @@ def _refuse_combinations(args: argparse.Namespace) -> None:
 
 def _check_workers(server: Server, workers: int) -> None:
     """Raise SpecError if several processes cannot serve this server."""
-    if workers < 1 or not hasattr(os, "fork"):
+    if workers < 1 or sys.platform == "win32":
         raise SpecError([Problem.of_argument("bad_workers", "--workers", count=workers)])
     if not server.spec["negotiation"]["stateless"]:
         name = server.spec["server"]["name"]
@@ -214,6 +214,6 @@ def _tokens(file: str) -> list[str]:
     wrong = [Problem("not_a_digest", file, number, 1) for number, line in digests if not _DIGEST.fullmatch(line)]
     if wrong or not digests:
         raise SpecError(wrong or [Problem("empty", file)])
-    if os.name == "posix" and os.stat(file).st_mode & 0o022:
+    if sys.platform != "win32" and os.stat(file).st_mode & 0o022:
         sys.stderr.write(f"{file}: Others may write to this file, and let themselves in.\n")
     return [line for _, line in digests]

@@ -7,6 +7,7 @@ import datetime
 import os
 import re
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -173,7 +174,7 @@ def _back_up(real: str, content: bytes, status: os.stat_result) -> str:
 
 def _adopt(handle: int, path: str, status: os.stat_result | None, mode: int) -> None:
     """Give a new file the mode and owner of ``status``; without, ``mode``."""
-    if status is not None and hasattr(os, "fchown"):
+    if status is not None and sys.platform != "win32":
         own = os.fstat(handle)
         if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
             os.fchown(handle, status.st_uid, status.st_gid)
@@ -227,21 +228,21 @@ def _lock(real: str, shown: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if os.name == "nt":
+        if sys.platform == "win32":
             os.close(handle)
         with contextlib.suppress(OSError):  # Windows: the next process has it open
             os.unlink(path)
-        if os.name != "nt":
+        if sys.platform != "win32":
             os.close(handle)
 
 
 def _is_locked(handle: int) -> bool:
     """Lock an open file; return whether that worked."""
     try:
-        if os.name == "nt":
+        if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 

@@ -23,7 +23,7 @@ def command() -> tuple[str, list[str]]:
     `-P` because clients start it in a project, whose modules must not be imported.
     """
     interpreter = os.path.abspath(sys.executable)
-    script = os.path.join(os.path.dirname(interpreter), "tmkb.exe" if os.name == "nt" else "tmkb")
+    script = os.path.join(os.path.dirname(interpreter), "tmkb.exe" if sys.platform == "win32" else "tmkb")
     if sys.prefix != sys.base_prefix and os.access(script, os.X_OK):
         return script, []
     return interpreter, ["-P", "-m", "tmkb"]

@@ -104,9 +104,9 @@ class Mock:
         """Stop the server. Return what clients sent that is not recorded, as text; empty without it."""
         if self._process is None:
             return ""
-        self._process.send_signal(signal.SIGINT) if os.name == "posix" else self._process.terminate()
+        self._process.send_signal(signal.SIGINT) if sys.platform != "win32" else self._process.terminate()
         self._process.wait(_START)
-        return "\n".join(self._stderr) if self._process.returncode == 1 and os.name == "posix" else ""
+        return "\n".join(self._stderr) if self._process.returncode == 1 and sys.platform != "win32" else ""
 
     def _read(self) -> None:
         assert self._process is not None and self._process.stderr is not None

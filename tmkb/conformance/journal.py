@@ -77,7 +77,7 @@ def start(record: Callable[[Iterator[Frame]], int]) -> Journal:
     ``record`` returns an exit status. Without `os.fork` it runs in a thread, and what it has not yet recorded is lost
     when this process is killed. Call this before other threads start.
     """
-    if not hasattr(os, "fork"):
+    if sys.platform == "win32":
         return _ThreadJournal(record)
     from_relay, to_buffer = os.pipe()
     from_buffer, to_recorder = os.pipe()
@@ -117,6 +117,8 @@ def frames(pipe: int) -> Iterator[Frame]:
 
 def _fork(work: Callable[[], int], unused: list[int]) -> int:
     """Do ``work`` in a new process, after it closes the pipes ``unused``; return its id."""
+    if sys.platform == "win32":
+        raise NotImplementedError
     if process := os.fork():
         return process
     status = 2
@@ -132,6 +134,8 @@ def _fork(work: Callable[[], int], unused: list[int]) -> int:
 
 def _detach() -> None:
     """Leave the group of the relay, so that no signal to it ends the recording, and close its pipes."""
+    if sys.platform == "win32":
+        raise NotImplementedError
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -143,6 +147,8 @@ def _detach() -> None:
 
 def _buffer(source: int, target: int) -> int:
     """Copy bytes from ``source`` to ``target``, and hold in memory what ``target`` does not accept yet."""
+    if sys.platform == "win32":
+        raise NotImplementedError
     os.set_blocking(target, False)
     waiting: collections.deque[memoryview] = collections.deque()
     is_open = True

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -76,7 +77,9 @@ def _forward(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _is_foreground() -> bool:
+    if sys.platform == "win32":
+        return False
     try:
         return os.tcgetpgrp(2) == os.getpgrp()
-    except (OSError, AttributeError):
+    except OSError:
         return False

@@ -275,7 +275,7 @@ def _is_ours(status: os.stat_result) -> bool:
     """Return whether it is a regular file that only this user can write."""
     if not stat.S_ISREG(status.st_mode):
         return False
-    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+    return sys.platform == "win32" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
 
 
 def is_folder_ours() -> bool:
@@ -286,4 +286,4 @@ def is_folder_ours() -> bool:
         return False
     if not os.path.isabs(folder()) or not stat.S_ISDIR(status.st_mode):
         return False
-    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+    return sys.platform == "win32" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 
 from tmkb.schema import template
 
@@ -54,7 +55,11 @@ class Log:
         self.pending: list[tuple[Line, str | int | None, Mapping[str, object]]] = []
         self.dropped = 0
         self.truncated = False  # whether the end of the last line was dropped
-        self.output: Output = _PollingOutput(fd) if hasattr(select, "poll") else _ThreadOutput(fd)
+        self.output: Output
+        if sys.platform == "win32":
+            self.output = _ThreadOutput(fd)
+        else:
+            self.output = _PollingOutput(fd)
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Write a line, or the line with an id, if its level is enabled."""
@@ -112,19 +117,21 @@ class StandardLog(Log):
         self.logger.log(getattr(logging, line["level"].upper()), "%s", _text(line, request_id, fields))
 
 
-class _PollingOutput:
-    """Writes to a descriptor when it is writable."""
+if sys.platform != "win32":
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.poller = select.poll()
-        self.poller.register(fd, select.POLLOUT)
+    class _PollingOutput:
+        """Writes to a descriptor when it is writable."""
 
-    def has_room(self) -> bool:
-        return bool(self.poller.poll(0))
+        def __init__(self, fd: int) -> None:
+            self.fd = fd
+            self.poller = select.poll()
+            self.poller.register(fd, select.POLLOUT)
 
-    def write(self, piece: bytes) -> None:
-        os.write(self.fd, piece)
+        def has_room(self) -> bool:
+            return bool(self.poller.poll(0))
+
+        def write(self, piece: bytes) -> None:
+            os.write(self.fd, piece)
 
 
 class _ThreadOutput:

@@ -1,7 +1,7 @@
 """``tmkb serve --watch``: a child process watches the server's files, builds a new entry, and sends it.
 
 The server reads the entry between two messages. It never waits for a build, and imports nothing for it. On systems
-without ``fork``, a thread watches. On macOS, the watcher builds entries in its own process (`_can_fork`).
+without ``fork``, a thread watches. On macOS, the watcher builds entries in its own process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import SpecError
@@ -58,8 +58,10 @@ class Reloader:
         self.fd, inlet = os.pipe()
         self.child: int | None = None
         watcher = Watcher(current, caching, inlet)
-        if hasattr(os, "fork"):
-            self.child = _fork(lambda: watcher.run(started), inlet)
+        if sys.platform != "win32":
+            from tmkb.server import child
+
+            self.child = child.start(lambda: watcher.run(started), inlet)
             os.close(inlet)
         else:
             threading.Thread(target=watcher.run, args=(started,), daemon=True).start()
@@ -74,7 +76,7 @@ class Reloader:
 
     def close(self) -> None:
         """Stop the watcher."""
-        if self.child is not None:
+        if sys.platform != "win32" and self.child is not None:
             os.kill(self.child, signal.SIGKILL)
             os.waitpid(self.child, 0)
             self.child = None
@@ -180,7 +182,7 @@ class Watcher:
         """Build an entry, again if a file changes meanwhile, and send it if it is new."""
         while True:
             before = self._stamps()
-            valid, update = _in_child(self._build) if _can_fork() else self._build()
+            valid, update = self._build_apart()
             if self._stamps() == before:
                 break
         if valid:
@@ -194,6 +196,18 @@ class Watcher:
         if (valid, update) != self.last_update:
             self.last_update = valid, update
             self._write(_HEADER.pack(valid, len(update)) + update)
+
+    def _build_apart(self) -> tuple[bool, bytes]:
+        """Return the result of `_build` from a child process where possible; no log lines if the child failed.
+
+        On macOS, `watchfiles` has started threads of frameworks that must not be used in a forked child (fork(2)).
+        """
+        if sys.platform in ("win32", "darwin"):
+            return self._build()
+        from tmkb.server import child
+
+        result = child.result(lambda: b"%d%b" % self._build())
+        return (False, b"[]") if result is None else (result[:1] == b"1", result[1:])
 
     def _build(self) -> tuple[bool, bytes]:
         """Return True and the packed entry, or False and log lines with the problems."""
@@ -211,37 +225,6 @@ class Watcher:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self.inlet, rest) :]
-
-
-def _fork(work: Callable[[], None], inlet: int) -> int:
-    """Run ``work`` in a child process and return its id. The child inherits only the descriptor ``inlet``."""
-    if child := os.fork():
-        return child
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):  # sent to both processes by terminals and service managers
-            signal.signal(number, signal.SIG_IGN)
-        null = os.open(os.devnull, os.O_RDWR)
-        for fd in range(3):
-            os.dup2(null, fd)
-        os.closerange(3, inlet)
-        os.closerange(inlet + 1, inlet + 256)
-        work()
-    finally:
-        os._exit(0)
-
-
-def _can_fork() -> bool:
-    """Return whether the watcher may fork, although `watchfiles` has started threads in it.
-
-    `watchfiles` uses macOS frameworks, which must not be used in a child that was forked next to threads (fork(2)).
-    """
-    return hasattr(os, "fork") and sys.platform != "darwin"
-
-
-def _in_child(work: Callable[[], tuple[bool, bytes]]) -> tuple[bool, bytes]:
-    """Return the result of ``work`` from a child process; no log lines if the child failed."""
-    result = server.in_child(lambda: b"%d%b" % work())
-    return (False, b"[]") if result is None else (result[:1] == b"1", result[1:])
 
 
 def _installed(module: str) -> bool:

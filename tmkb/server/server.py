@@ -269,43 +269,12 @@ def _build_in_child(request: JsonObject, caching: bool) -> cache.Entry | None:
 
     Return None if the system cannot fork or the child failed. A build in this process then reports the problems.
     """
-    packed = in_child(lambda: build(request, caching).pack()) if hasattr(os, "fork") else None
+    if sys.platform == "win32":
+        return None
+    from tmkb.server import child
+
+    packed = child.result(lambda: build(request, caching).pack())
     return None if packed is None else cache.unpack(packed)
-
-
-def in_child(work: Callable[[], bytes]) -> bytes | None:
-    """Return the result of ``work`` from a child process; None if it failed. The child ends with this process."""
-    outlet, inlet = os.pipe()
-    watched, alive = os.pipe()
-    if (child := os.fork()) == 0:
-        status = 1
-        try:
-            os.close(alive)
-            _exit_with_parent(watched)
-            os.close(outlet)  # so that a write fails when the parent has ended
-            with open(inlet, "wb") as pipe:
-                pipe.write(work())
-            status = 0
-        finally:
-            os._exit(status)  # without the exit handlers of the parent
-    os.close(inlet)
-    os.close(watched)
-    with open(outlet, "rb") as pipe:
-        result = pipe.read()
-    ended = os.waitpid(child, 0)[1]
-    os.close(alive)
-    return result if ended == 0 else None
-
-
-def _exit_with_parent(watched: int) -> None:
-    """Exit when the parent closes the other end of the pipe ``watched``."""
-    import threading
-
-    def watch() -> None:
-        os.read(watched, 1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def build(request: JsonObject, caching: bool) -> cache.Entry:

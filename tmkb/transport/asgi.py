@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
     from tmkb.transport.connections import Protocol
     from tmkb.transport.engine import Engine
-    from tmkb.transport.stdio import Updates
+    from tmkb.transport.loop import Updates
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import sys
 import traceback
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tmkb.server.log import Log
     from tmkb.transport.engine import Engine
     from tmkb.transport.guard import Guard
-    from tmkb.transport.stdio import Updates
+    from tmkb.transport.loop import Updates
 
 _GRACE = 5  # seconds for requests that run at shutdown
 _M_MMAP_THRESHOLD = -3  # of malloc.h
@@ -89,10 +90,10 @@ class Server(uvicorn.Server):
 
 def _connection_limit(limit: int) -> int:
     """Return ``limit``, or less to leave a quarter of the process's descriptors for other files."""
-    try:
-        import resource
-    except ImportError:  # Windows, where sockets are not descriptors
+    if sys.platform == "win32":  # sockets are not descriptors
         return limit
+    import resource
+
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit if descriptors == resource.RLIM_INFINITY else max(1, min(limit, descriptors * 3 // 4))
 

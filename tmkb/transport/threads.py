@@ -1,4 +1,4 @@
-"""Read and write pipes in threads, for systems without ``poll`` (Windows)."""
+"""The loop over stdio without ``poll`` (Windows): one thread reads, another writes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ import sys
 import threading
 from collections import deque
 
-_CHUNK = 65536  # bytes of one write, to notice whether the other end reads
+from tmkb.transport.loop import CHECK_INTERVAL, CHUNK, Loop, Signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tmkb.transport.loop import Conversation
+
+_PIECE = 65536  # bytes of one write, to notice whether the other end reads
 _PIPE_STATE = 24  # FilePipeLocalInformation
 _CLOSED = (1, 4)  # FILE_PIPE_DISCONNECTED_STATE, FILE_PIPE_CLOSING_STATE
+
+
+def run(conversation: Conversation, stdin: int, stdout: int) -> None:
+    """Serve until all input is answered and all output is read, or the client disconnects, or a signal arrives."""
+    with Signals() as signals:
+        Threaded(conversation, stdin, stdout, signals).run()
 
 
 class Reader:
@@ -81,7 +93,7 @@ class Writer:
                 data = memoryview(self.waiting.popleft())
             while data:
                 try:
-                    count = os.write(self.fd, data[:_CHUNK])
+                    count = os.write(self.fd, data[:_PIECE])
                 except OSError:
                     with self.changed:
                         self.gone = True
@@ -111,3 +123,55 @@ def reader_gone(fd: int) -> bool:
         failed = query(handle, ctypes.byref(status), ctypes.byref(fields), ctypes.sizeof(fields), _PIPE_STATE)
         return not failed and fields[8] in _CLOSED
     return False
+
+
+class Threaded(Loop):
+    """The loop.
+
+    Ctrl+C does not wake a waiting thread on Windows, so the loop waits for at most `CHECK_INTERVAL`.
+    """
+
+    def __init__(self, conversation: Conversation, stdin: int, stdout: int, signals: Signals) -> None:
+        self.writer: Writer
+        super().__init__(conversation, signals, Writer(stdout))
+        self.stdout = stdout
+        self.reader = Reader(stdin, CHUNK)
+        self.update_reader = None if conversation.updates is None else Reader(conversation.updates.fd, CHUNK)
+
+    def run(self) -> None:
+        """Serve until all input is answered and all output is read, or the client disconnects."""
+        try:
+            while self._active:
+                self._check_signal()
+                if self.writer.gone or self._is_stuck():
+                    return
+                if not self._wait() and not self.writer.waiting_bytes and reader_gone(self.stdout):
+                    return
+                if self.update_reader is not None:
+                    self._read_updates(self.update_reader)
+                self._answer()
+                self.conversation.runtime.log.flush()
+        finally:
+            self.writer.close()
+
+    def _wait(self) -> bool:
+        """Wait for input, or until the client reads. Return False after a timeout."""
+        seconds = self._timeout()
+        seconds = CHECK_INTERVAL if seconds is None else min(seconds, CHECK_INTERVAL)
+        if not self.reading or self._room <= 0:
+            return self.writer.wait(seconds)
+        if self.conversation.unhandled:
+            return True
+        chunk = self.reader.get(0)
+        if chunk is None and self.conversation.started and not self.prepared:
+            self._prepare()
+        if chunk is None:
+            chunk = self.reader.get(seconds)
+        if chunk is None:
+            return False
+        self._feed(chunk)
+        return True
+
+    def _read_updates(self, reader: Reader) -> None:
+        while self.conversation.updates is not None and (chunk := reader.get(0)) is not None:
+            self._update(chunk)

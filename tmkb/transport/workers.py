@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
+
+assert sys.platform != "win32"
 
 _MIN_LIFETIME = 1.0  # seconds; a worker that ends sooner is not restarted
 

@@ -90,7 +90,7 @@ class Report:
 
 
 _numbers = itertools.count()
-APART: Any = {} if os.name == "nt" else {"process_group": 0}  # Ctrl-C in the terminal only reaches this process
+APART: Any = {} if sys.platform == "win32" else {"process_group": 0}  # Ctrl-C in the terminal only reaches this process
 
 
 class Worker:

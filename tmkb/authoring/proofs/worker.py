@@ -72,7 +72,7 @@ def main() -> None:
         version.execute()
         os.write(write, _line(version.run(request["cases"][0])))
         return
-    forking = hasattr(os, "fork") and "--spawn" not in sys.argv
+    forking = sys.platform != "win32" and "--spawn" not in sys.argv
     if forking:
         _preload({})
         if stage := sys.modules.get("tmkb.authoring.proofs.stage"):
@@ -298,10 +298,11 @@ class _Application:
         self._folder = tempfile.mkdtemp(prefix="tmkb-proof-", dir=MEMORY)
         self._data = b""  # that was read and not used
         self.ended = False
-        self._pid = os.fork()
+        self._pid = guard.fork()
         if not self._pid:
             try:
-                os.setpgid(0, 0)
+                if sys.platform != "win32":
+                    os.setpgid(0, 0)
                 os.close(self._control)
                 os.close(self._read)
                 os.chdir(self._folder)
@@ -332,9 +333,10 @@ class _Application:
         self.ended = True
         os.close(self._control)
         os.close(self._read)
-        for kill in (os.killpg, os.kill):  # its process group may not exist yet
-            with contextlib.suppress(ProcessLookupError):
-                kill(self._pid, signal.SIGKILL)
+        if sys.platform != "win32":
+            for kill in (os.killpg, os.kill):  # its process group may not exist yet
+                with contextlib.suppress(ProcessLookupError):
+                    kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         shutil.rmtree(self._folder, ignore_errors=True)
 

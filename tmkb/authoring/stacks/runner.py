@@ -83,7 +83,7 @@ class Workers:
 
     def answers(self, request: dict[str, object], cases: Sequence[str]) -> Iterator[dict[str, str]]:
         """Yield the answer to each case. ``request``: see `tmkb.authoring.stacks.worker`."""
-        for group in [list(cases)] if hasattr(os, "fork") else [[case] for case in cases]:
+        for group in [list(cases)] if sys.platform != "win32" else [[case] for case in cases]:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
                 lines = self._lines(str(request["stack"]), {**request, "folder": folder, "cases": group})
             died = {"status": "error", "detail": "the process died"}
@@ -101,7 +101,7 @@ class Workers:
         lines = []
         while (line := worker.stdout.readline()) not in ("\n", ""):
             lines.append(line)
-        if line and hasattr(os, "fork"):
+        if line and sys.platform != "win32":
             self._idle[stack].append(worker)
         return lines
 

@@ -46,12 +46,12 @@ def main() -> None:
 
     stack = importlib.import_module(f"tmkb.authoring.stacks.{name}")
     in_node = name == "express"
-    forks = not in_node and hasattr(os, "fork")
+    forks = not in_node and sys.platform != "win32"
     gc.collect()
     gc.freeze()  # processes that collect would copy every page
     for line in requests:
         request = json.loads(line)
-        if forks and os.fork():
+        if sys.platform != "win32" and forks and os.fork():
             os.wait()
         else:
             if not in_node:
@@ -76,7 +76,7 @@ def _answer(request: Request, stack: ModuleType, forks: bool, answer: Callable[[
         os._exit(0)  # as above
 
     application = _Application(request, stack, forks)
-    if forks and application.failure is None:
+    if sys.platform != "win32" and forks and application.failure is None:
         signal.signal(signal.SIGALRM, give_up)
         signal.setitimer(signal.ITIMER_REAL, request["timeout"])
         application.prepare()
@@ -96,14 +96,14 @@ class _Application:
         self.failure: Answer | None = None
         if request["stack"] != "express":
             guard.install(os.getcwd(), {})
-        if hasattr(signal, "SIGALRM"):
+        if sys.platform != "win32":
             signal.signal(signal.SIGALRM, self._stop)
             signal.setitimer(signal.ITIMER_REAL, request["timeout"])
         try:
             self.app = self._execute()
         except Exception as error:
             self.failure = _error(error)
-        if hasattr(signal, "SIGALRM"):
+        if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _stop(self, *_: object) -> None:
@@ -148,6 +148,8 @@ class _Application:
         return answer
 
     def _forked(self, name: str) -> Answer:
+        if sys.platform == "win32":
+            raise NotImplementedError
         read, write = os.pipe()
         pid = guard.fork()
         if not pid:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from contextlib import closing
 
 from tmkb.errors import ToolError
@@ -180,8 +180,8 @@ def _open_source(settings: Mapping[str, Any], max_records: int) -> Source | None
             from tmkb.sysmcp.eventlog.textlog import TextLogs
 
             return TextLogs(settings["files"])
-    if os.name != "nt":
-        return None
-    from tmkb.sysmcp.eventlog.wevtapi import Channels
+    if sys.platform == "win32":
+        from tmkb.sysmcp.eventlog.wevtapi import Channels
 
-    return Channels(settings.get("only"))
+        return Channels(settings.get("only"))
+    return None

@@ -11,6 +11,7 @@ import errno
 import functools
 import os
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,11 +21,16 @@ _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _TRIES = 16  # openat2 fails with EAGAIN if a rename interferes
 
-IS_SUPPORTED = hasattr(os, "O_PATH")  # on Linux
-if IS_SUPPORTED:
+IS_SUPPORTED = sys.platform == "linux"
+if sys.platform == "linux":
+    _ROOT = os.O_PATH | os.O_DIRECTORY
     INSPECT = os.O_PATH | os.O_NOFOLLOW  # for the status only, also of a link
     READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a pipe without a writer does not block
     FOLDER = os.O_RDONLY | os.O_DIRECTORY
+    SUBFOLDER = FOLDER | os.O_NOFOLLOW
+    _CLOEXEC, _DIRECTORY = os.O_CLOEXEC, os.O_DIRECTORY
+else:
+    INSPECT = READ = FOLDER = SUBFOLDER = _ROOT = _CLOEXEC = _DIRECTORY = 0
 
 
 @contextmanager
@@ -38,7 +44,7 @@ def closing_fd(fd: int) -> Iterator[int]:
 
 def open_root(path: str) -> int:
     """Open a folder at a trusted path. Raises OSError."""
-    return os.open(path, os.O_PATH | os.O_DIRECTORY)
+    return os.open(path, _ROOT)
 
 
 def open_below(root: int, names: Sequence[str], flags: int, follow: bool = False) -> int:
@@ -60,7 +66,7 @@ def open_by_kernel(root: int, names: Sequence[str], flags: int, follow: bool) ->
     import ctypes
 
     resolve = _BENEATH | _NO_MAGICLINKS | (0 if follow else _NO_SYMLINKS)
-    how = (ctypes.c_uint64 * 3)(flags | os.O_CLOEXEC, 0, resolve)
+    how = (ctypes.c_uint64 * 3)(flags | _CLOEXEC, 0, resolve)
     path = os.fsencode("/".join(names) or ".")
     for _ in range(_TRIES):
         fd: int = _syscall()(_OPENAT2, root, path, how, ctypes.sizeof(how))
@@ -74,7 +80,7 @@ def open_by_kernel(root: int, names: Sequence[str], flags: int, follow: bool) ->
 
 def open_by_name(root: int, names: Sequence[str], flags: int) -> int:
     """Open a path name by name, without following links. Raises OSError."""
-    parents, last = (names, ".") if flags & os.O_DIRECTORY or not names else (names[:-1], names[-1])
+    parents, last = (names, ".") if flags & _DIRECTORY or not names else (names[:-1], names[-1])
     folder = os.open(".", INSPECT, dir_fd=root)
     try:
         for name in parents:

@@ -112,7 +112,7 @@ class Walk:
                 return None
             if len(entry.path.encode()) > _MAX_PATH:
                 raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-            fd = os.open(entry.item.name, beneath.FOLDER | os.O_NOFOLLOW, dir_fd=entry.folder)
+            fd = os.open(entry.item.name, beneath.SUBFOLDER, dir_fd=entry.folder)
         except OSError as error:
             self.skipped.count(error)
             return None

@@ -128,7 +128,7 @@ class Hives(AuditedProvider):
             from tmkb.sysmcp.registry import hivex
 
             hivex.require()
-            from tmkb.sysmcp.registry import replacement  # needs POSIX
+            from tmkb.sysmcp.registry import replacement
 
             with replacement.Replacement(location.file) as new:
                 yield from self._lock(new, location)

@@ -6,9 +6,9 @@ the next writer removes its draft.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
+import sys
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, suppress
@@ -17,9 +17,13 @@ from tmkb.providers.operation import Pause
 from tmkb.sysmcp import plainfile
 from tmkb.sysmcp.faults import Changed
 
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+if sys.platform == "win32":  # where no library writes hives
+    _NEW = _LOCK = _FOLDER = _BACKUPS = 0
+else:
+    _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    _BACKUPS = _FOLDER | os.O_NOFOLLOW
 
 
 class Replacement(ExitStack):
@@ -36,6 +40,10 @@ class Replacement(ExitStack):
 
     def lock(self) -> bool:
         """Acquire the lock; return False if another process has it."""
+        if sys.platform == "win32":
+            raise NotImplementedError
+        import fcntl
+
         name = f"{self.name}.lock"
         descriptor = os.open(name, _LOCK, 0o600, dir_fd=self.folder)
         try:
@@ -67,6 +75,8 @@ class Replacement(ExitStack):
 
     def read_draft(self, limit: int) -> Generator[Pause, None, bytearray]:
         """Give the draft the owner and mode of the file, flush it, and return its content. Raises TooLarge."""
+        if sys.platform == "win32":
+            raise NotImplementedError
         ours = os.fstat(self.draft)
         if (ours.st_uid, ours.st_gid) != (self.status.st_uid, self.status.st_gid):
             os.fchown(self.draft, self.status.st_uid, self.status.st_gid)
@@ -90,7 +100,7 @@ class Replacement(ExitStack):
 
     def back_up(self, folder: str, label: str, keep: int) -> str:
         """Save the old content in ``folder``, delete all but the newest ``keep`` backups, and return the file name."""
-        backups = self._own(os.open(folder, _FOLDER | os.O_NOFOLLOW))
+        backups = self._own(os.open(folder, _BACKUPS))
         part = f".{label}.part"
         _remove(part, backups)
         descriptor = os.open(part, _NEW, 0o600, dir_fd=backups)
