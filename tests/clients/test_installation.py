@@ -248,8 +248,9 @@ def test_comments_that_a_client_may_not_read_are_told(tmp_path):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, "claude-desktop", b'{\n  "KEY": {} // c\n}')
 
+    shown = os.path.join("~", ".config", "Claude", "claude_desktop_config.json")
     assert edit.install(target, entry_of(target)).warnings == [
-        "~/.config/Claude/claude_desktop_config.json:2:20: Claude Desktop may be unable to read a file with comments, as here."
+        f"{shown}:2:20: Claude Desktop may be unable to read a file with comments, as here."
     ]
 
 
@@ -271,8 +272,9 @@ def test_a_second_entry_for_tmkb_is_told(tmp_path):
         edit, "cursor", b'{"KEY": {\n "kb": {"command": "tmkb", "args": ["serve"]}, "x": {"args": ["serve"]}}}'
     )
 
+    shown = os.path.join("~", ".cursor", "mcp.json")
     assert edit.install(target, entry_of(target)).warnings == [
-        "~/.cursor/mcp.json:2:2: The entry kb starts tmkb, too. Remove one of them."
+        f"{shown}:2:2: The entry kb starts tmkb, too. Remove one of them."
     ]
     assert Edit("tmkb", edit.machine, force=True).install(target, entry_of(target, "--server", "x")).warnings == []
 
@@ -283,7 +285,7 @@ def test_a_second_entry_for_tmkb_is_told(tmp_path):
 def test_a_client_that_is_not_there_gets_a_file_only_by_force(tmp_path):
     with pytest.raises(ConfigurationError) as raised:
         Edit("tmkb", machine(tmp_path)).targets(client("cursor"), "user")
-    assert raised.value.sentence.startswith("Cursor does not seem to be installed: there is no ~/.cursor.")
+    assert raised.value.sentence.startswith(f"Cursor does not seem to be installed: there is no ~{os.sep}.cursor.")
 
     edit = Edit("tmkb", machine(tmp_path), force=True)
     (target,) = edit.targets(client("cursor"), "user")

@@ -85,7 +85,7 @@ def run_ruff(program: str, folders: Sequence[str]) -> list[Problem]:
     """Return the findings of ruff in ``folders`` with its default rules, regardless of any configuration."""
     options = ["--isolated", "--no-cache", "--target-version", "py311", "--output-format", "json"]
     command = [program, "check", *options, "--ignore", _IGNORED_RULES, "--", *folders]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     try:
         findings = json.loads(done.stdout)
     except ValueError:

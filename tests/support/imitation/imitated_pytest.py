@@ -15,12 +15,6 @@ def imitated(name):
     return builtins.__import__(name, {"__package__": "tests"}, None, ("*",), 0)
 
 
-@pytest.fixture
-def tmp_path(tmp_path):
-    """A folder for one test, as a path of the system."""
-    return path(tmp_path)
-
-
 def path(real):
     """A path of this machine as the system has it."""
     text = str(real)
@@ -28,20 +22,22 @@ def path(real):
 
 
 class Folders:
-    """The factory of folders for a session."""
+    """The factory of folders, which `tmp_path` uses too."""
 
     def __init__(self, real):
         self.real = real
 
-    def mktemp(self, *names, **options):
-        return path(self.real.mktemp(*names, **options))
+    def __getattr__(self, name):
+        return getattr(self.real, name)
 
-    def getbasetemp(self):
-        return path(self.real.getbasetemp())
+    def mktemp(self, *names, **options):
+        """Create a folder, and return its path as the system has it."""
+        return path(self.real.mktemp(*names, **options))
 
 
 @pytest.fixture(scope="session")
 def tmp_path_factory(tmp_path_factory):
+    """The factory of folders."""
     return Folders(tmp_path_factory)
 
 

@@ -6,6 +6,7 @@ backslashes in paths. What is imitated of the standard library was compared with
 """
 
 import builtins
+import contextlib
 import errno
 import functools
 import io
@@ -70,7 +71,7 @@ MISSING = {
         """,
     },
 }
-HIDDEN = ("/proc", "/dev/shm", "/sys")  # folders of Linux
+HIDDEN = ("/proc/", "/dev/shm")  # folders of Linux
 PATHS = [
     "access",
     "chdir",
@@ -125,13 +126,19 @@ class Imitation(types.ModuleType):
         super().__init__(real.__name__, real.__doc__)
         words = missing.split()
         form = re.compile("|".join(re.escape(word).replace(r"\*", ".*") for word in words) or "(?!)")
-        state = {"real": real, "own": {**(own or {})}, "missing": {name for name in dir(real) if form.fullmatch(name)}}
+        lacks = {name for name in dir(real) if form.fullmatch(name)}
+        state = {"real": real, "own": {name: value for name, value in (own or {}).items() if name not in lacks}}
+        state["missing"] = lacks
         super().__setattr__("_state", state)
 
     def __getattribute__(self, name):
         state = super().__getattribute__("_state")
         if name in state["own"]:
             return state["own"][name]
+        if name == "__dict__":
+            return {key: value for key, value in vars(state["real"]).items() if key not in state["missing"]} | state[
+                "own"
+            ]
         if name in state["missing"] or name == "_state":
             raise AttributeError(f"module {state['real'].__name__!r} has no attribute {name!r}", name=name, obj=self)
         return getattr(state["real"], name)
@@ -216,7 +223,7 @@ def native(path, system=WINDOWS):
         if bad := re.search(r'[<>"|?*\x01-\x1f]|:(?!$)', path):
             raise OSError(22, "The filename, directory name, or volume label syntax is incorrect", bad.string)
         path = "/".join(part if part in ("", ".", "..") else part.rstrip(" .") or part for part in path.split("/"))
-    elif path.startswith(HIDDEN) and not path.startswith("/sys/"):
+    if path.startswith(HIDDEN):
         return "/hidden" + path
     return path if os.path.lexists(path) else _without_case(path)
 
@@ -571,7 +578,7 @@ def _renamed(path, function, *arguments, **options):
 
 
 def _is_open(path):
-    """Return whether a process has the regular file at ``path`` open."""
+    """Return whether a process of our group has the regular file at ``path`` open."""
     try:
         wanted = os.stat(path)
         if not stat.S_ISREG(wanted.st_mode):
@@ -579,13 +586,9 @@ def _is_open(path):
     except OSError:
         return False
     for process in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            for fd in os.listdir(f"/proc/{process}/fd"):
-                try:
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{process}/fd") if os.getpgid(int(process)) == os.getpgrp() else ():
+                with contextlib.suppress(OSError):
                     if os.path.samestat(os.stat(f"/proc/{process}/fd/{fd}"), wanted):
                         return True
-                except OSError:
-                    continue
-        except OSError:
-            continue
     return False
