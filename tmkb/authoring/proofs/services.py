@@ -149,8 +149,6 @@ def _started(name: str) -> _Server | UnavailableError:
 
 
 def _start_postgresql(programs: str, folder: str) -> _Server:
-    if sys.platform == "win32":
-        raise NotImplementedError
     log = os.path.join(folder, "log")
     account = _account()
     options: dict[str, Any] = {"cwd": folder, "env": {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"}}
@@ -235,7 +233,7 @@ def main() -> None:
 
 def _account() -> tuple[int, int] | None:
     """Return the user and the group that PostgreSQL runs as when this process is root's."""
-    if sys.platform == "win32" or os.geteuid():
+    if not hasattr(os, "geteuid") or os.geteuid():
         return None
     import pwd
 
