@@ -81,7 +81,7 @@ class Conditions:
         return [file for file in files if os.path.isfile(file) and not file.endswith(".json")]
 
     def _fill_disk(self):
-        if os.name != "posix" or os.geteuid() != 0:
+        if sys.platform == "win32" or os.geteuid() != 0:
             self.lacking["full disk"] = "only root can mount a small file system"
             return False
         mount = ["mount", "-t", "tmpfs", "-o", f"size={CACHE_ROOM}k,mode=700", "tmpfs", self.cache]

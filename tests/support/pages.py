@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import sys
 
 from tests.support.repository import ROOT
 
@@ -30,4 +31,4 @@ def replace_row(page, name, row):
 
 def machine():
     """The system, Python and number of processors, as a reader of figures needs them."""
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}"
+    return f"{sys.platform} {platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}"
