@@ -13,10 +13,7 @@ from tests.support.imitation import imitated_system
 from tests.support.process import HttpServer, Server
 from tests.support.repository import ROOT
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(sys.platform != "linux", reason="other systems are imitated on Linux"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems are imitated on Linux")
 
 # Modules of the default tier that run as a whole in a process of the system
 SAMPLE = [
@@ -64,6 +61,7 @@ def test_modules_of_the_default_tier_pass(name):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 500
 
 
+@pytest.mark.process
 def test_a_server_answers_in_order(system):
     with Server() as server:
         server.handshake()
@@ -76,6 +74,7 @@ def test_a_server_answers_in_order(system):
         assert not any("Traceback" in line for line in server.log)
 
 
+@pytest.mark.process
 def test_the_second_start_reads_the_cache(system, tmp_path):
     place = {"win32": "AppData/Local/tmkb/cache", "darwin": "Library/Caches/tmkb"}[system]
     for _ in range(2):
@@ -88,6 +87,7 @@ def test_the_second_start_reads_the_cache(system, tmp_path):
     assert not [name for name in names if name.count(".") > 1]  # temporary files
 
 
+@pytest.mark.process
 def test_an_idle_server_ends_when_its_reader_disconnects(system):
     with Server(read_stdout=False) as server:
         server.process.stdout.close()
@@ -95,6 +95,7 @@ def test_an_idle_server_ends_when_its_reader_disconnects(system):
         assert server.wait() == 0
 
 
+@pytest.mark.process
 @pytest.mark.needs("uvicorn")
 def test_a_server_over_http(system):
     import urllib.request
@@ -105,6 +106,7 @@ def test_a_server_over_http(system):
         assert not any("Traceback" in line for line in server.log)
 
 
+@pytest.mark.process
 @pytest.mark.needs("uvicorn")
 def test_what_windows_lacks_is_refused_with_a_sentence(monkeypatch):
     for variable, value in imitation.environment("win32").items():
@@ -129,6 +131,7 @@ FILES = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("client", ["cursor", "vscode", "claude-desktop", "zed", "goose", "codex"])
 def test_install_writes_the_file_of_the_client(system, tmp_path, client):
     if (client, system) not in FILES:
@@ -143,6 +146,7 @@ def test_install_writes_the_file_of_the_client(system, tmp_path, client):
     assert not file.exists() or b"serve" not in file.read_bytes()
 
 
+@pytest.mark.process
 def test_lines_of_a_command_end_as_on_the_system(system):
     status, stdout, _ = run("query", "delete an invoice")
 
@@ -150,6 +154,7 @@ def test_lines_of_a_command_end_as_on_the_system(system):
     assert stdout.count(b"\r\n") == (stdout.count(b"\n") if system == "win32" else 0)
 
 
+@pytest.mark.process
 def test_a_process_finds_names_without_case(system, tmp_path):
     (tmp_path / "Pattern.YAML").write_text("x: 1\n")
     status, _, stderr = run("validate", str(tmp_path / "PATTERN.yaml"))
@@ -158,6 +163,7 @@ def test_a_process_finds_names_without_case(system, tmp_path):
     assert "No such file" not in stderr
 
 
+@pytest.mark.process
 def test_the_imitation_fails_where_windows_fails(tmp_path):
     """The traps that the other tests rely on."""
     (tmp_path / "file").write_bytes(b"a\r\nb\x1ac")
