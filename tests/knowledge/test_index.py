@@ -13,7 +13,7 @@ import pytest
 from tmkb.errors import SpecError
 from tmkb.knowledge import library, questions
 from tmkb.knowledge.retrieval import index as indexes
-from tmkb.knowledge.retrieval import model, words
+from tmkb.knowledge.retrieval import memo, model, words
 from tmkb.knowledge.retrieval.index import Index
 from tmkb.schema import paths
 
@@ -292,7 +292,7 @@ def test_sums_of_more_rows_than_lanes_can_hold():
 
 
 def test_what_is_kept_has_a_limit(monkeypatch):
-    monkeypatch.setattr(model, "CHARACTERS", 10)
+    monkeypatch.setattr(memo, "CHARACTERS", 10)
     read = indexes.read(MODEL)
     first = read.scores("a nightly digest mail for every customer of every tenant")
 

@@ -8,8 +8,8 @@ the sums with the tokenizer.
 
 from __future__ import annotations
 
-import json
-from collections import namedtuple
+from tmkb import stdlib
+from tmkb.schema.values import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 
 LANGUAGE = "python"  # of all example code, also that of patterns for any language
 _SUMMARY = ("threat", "check", "fix")
-encoded = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+encoded = stdlib.encoder()
 _HEAD = '{"pattern_count":%d,"patterns_included":%d,"patterns":['
 _TAIL = 'token_count":%d,"token_limit_reached":%s}'
 _FIRST, _NEXT, _LAST = '{"', ',{"', '],"'  # before the first pattern, between two, and after the last
 CODE = 'code_pattern":%s,"'
 
-Answer = namedtuple("Answer", "text pattern_count patterns_included")
+
+@record
+class Answer:
+    """An answer as JSON, and the facts for the log."""
+
+    text: str
+    pattern_count: int
+    patterns_included: int
 
 
 def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[str, JsonObject]:

@@ -7,7 +7,6 @@ in the size of the value.
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 
 from tmkb.errors import ProtocolError, ToolError
@@ -277,6 +276,8 @@ def _places(error: Any, most: int) -> tuple[list[tuple[Path, Any]], int]:
 
 def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]]) -> JsonObject:
     """Return the `FIELDS` of a violation. ``schema``: the schema at ``path``. Values of the peer are cut."""
+    import json
+
     wanted = schema.get("type", [])
     names = [types.get(name, [name, name]) for name in ([wanted] if isinstance(wanted, str) else wanted)]
     allowed = schema.get("properties", {}) if error.validator == "additionalProperties" else schema.get("enum", [])
@@ -295,6 +296,8 @@ def _fields(path: Path, schema: Any, error: Any, types: Mapping[str, list[str]])
 
 def _display(value: JsonValue) -> str:
     """Return a string itself, any other value as JSON, cut. Encoding stops at the cut."""
+    import json
+
     if isinstance(value, str):
         return template.cut(value)
     text = ""

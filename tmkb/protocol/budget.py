@@ -7,9 +7,9 @@ such as old events, is stored as entries. If room is needed, the oldest entries 
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
 
 from tmkb.errors import ProtocolError
+from tmkb.stdlib import OrderedDict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

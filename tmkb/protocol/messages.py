@@ -5,8 +5,7 @@ Specification: https://www.jsonrpc.org/specification and MCP, Basic / Messages.
 
 from __future__ import annotations
 
-import json
-
+from tmkb import stdlib
 from tmkb.errors import ProtocolError
 from tmkb.schema.values import record
 
@@ -45,7 +44,7 @@ class Response:
 def decode(line: bytes) -> JsonValue:
     """Decode one line. Raises ProtocolError if it is not UTF-8, not JSON, or exceeds the parser's limits."""
     try:
-        value: JsonValue = _DECODER.decode(line.decode("utf-8"))
+        value: JsonValue = _DECODE(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ProtocolError("parse_error") from error
     return value
@@ -85,7 +84,7 @@ def batch(responses: list[bytes]) -> bytes:
 
 def compact(value: JsonValue) -> str:
     """Encode as compact JSON for people: only the characters that JSON requires are escaped."""
-    return _READABLE.encode(value)
+    return _READABLE(value)
 
 
 def read(value: JsonValue) -> Request | Notification | Response:
@@ -150,6 +149,6 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_READABLE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_DECODE = stdlib.decoder(_finite, _refuse_constant)
+_ENCODE = stdlib.encoder(ensure_ascii=True, allow_nan=False)
+_READABLE = stdlib.encoder(allow_nan=False)

@@ -12,12 +12,12 @@ a line of JSON for each section, which is parsed on first use.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
 from binascii import crc32
-from contextlib import suppress
+
+from tmkb import stdlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _DAY = 86_400  # seconds; the time of last use has a resolution of a day, so tha
 _ABANDONED = 60  # seconds after which no process writes a temporary file
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _RACE = 100_000_000  # nanoseconds in which a file can change again and keep its stamp
-_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_ENCODE = stdlib.encoder()
 
 
 class Entry:
@@ -51,7 +51,7 @@ class Entry:
 
     def section(self, name: str) -> JsonObject:
         """Parse and return the section ``name``."""
-        value: JsonObject = json.loads(self.lines[name])
+        value: JsonObject = stdlib.loads(self.lines[name])
         return value
 
     def pack(self, **fields: object) -> bytes:
@@ -73,7 +73,7 @@ def unpack(packed: bytes) -> Entry:
 def _unpack(packed: bytes) -> tuple[Any, Entry]:
     """Return the first line and the entry. Raises ValueError if they are not valid."""
     line, *lines = packed.split(b"\n")
-    first = json.loads(line)
+    first = stdlib.loads(line)
     return first, Entry(first["head"], dict(zip(first["sections"], lines, strict=True)))
 
 
@@ -161,6 +161,7 @@ def _is_kept(path: str) -> bool:
 def _replace(file: str, content: bytes) -> bool:
     """Write ``content`` to ``file`` in the cache folder atomically. Return False if that fails."""
     import tempfile
+    from contextlib import suppress
 
     try:
         if not os.path.isabs(folder()):
@@ -187,6 +188,7 @@ def _replace(file: str, content: bytes) -> bool:
 def _prune(newest: str) -> None:
     """Delete excess entries and abandoned temporary files, but not ``newest``, and no files with other names."""
     import time
+    from contextlib import suppress
 
     entries = []
     for file in files():
@@ -262,12 +264,14 @@ def _stamp(source: str) -> Stamp:
 
 def _mark_used(file: str) -> None:
     """Set the time of last use for `_prune`. A failure is ignored."""
+    from contextlib import suppress
+
     with suppress(OSError):
         os.utime(file)
 
 
 def _encode(value: object) -> bytes:
-    """Encode as JSON. Paths that are not UTF-8 contain lone surrogates, which `json.loads` restores."""
+    """Encode as JSON. Paths that are not UTF-8 contain lone surrogates, which `stdlib.loads` restores."""
     return _ENCODE(value).encode("utf-8", "surrogatepass")
 
 

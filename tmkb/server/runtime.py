@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from itertools import count
-from types import GeneratorType
 
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.protocol import inbound, messages, outbound, requests
@@ -36,6 +35,7 @@ from tmkb.providers import registry
 from tmkb.schema import template
 from tmkb.server import log
 from tmkb.server.snapshot import Snapshot, can_serve, changed_lists
+from tmkb.stdlib import GeneratorType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 
 from tmkb import __version__
 from tmkb.providers import registry
 from tmkb.schema import paths
 from tmkb.server import cache
+from tmkb.stdlib import Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

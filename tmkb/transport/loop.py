@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections import deque
 
 from tmkb.protocol.effects import Disconnect, Send
+from tmkb.stdlib import deque, signal
 from tmkb.transport import framing
 
 TYPE_CHECKING = False

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
-from collections import deque
 
+from tmkb.stdlib import deque, signal
 from tmkb.transport import loop
 from tmkb.transport.loop import CHECK_INTERVAL, CHUNK, Loop
 

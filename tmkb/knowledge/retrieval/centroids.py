@@ -7,9 +7,9 @@ cosine with the centroid, on the scale of the model's scores (`calibration` in t
 
 from __future__ import annotations
 
-import json
 import math
 
+from tmkb import stdlib
 from tmkb.knowledge.retrieval import texts, words
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_FEATURES = 150  # of a pattern, those with the highest weight
 MAX_PATTERNS = 128  # for one feature, also those; bounds the time of a search
 _STEP = 0.001  # of a stored weight
+_decode, _encode = stdlib.decoder(), stdlib.encoder()
 
 
 def of(pattern: Pattern, contexts: Sequence[str]) -> list[str]:
@@ -57,7 +58,7 @@ def build(samples: Mapping[int, Sequence[str]], rarity: Rarity) -> JsonObject:
         for feature, weight in centroid(samples[number], rarity).items():
             found.setdefault(feature, []).append((number, round(weight / _STEP)))
     strongest = {name: sorted(found[name], key=lambda row: (-row[1], row[0]))[:MAX_PATTERNS] for name in sorted(found)}
-    return {name: json.dumps(rows, separators=(",", ":")) for name, rows in strongest.items()}
+    return {name: _encode(rows) for name, rows in strongest.items()}
 
 
 class Table(dict[str, "list[list[int]]"]):
@@ -67,7 +68,7 @@ class Table(dict[str, "list[list[int]]"]):
         self.packed: dict[str, str] = packed
 
     def __missing__(self, feature: str) -> list[list[int]]:
-        rows: list[list[int]] = json.loads(self.packed[feature])
+        rows: list[list[int]] = _decode(self.packed[feature])
         self[feature] = rows
         return rows
 

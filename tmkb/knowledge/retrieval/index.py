@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import os
 import zlib
-from collections import namedtuple
 
 from tmkb.errors import Problem, SpecError
 from tmkb.knowledge.retrieval import centroids, words
 from tmkb.knowledge.retrieval.model import Model
 from tmkb.schema import paths
+from tmkb.schema.values import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,13 @@ _UNCOMPRESSED = b"{"  # a model begins with its facts
 SHOWN = 8  # features of an explanation, for and against each
 NEAREST = 3  # patterns that explain an empty result
 
-Scored = namedtuple("Scored", "answer scores")  # the probability that there is an answer; scores by pattern number
+
+@record
+class Scored:
+    """The probability that there is an answer, and scores by pattern number."""
+
+    answer: float
+    scores: dict[int, float]
 
 
 def path(folders: Sequence[str], file: str = FILE) -> str:

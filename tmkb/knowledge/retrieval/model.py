@@ -16,21 +16,19 @@ subtracting that lane removes the offset.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
-from array import array
-from bisect import bisect_right
-from collections import namedtuple
-from functools import lru_cache
-from operator import add, itemgetter
 from zlib import crc32
 
+from tmkb import stdlib
 from tmkb.knowledge.retrieval import words
+from tmkb.knowledge.retrieval.memo import Memo
+from tmkb.schema.values import record
+from tmkb.stdlib import itemgetter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
     Tails = dict[str, int]  # tail → number of a feature
@@ -38,18 +36,29 @@ if TYPE_CHECKING:
 LANE = 3  # bytes
 OFFSET = 8  # of a stored weight; weights are from -7 to 7
 MAX_FACTOR = 255
-FEATURES = 20_000  # whose numbers are kept
 BUCKETS = 4096  # of heads
-CHARACTERS = 200_000  # of chunks, of pieces and of heads that are kept; together at most about 30 MB
 RARITY = 24  # steps of the stored rarity in one unit
 MOST = (1 << 8 * LANE) // (15 * MAX_FACTOR)  # rows whose sum fits into lanes
 _LOW, _HIGH = bytes(byte & 15 for byte in range(256)), bytes(byte >> 4 for byte in range(256))
 
 _NONE: dict[str, int] = {}
 
-# The stems of a chunk and for each the pairs that begin with it, without and with a word between; the same for its
-# tokens; the numbers of its stems; its pieces.
-_Chunk = namedtuple("_Chunk", "stems following second tokens adjacent alone pieces")
+
+@record
+class _Chunk:
+    """What the model knows about a chunk of a question.
+
+    The stems and for each the pairs that begin with it, without and with a word between; the same for the tokens; the
+    numbers of the stems; the pieces.
+    """
+
+    stems: tuple[str, ...]
+    following: tuple[Tails, ...]
+    second: tuple[Tails, ...]
+    tokens: tuple[str, ...]
+    adjacent: tuple[Tails, ...]
+    alone: tuple[int, ...]
+    pieces: tuple[str, ...]
 
 
 class Model:
@@ -62,15 +71,15 @@ class Model:
 
     def __init__(self, packed: bytes) -> None:
         start = packed.index(b"\n") + 1
-        self.facts: Any = json.loads(packed[:start])
+        self.facts: Any = stdlib.loads(packed[:start])
         self.outputs, self._checksum = len(self.facts["biases"]), self.facts["checksum"]
         size = 8 * (BUCKETS + 1)
         self._starts = _numbers(packed[start : start + size])  # of each bucket: its first byte, then its first number
         self._packed, self._start, self._names = packed, start, start + size
         self._rows = _Rows(packed, self._names + self._starts[-2], self._starts[-1], self.outputs)
-        self.number = lru_cache(maxsize=FEATURES)(self._number)
-        self._chunks, self._pieces = _Kept(self._chunk), _Kept(self._piece)
-        self._heads, self._grams = _Kept(self._tails), _Kept(lambda three: self._tails(words.GRAM + three))
+        self.number = Memo(self._number).__getitem__
+        self._chunks, self._pieces = Memo(self._chunk), Memo(self._piece)
+        self._heads, self._grams = Memo(self._tails), Memo(lambda three: self._tails(words.GRAM + three))
 
     def is_intact(self) -> bool:
         """Return whether the file is as it was written. Reading does not check it, because that takes a millisecond."""
@@ -155,6 +164,8 @@ class Model:
 
     def name(self, number: int) -> str:
         """Return the feature with ``number``."""
+        from bisect import bisect_right
+
         bucket, first = self._bucket(bisect_right(self._starts[1::2], number) - 1)
         lines = [line.split("\t") for line in bucket.decode().split("\n")[1:]]
         return [head + tail for head, *tails in lines for tail in tails][number - first]
@@ -177,22 +188,6 @@ class Model:
         return None if number is None else self._rows.rarity(number) / RARITY
 
 
-class _Kept(dict[str, "Any"]):
-    """What a function returns for texts, for `CHARACTERS` of them; then it begins anew."""
-
-    def __init__(self, find: Callable[[str], Any]) -> None:
-        self.find = find
-        self.characters = 0
-
-    def __missing__(self, text: str) -> Any:
-        self.characters += len(text)
-        if self.characters > CHARACTERS:
-            self.clear()
-            self.characters = len(text)
-        found = self[text] = self.find(text)
-        return found
-
-
 class _Rows:
     """Rows as integers, decoded at first use."""
 
@@ -212,7 +207,7 @@ class _Rows:
         if len(numbers) > MOST:
             lanes, square = self.total(numbers[:MOST])
             others, more = self.total(numbers[MOST:])
-            return [*map(add, lanes, others)], square + more
+            return [one + other for one, other in zip(lanes, others, strict=True)], square + more
         chosen = itemgetter(-1, *numbers)
         try:
             total = sum(chosen(self._decoded))
@@ -249,7 +244,7 @@ def pack(facts: dict[str, Any], names: list[str], rows: Iterable[Sequence[int]])
         packed += [row for features in bucket.values() for _, row in features]
         starts += [starts[-2] + len(texts[-1]), len(packed)]
     rest = b"".join([*(start.to_bytes(4, "little") for start in starts), *texts, *packed])
-    line = json.dumps({**facts, "checksum": crc32(rest)}, separators=(",", ":")).encode()
+    line = stdlib.encoder(ensure_ascii=True)({**facts, "checksum": crc32(rest)}).encode()
     return line + b"\n" + rest
 
 
@@ -258,11 +253,14 @@ def row_size(outputs: int) -> int:
     return 2 + (outputs + 1) // 2
 
 
-def _numbers(packed: bytes) -> array[int]:
+def _numbers(packed: bytes) -> Sequence[int]:
     """Return unsigned numbers of 32 bits, little-endian."""
+    if sys.byteorder == "little":
+        return memoryview(packed).cast("I")
+    from array import array
+
     numbers = array("I", packed)
-    if sys.byteorder == "big":
-        numbers.byteswap()
+    numbers.byteswap()
     return numbers
 
 

@@ -13,9 +13,9 @@ A feature has a head, which many features share, and a tail: ``one `` and ``two`
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from itertools import pairwise
+
+from tmkb.knowledge.retrieval.memo import Memo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,6 @@ MAX_PIECE = 60  # characters of a piece
 SIZE = 3  # characters of the head of an n-gram
 GRAM, NEXT, SECOND, ADJACENT = "~", " ", " _ ", "|"
 
-_WORD = re.compile(r"[a-z]+|[0-9]+")
-_SHORT = re.compile(r"['\u2019](?:s|t|re|ve|ll|d|m)\b", re.ASCII)  # colleague's, isn't
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_TOKEN = re.compile(r"[a-z_0-9]+|[^\sa-z_0-9~]", re.ASCII)  # ~ marks n-grams
-_PIECE = re.compile(r"[^\w\s]*\w+[(=:]?|[^\w\s]+", re.ASCII)
 _DETERMINERS = "a an the this that these those my our your their his her its some it them him"
 _IGNORED = frozenset(_DETERMINERS.split())
 _UNSTEMMED = frozenset(("deleted", "archived", "removed"))  # states, in contrast to actions
@@ -42,7 +37,7 @@ def features(text: str) -> set[str]:
     stems: list[str] = []
     tokens: list[str] = []
     for chunk in chunks(text):
-        more = _parts(chunk) if len(chunk) <= MAX_PIECE else parts(chunk)
+        more = _parts[chunk]
         stems += more[0]
         tokens += more[1]
     found = {*stems, *[one + ADJACENT + two for one, two in pairwise(tokens)]}
@@ -66,10 +61,16 @@ def chunks(text: str) -> list[str]:
 def parts(chunk: str) -> Parts:
     """Return the stems, the tokens and the pieces of ``chunk`` in order."""
     lower = chunk.lower()
-    return words(chunk), _TOKEN.findall(lower), _PIECE.findall(lower)
+    if _is_plain(chunk):
+        return [_stems[lower]] if lower not in _IGNORED else [], [lower], [lower]
+    from tmkb.knowledge.retrieval import expressions
+
+    return words(chunk), expressions.tokens(lower), expressions.pieces(lower)
 
 
-_parts = lru_cache(maxsize=10_000)(parts)
+def _is_plain(chunk: str) -> bool:
+    """Return whether ``chunk`` is one word of ASCII letters. Most chunks are, and need no regular expression."""
+    return chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle() or chunk.isupper())
 
 
 def split(feature: str) -> tuple[str, str]:
@@ -85,8 +86,9 @@ def split(feature: str) -> tuple[str, str]:
 
 def words(text: str) -> list[str]:
     """Return the stems of the words of ``text`` in order, without articles, possessives and pronouns."""
-    spaced = _SHORT.sub("", _HUMP.sub(" ", text).lower())
-    return [stem(word) for word in _WORD.findall(spaced) if word not in _IGNORED]
+    from tmkb.knowledge.retrieval import expressions
+
+    return [_stems[word] for word in expressions.words(text) if word not in _IGNORED]
 
 
 def grams(piece: str) -> list[tuple[str, str, str]]:
@@ -98,7 +100,6 @@ def grams(piece: str) -> list[tuple[str, str, str]]:
     return [(padded[at - SIZE : at], padded[at : at + 1], padded[at : at + 2]) for at in range(SIZE, len(padded) + 1)]
 
 
-@lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """Return ``word`` without its common endings."""
     for ending, least in () if word in _UNSTEMMED else _ENDINGS:
@@ -109,3 +110,6 @@ def stem(word: str) -> str:
             is_doubled = ending in ("ing", "ings", "ed") and rest[-1] == rest[-2] and rest[-1] not in "lsz"
             return rest[:-1] if is_doubled else rest
     return word
+
+
+_parts, _stems = Memo(parts), Memo(stem)
