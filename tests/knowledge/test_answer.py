@@ -74,7 +74,7 @@ def test_keys_of_an_answer_for_agents(renderer):
 
 
 def test_any_three_packaged_patterns_fit(renderer, patterns):
-    by_size = sorted(range(len(patterns)), key=lambda n: -renderer.summaries[n]["more"])
+    by_size = sorted(range(len(patterns)), key=lambda n: -renderer.part(f"agent/{n}")["more"])
     for number in range(len(patterns)):
         largest = [number, *[other for other in by_size if other != number][:2]]
         assert value(renderer.for_agent(largest, 500))["token_limit_reached"] is False, patterns[number]["id"]

@@ -118,5 +118,5 @@ def test_the_default_server_loads_and_keeps_nothing_of_it(found):
 
     assert "tmkb.knowledge.provider" in loaded
     assert not {"tmkb.knowledge.catalog", "tmkb.providers.usage", "yaml"} & set(loaded)
-    parts = {line for line in found.entry.lines if not line.startswith("revisions/")}
-    assert parts == {"knowledge/index", "knowledge/model", "knowledge/centroids", "knowledge/agent", "knowledge/human"}
+    parts = {name.split("/")[1] for name in found.entry.sections if not name.startswith("revisions/")}
+    assert parts == {"index", "model", "centroids", "frame", "agent", "human"}

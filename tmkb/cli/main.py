@@ -124,11 +124,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             from tmkb.cli import serve
 
             if (options := serve.quick(words[1:])) is not None:
-                return serve.serve(options)
+                status = serve.serve(options)
+                if argv is None:
+                    _exit(status)
+                return status
         return _run(words)
     except KeyboardInterrupt:
         print("\rtmkb: interrupted" if sys.stderr.isatty() else "tmkb: interrupted", file=sys.stderr)  # over "^C"
         return _INTERRUPTED
+
+
+def _exit(status: int) -> None:
+    """Exit without freeing all memory, unless a module that may have work to do at exit is loaded."""
+    if not sys.modules.keys() & {"atexit", "threading"}:
+        import os
+
+        if sys.stderr is not None:
+            sys.stderr.flush()
+        os._exit(status)
 
 
 def _run(words: list[str]) -> int:

@@ -5,6 +5,7 @@ The flags for stdio are read without argparse, because a client waits for the pr
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -86,15 +87,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     began = time.time()
     try:
         key = _key()
-        server = Server.load(
-            name,
-            schemas=options.get("--schemas"),
-            patterns=options.get("--patterns"),
-            config=options["--config"][-1] if "--config" in options else None,
-            allow_python="--allow-python" in options,
-            caching="--no-cache" not in options,
-            forking=True,
-        )
+        server = _load(name, options)
         output = _log(server.spec["server"]["log"], options)
         if args is not None:
             from tmkb.cli import listen
@@ -117,6 +110,23 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         if news is not None:
             news.close()
     return 0
+
+
+def _load(name: str, options: Options) -> Server:
+    """Load the server. Garbage is not looked for meanwhile: what is created stays."""
+    gc.disable()
+    try:
+        return Server.load(
+            name,
+            schemas=options.get("--schemas"),
+            patterns=options.get("--patterns"),
+            config=options["--config"][-1] if "--config" in options else None,
+            allow_python="--allow-python" in options,
+            caching="--no-cache" not in options,
+            forking=True,
+        )
+    finally:
+        gc.enable()
 
 
 def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:

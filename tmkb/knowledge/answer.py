@@ -38,7 +38,10 @@ class Answer:
 
 
 def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[str, JsonObject]:
-    """Return the parts that `Renderer` joins, for agents and for people; ``count`` returns the tokens of a text."""
+    """Return the parts that `Renderer` joins; ``count`` returns the tokens of a text.
+
+    Each pattern is a part of its own, for agents and for people, because an answer needs only a few.
+    """
     frame: JsonObject = {
         "none": count(_HEAD % (1, 0) + _LAST),
         "some": count(_HEAD % (1, 1) + _FIRST),
@@ -49,26 +52,25 @@ def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[
         fragment(summary(p), count) | {"template": _template(p, count), "brief": _brief(p, count)} for p in patterns
     ]
     full: list[Any] = [fragment(in_full(p), count) for p in patterns]
-    return {"agent": {"frame": frame, "patterns": summaries}, "human": {"patterns": full}}
+    shown = {"agent": summaries, "human": full}
+    return {"frame": frame, **{f"{kind}/{n}": each for kind in shown for n, each in enumerate(shown[kind])}}
 
 
 class Renderer:
     """Joins fragments to answers. Patterns are identified by their index in the library."""
 
     def __init__(self, part: Callable[[str], JsonObject]) -> None:
-        """``part`` returns a part of `fragments` by name; the one for people is loaded at the first such answer."""
-        agent: Any = part("agent")
-        self.frame = agent["frame"]
-        self.summaries = agent["patterns"]
-        self.full: Any = None
+        """``part`` returns a part of `fragments` by name."""
         self.part = part
+        self.frame: Any = part("frame")
+        self.fragments: dict[str, Any] = {}
 
     def for_agent(self, numbers: Sequence[int], limit: int) -> Answer:
         """Return the leading summaries that fit into ``limit`` tokens, and the first template if it fits as well.
 
         Cautions are left out of all summaries if the answer does not fit otherwise.
         """
-        chosen = [self.summaries[number] for number in numbers]
+        chosen = self._fragments("agent", numbers)
         template = chosen[0]["template"] if chosen else None
         if self.size(chosen, template, False) > limit:
             chosen = [each["brief"] or each for each in chosen]
@@ -82,9 +84,15 @@ class Renderer:
 
     def for_human(self, numbers: Sequence[int], template: Any = None) -> Answer:
         """Return the patterns in full, and the fragment ``template`` after them."""
-        if self.full is None:
-            self.full = self.part("human")["patterns"]
-        return self.join([self.full[number] for number in numbers], len(numbers), template, False)
+        return self.join(self._fragments("human", numbers), len(numbers), template, False)
+
+    def _fragments(self, kind: str, numbers: Sequence[int]) -> list[Any]:
+        """Return the fragments of patterns, each read at its first use."""
+        names = [f"{kind}/{number}" for number in numbers]
+        for name in names:
+            if name not in self.fragments:
+                self.fragments[name] = self.part(name)
+        return [self.fragments[name] for name in names]
 
     def join(self, chosen: Sequence[Any], count: int, template: Any, cut: bool) -> Answer:
         """Return the answer with the first ``count`` of the ``chosen`` patterns.

@@ -6,8 +6,8 @@ have not changed. Otherwise it is ignored.
 Each write deletes the least recently used entries beyond `MAX_FILES` and `MAX_BYTES`, and temporary files of killed
 processes.
 
-Format: a line with the checksum of the rest; a line of JSON with the request, the stamps of all sources and the head;
-a line of JSON for each section, which is parsed on first use.
+Format: a line with the checksum of the rest; a line of JSON with the request, the stamps of all sources, the length of
+each section and the head; the sections, which are JSON that is parsed on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_STAMPS = 50_000  # files and folders of all sources; the packaged ones and o
 
 _KEPT = ".bin"
 _SUFFIXES = (["json"], ["bin"])
-_MAGIC = b"tmkb-cache 1 "
+_MAGIC = b"tmkb-cache 2 "
 _DAY = 86_400  # seconds; the time of last use has a resolution of a day, so that few starts write
 _ABANDONED = 60  # seconds after which no process writes a temporary file
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -45,19 +45,19 @@ _ENCODE = stdlib.encoder()
 class Entry:
     """A head, and unparsed sections by name."""
 
-    def __init__(self, head: JsonObject, lines: Mapping[str, bytes]) -> None:
+    def __init__(self, head: JsonObject, sections: Mapping[str, bytes | memoryview]) -> None:
         self.head = head
-        self.lines = lines
+        self.sections = sections
 
     def section(self, name: str) -> JsonObject:
         """Parse and return the section ``name``."""
-        value: JsonObject = stdlib.loads(self.lines[name])
+        value: JsonObject = stdlib.loads(self.sections[name])
         return value
 
     def pack(self, **fields: object) -> bytes:
         """Return the entry as bytes for `unpack`. ``fields``: further fields of its first line."""
-        first = {**fields, "sections": list(self.lines), "head": self.head}
-        return b"\n".join([_encode(first), *self.lines.values()])
+        lengths = {name: len(section) for name, section in self.sections.items()}
+        return b"".join([_encode({**fields, "sections": lengths, "head": self.head}), b"\n", *self.sections.values()])
 
 
 def entry(head: JsonObject, sections: Mapping[str, JsonObject]) -> Entry:
@@ -70,11 +70,16 @@ def unpack(packed: bytes) -> Entry:
     return _unpack(packed)[1]
 
 
-def _unpack(packed: bytes) -> tuple[Any, Entry]:
+def _unpack(packed: bytes, begin: int = 0) -> tuple[Any, Entry]:
     """Return the first line and the entry. Raises ValueError if they are not valid."""
-    line, *lines = packed.split(b"\n")
-    first = stdlib.loads(line)
-    return first, Entry(first["head"], dict(zip(first["sections"], lines, strict=True)))
+    start = packed.index(b"\n", begin) + 1
+    first, rest, sections = stdlib.loads(packed[begin:start]), memoryview(packed), {}
+    for name, length in first["sections"].items():
+        sections[name] = rest[start : start + length]
+        start += length
+    if start != len(packed):
+        raise ValueError("The sections have other lengths.")
+    return first, Entry(first["head"], sections)
 
 
 def folder() -> str:
@@ -108,10 +113,11 @@ def read(request: JsonObject, sources: Iterable[str] = ()) -> Entry | None:
             status = os.fstat(source.fileno())
             if not is_folder_ours() or not _is_ours(status):
                 return None
-            checksum, _, rest = source.read().partition(b"\n")
-        if checksum != _MAGIC + b"%08x" % crc32(rest):
+            content = source.read()
+        start = len(_MAGIC) + 9
+        if content[:start] != _MAGIC + b"%08x\n" % crc32(memoryview(content)[start:]):
             return None
-        first, entry = _unpack(rest)
+        first, entry = _unpack(content, start)
         if first["request"] != request or not {*sources} <= {stamp[0] for stamp in first["stamps"]}:
             return None
         if any(_stamp(stamp[0]) != stamp for stamp in first["stamps"]):
