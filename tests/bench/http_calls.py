@@ -1,13 +1,14 @@
-"""Calls one after the other on one kept-alive HTTP connection, of our server and of the Python SDK's beside it.
+"""Calls over HTTP on kept-alive connections: our server beside those of the Python and the TypeScript SDK.
 
-    python tests/bench/http_calls.py [--rounds 10] [--calls 100]
+    python tests/bench/http_calls.py [--rounds 5] [--calls 400] [--connections 1 10 100] [--json FILE]
 
-The servers take turns within one run. Compare ratios only. The SDK is the package ``mcp`` of this environment.
+Each connection has a session and makes one call after the other; all connections call at once. The servers take turns,
+and answer with JSON instead of a stream, which is the faster form. The peers return a fixed text. Compare ratios only.
 """
 
 import argparse
+import asyncio
 import contextlib
-import http.client
 import json
 import os
 import socket
@@ -15,57 +16,110 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import NamedTuple
+
+import install
+import report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COMMANDS = {  # what a port is added to
-    "tmkb": lambda port: [sys.executable, "-m", "tmkb", "serve", "--http", f"127.0.0.1:{port}"],
-    "python-sdk": lambda port: [sys.executable, os.path.join(HERE, "peers", "mcp_http.py"), str(port)],
-}
+OURS = "tmkb"
 REVISION = "2025-11-25"
-HEADERS = {
-    "Content-Type": "application/json",
-    "Accept": "application/json, text/event-stream",
-    "MCP-Protocol-Version": REVISION,
-}
 START = 60  # seconds; bounds a failure, not a measurement
+CONNECTIONS = (1, 10, 100)
+WARMING = 20  # calls before the first round
+
+
+class Row(NamedTuple):
+    """What was measured on one server with a number of connections: the medians of its rounds; seconds."""
+
+    rate: float
+    p50: float
+    p95: float
 
 
 class Client:
     """One connection with one session."""
 
-    def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START)
-        self.headers = HEADERS
-        client = {"name": "bench", "version": "1.0"}
-        head, _ = self.send("initialize", 0, protocolVersion=REVISION, capabilities={}, clientInfo=client)
-        self.headers = {**HEADERS, "Mcp-Session-Id": head["mcp-session-id"]}
-        self.send("notifications/initialized")
+    def __init__(self, port, reader, writer):
+        self.port, self.reader, self.writer = port, reader, writer
+        self.session = ""
 
-    def send(self, method, id=None, **params):
+    @classmethod
+    async def open(cls, port):
+        """Connect and shake hands."""
+        self = cls(port, *await asyncio.open_connection("127.0.0.1", port))
+        client = {"name": "bench", "version": "1.0"}
+        head, body = await self.send("initialize", 0, protocolVersion=REVISION, capabilities={}, clientInfo=client)
+        if "mcp-session-id" not in head:
+            raise RuntimeError(f"no session: {head} {body[:500]!r}")
+        self.session = f"Mcp-Session-Id: {head['mcp-session-id']}\r\n"
+        await self.send("notifications/initialized")
+        return self
+
+    async def send(self, method, id=None, **params):
         """Send one message; the headers and the body of the response."""
         message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if id is None else {"id": id})
-        self.connection.request("POST", "/mcp", json.dumps(message), self.headers)
-        response = self.connection.getresponse()
-        return response.headers, response.read()
+        body = json.dumps(message).encode()
+        head = (
+            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
+            f"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {REVISION}\r\n"
+            f"{self.session}Content-Length: {len(body)}\r\n\r\n"
+        )
+        self.writer.write(head.encode() + body)
+        return await self._response()
 
-    def call(self, id):
+    async def _response(self):
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        pairs = (line.partition(":") for line in lines[1:] if line)
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        if headers.get("transfer-encoding") != "chunked":
+            return headers, await self.reader.readexactly(int(headers.get("content-length", 0)))
+        body = b""
+        while size := int(await self.reader.readline(), 16):
+            body += (await self.reader.readexactly(size + 2))[:-2]
+        await self.reader.readline()
+        return headers, body
+
+    async def call(self, id):
         """Seconds that one call takes."""
         began = time.perf_counter()
-        _, body = self.send("tools/call", id, name="tmkb_query", arguments={"context": "background job processing"})
+        _, body = await self.send("tools/call", id, name="tmkb_query", arguments={"context": "background job processing"})
         took = time.perf_counter() - began
         if b'"result"' not in body or b'"isError":true' in body:
             raise RuntimeError(f"no result: {body[:500]!r}")
         return took
 
+    async def calls(self, count):
+        """Seconds of each of so many calls, one after the other."""
+        return [await self.call(number + 1) for number in range(count)]
+
+
+def commands():
+    """The servers: name → a function of the port that returns the command."""
+    peers = os.path.join(install.CACHE, "peers")
+    return {
+        **here(),
+        "python-sdk": lambda port: [install.python("mcp"), os.path.join(peers, "mcp_http.py"), str(port)],
+        "ts-sdk": lambda port: [install.node(), os.path.join(peers, "ts_http.mjs"), str(port)],
+    }
+
+
+def here():
+    """The servers whose packages are in this environment: ours, and that of the Python SDK."""
+    return {
+        OURS: lambda port: [sys.executable, "-m", "tmkb", "serve", "--http", f"127.0.0.1:{port}"],
+        "python-sdk": lambda port: [sys.executable, os.path.join(HERE, "peers", "mcp_http.py"), str(port)],
+    }
+
 
 @contextlib.contextmanager
-def running(name):
-    """Start a server; its client."""
+def running(command):
+    """Start a server; its port, as soon as it listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = subprocess.Popen(COMMANDS[name](port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        yield Client(reachable(port, process))
+        yield reachable(port, process)
     finally:
         process.kill()
         process.wait()
@@ -84,34 +138,67 @@ def reachable(port, process):
             time.sleep(0.05)
 
 
-def measure(rounds, calls):
-    """Seconds of each call, by server; the first tenth of each turn is left out."""
+def measure(servers, connections, rounds, calls):
+    """The rows of each server (name → command by port) by the number of connections; ``calls``: of all connections."""
     with contextlib.ExitStack() as stack:
-        clients = {name: stack.enter_context(running(name)) for name in COMMANDS}
-        took = {name: [] for name in clients}
-        for number in range(rounds):
-            for name, client in clients.items():
-                took[name] += [client.call(number * calls + each + 1) for each in range(calls)][calls // 10 :]
-        for client in clients.values():
-            client.connection.close()
-    return took
+        ports = {name: stack.enter_context(running(command)) for name, command in servers.items()}
+        return {count: asyncio.run(_measure(ports, count, rounds, calls)) for count in connections}
+
+
+async def _measure(ports, connections, rounds, calls):
+    clients = {name: [await Client.open(port) for _ in range(connections)] for name, port in ports.items()}
+    samples = {name: [] for name in clients}
+    for name in clients:
+        await clients[name][0].calls(WARMING)
+    for _ in range(rounds):
+        for name, of in clients.items():
+            began = time.perf_counter()
+            parts = await asyncio.gather(*(client.calls(max(1, calls // connections)) for client in of))
+            took = [seconds for part in parts for seconds in part]
+            p95 = statistics.quantiles(took, n=20)[-1]
+            samples[name].append(Row(len(took) / (time.perf_counter() - began), statistics.median(took), p95))
+    for client in [client for of in clients.values() for client in of]:
+        client.writer.close()
+    return {name: Row(*map(statistics.median, zip(*rows, strict=True))) for name, rows in samples.items()}
+
+
+def table(measured):
+    """The rows as a table, with the ratios to ours (more than 1: worse)."""
+    rows = [["server, connections", "calls/s", "p50, ms", "p95, ms", "calls/s / tmkb", "p50 / tmkb", "p95 / tmkb"]]
+    for (name, connections), ratios in worse(measured).items():
+        row = measured[connections][name]
+        cells = [f"{row.rate:.0f}", f"{row.p50 * 1e3:.2f}", f"{row.p95 * 1e3:.2f}"]
+        rows.append([f"{name}, {connections}", *cells, *map(report.number, ratios)])
+    return rows
+
+
+def worse(measured):
+    """How many times worse than ours each is: (name, connections) → rate, p50, p95."""
+    ratios = {}
+    for connections, rows in measured.items():
+        ours = rows[OURS]
+        for name, row in rows.items():
+            ratios[name, connections] = ours.rate / row.rate, row.p50 / ours.p50, row.p95 / ours.p95
+    return ratios
 
 
 def main():
-    """Measure and print; exit status 1 if ours is slower than the SDK's."""
+    """Measure and print; exit status 1 if a peer is better than ours in any row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=400, help="in each round, of all connections")
+    parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS)
+    parser.add_argument("--json", metavar="FILE", help="write the ratios")
     arguments = parser.parse_args()
-    took = measure(arguments.rounds, arguments.calls)
-    middle = {name: statistics.median(each) for name, each in took.items()}
-    for name, each in took.items():
-        p95 = statistics.quantiles(each, n=20)[-1]
-        rate, ratio = len(each) / sum(each), middle[name] / middle["tmkb"]
-        print(
-            f"{name:12} {rate:7.0f} calls/s  p50 {middle[name] * 1e3:6.2f} ms  p95 {p95 * 1e3:6.2f} ms  {ratio:5.2f} of ours"
-        )
-    return 0 if middle["tmkb"] <= middle["python-sdk"] else 1
+    install.install({**os.environ})
+    measured = measure(commands(), arguments.connections, arguments.rounds, arguments.calls)
+    print(report.table(table(measured), True))
+    if arguments.json:
+        figures = zip(Row._fields, ("rate", "p50", "p95"), strict=True)
+        names = [field for field, _ in figures]
+        ratios = {f"http {n}, {c}": dict(zip(names, values, strict=True)) for (n, c), values in worse(measured).items()}
+        report.write(arguments.json, ratios)
+    return 0 if all(ratio >= 1 for ratios in worse(measured).values() for ratio in ratios) else 1
 
 
 if __name__ == "__main__":

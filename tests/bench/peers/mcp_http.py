@@ -16,4 +16,4 @@ def tmkb_query(context: str, language: Literal["python"] = "python") -> str:
     return ANSWER
 
 
-server.run("streamable-http", port=int(sys.argv[1]))
+server.run("streamable-http", port=int(sys.argv[1]), json_response=True)
