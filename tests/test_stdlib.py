@@ -1,5 +1,6 @@
 """The functions that use private modules of Python do what the public ones do."""
 
+import json
 import math
 import os
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb import stdlib
+from tmkb import Server, stdlib
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
@@ -101,6 +102,44 @@ def test_texts_are_refused_before_json_is_imported():
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["refused"] * len(words)
+
+
+@pytest.mark.process
+def test_a_start_from_the_cache_imports_no_slow_module():
+    code = (
+        "import sys; before = {*sys.modules}; from tmkb.cli import serve; serve.serve({})\n"
+        "print(*{*sys.modules} - before, file=sys.stderr)"
+    )
+    first = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    lines = [
+        {"id": 0, "method": "initialize", "params": first},
+        {"method": "notifications/initialized"},
+        {
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "tmkb_query", "arguments": {"context": "Background jobs"}},
+        },
+    ]
+    given = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    Server.load()  # now there is a cache
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=given, env=plain, capture_output=True, text=True, check=True
+    )
+
+    assert '"isError":false' in done.stdout
+    loaded = {*done.stderr.splitlines()[-1].split()}
+    assert not loaded & {
+        "json",
+        "re",
+        "enum",
+        "functools",
+        "collections",
+        "contextlib",
+        "dataclasses",
+        "typing",
+        "signal",
+    }
 
 
 @pytest.mark.process

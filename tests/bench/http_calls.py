@@ -1,6 +1,6 @@
 """Calls over HTTP on kept-alive connections: our server beside those of the Python and the TypeScript SDK.
 
-    python tests/bench/http_calls.py [--rounds 5] [--calls 400] [--connections 1 10 100] [--json FILE]
+    python tests/bench/http_calls.py [--rounds 5] [--calls 400] [--connections 1 10 100] [--json FILE] [--document]
 
 Each connection has a session and makes one call after the other; all connections call at once. The servers take turns,
 and answer with JSON instead of a stream, which is the faster form. The peers return a fixed text. Compare ratios only.
@@ -30,7 +30,7 @@ WARMING = 20  # calls before the first round
 
 
 class Row(NamedTuple):
-    """What was measured on one server with a number of connections: the medians of its rounds; seconds."""
+    """What was measured on one server with a number of connections in a round; seconds."""
 
     rate: float
     p50: float
@@ -83,7 +83,9 @@ class Client:
     async def call(self, id):
         """Seconds that one call takes."""
         began = time.perf_counter()
-        _, body = await self.send("tools/call", id, name="tmkb_query", arguments={"context": "background job processing"})
+        _, body = await self.send(
+            "tools/call", id, name="tmkb_query", arguments={"context": "background job processing"}
+        )
         took = time.perf_counter() - began
         if b'"result"' not in body or b'"isError":true' in body:
             raise RuntimeError(f"no result: {body[:500]!r}")
@@ -159,14 +161,14 @@ async def _measure(ports, connections, rounds, calls):
             samples[name].append(Row(len(took) / (time.perf_counter() - began), statistics.median(took), p95))
     for client in [client for of in clients.values() for client in of]:
         client.writer.close()
-    return {name: Row(*map(statistics.median, zip(*rows, strict=True))) for name, rows in samples.items()}
+    return samples
 
 
 def table(measured):
     """The rows as a table, with the ratios to ours (more than 1: worse)."""
     rows = [["server, connections", "calls/s", "p50, ms", "p95, ms", "calls/s / tmkb", "p50 / tmkb", "p95 / tmkb"]]
     for (name, connections), ratios in worse(measured).items():
-        row = measured[connections][name]
+        row = Row(*map(statistics.median, zip(*measured[connections][name], strict=True)))
         cells = [f"{row.rate:.0f}", f"{row.p50 * 1e3:.2f}", f"{row.p95 * 1e3:.2f}"]
         rows.append([f"{name}, {connections}", *cells, *map(report.number, ratios)])
     return rows
@@ -174,12 +176,32 @@ def table(measured):
 
 def worse(measured):
     """How many times worse than ours each is: (name, connections) → rate, p50, p95."""
-    ratios = {}
-    for connections, rows in measured.items():
-        ours = rows[OURS]
-        for name, row in rows.items():
-            ratios[name, connections] = ours.rate / row.rate, row.p50 / ours.p50, row.p95 / ours.p95
-    return ratios
+    ratios = rounds(
+        measured, lambda ours, theirs: (ours.rate / theirs.rate, theirs.p50 / ours.p50, theirs.p95 / ours.p95)
+    )
+    return {key: [*map(statistics.median, zip(*each, strict=True))] for key, each in ratios.items()}
+
+
+def rounds(measured, compared):
+    """What ``compared`` returns for our row and that of each server, by server and connections, for each round."""
+    return {
+        (name, connections): [compared(*pair) for pair in zip(samples[OURS], rows, strict=True)]
+        for connections, samples in measured.items()
+        for name, rows in samples.items()
+    }
+
+
+def beside_sdk(measured):
+    """Our rates and latencies in each round beside those of the Python SDK, more being worse. For compare.py."""
+    pairs = rounds(
+        measured, lambda ours, theirs: (theirs.rate / ours.rate, ours.p50 / theirs.p50, ours.p95 / theirs.p95)
+    )
+    return {
+        f"http, {connections} connections: {figure}": [ratios[number] for ratios in each]
+        for (name, connections), each in pairs.items()
+        for number, figure in enumerate(Row._fields)
+        if name == "python-sdk"
+    }
 
 
 def main():
@@ -188,16 +210,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=400, help="in each round, of all connections")
     parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS)
-    parser.add_argument("--json", metavar="FILE", help="write the ratios")
+    parser.add_argument("--json", metavar="FILE", help="write our ratios, for compare.py")
+    parser.add_argument("--document", action="store_true", help="write the table of docs/performance.md")
     arguments = parser.parse_args()
     install.install({**os.environ})
     measured = measure(commands(), arguments.connections, arguments.rounds, arguments.calls)
     print(report.table(table(measured), True))
     if arguments.json:
-        figures = zip(Row._fields, ("rate", "p50", "p95"), strict=True)
-        names = [field for field, _ in figures]
-        ratios = {f"http {n}, {c}": dict(zip(names, values, strict=True)) for (n, c), values in worse(measured).items()}
-        report.write(arguments.json, ratios)
+        report.write(arguments.json, beside_sdk(measured))
+    if arguments.document:
+        report.document("http", report.table(table(measured), True))
     return 0 if all(ratio >= 1 for ratios in worse(measured).values() for ratio in ratios) else 1
 
 

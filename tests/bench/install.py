@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CACHE = os.path.join(os.path.dirname(os.path.dirname(HERE)), ".cache", "bench")
+ROOT = os.path.dirname(os.path.dirname(HERE))
+CACHE = os.path.join(ROOT, ".cache", "bench")
 PYTHON = {
     "mcp": "mcp==2.3.0",
     "fastmcp": "fastmcp==4.1.2",
@@ -38,6 +39,17 @@ def install(environment):
         with open(done, "w", encoding="utf-8") as file:
             file.write(wanted)
     shutil.copytree(os.path.join(HERE, "peers"), os.path.join(CACHE, "peers"), dirs_exist_ok=True)
+
+
+def install_ours(environment):
+    """Install this checkout as a wheel, by the current pip, whose console script imports nothing else; its interpreter."""
+    folder = os.path.join(CACHE, "tmkb")
+    if not os.path.exists(folder):
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python("tmkb"), "-m", "pip", "install", "-qq", "--upgrade", "pip"], check=True, env=environment)
+    command = [python("tmkb"), "-m", "pip", "install", "-qq", "--force-reinstall", ROOT]
+    subprocess.run(command, check=True, env=environment)
+    return python("tmkb")
 
 
 def install_packages(environment):

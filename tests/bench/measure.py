@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from client import Server, call, request, tick
 
-LARGE = 9_900_000  # bytes of one request; a line of 10 MB is the most that our server reads
+LARGE = {"one": 1_000_000, "large": 9_900_000}  # bytes of one request; a line of 10 MB is the most that we read
 KINDS = {  # what is sent in bursts: figure, request by its id
     "calls": call,
     "new_calls": lambda id: call(id, f"background job processing {id}"),
@@ -48,7 +48,7 @@ def measure(commands, bare, environment, effort):
         for name, figures in working(commands, environment, effort, chance).items():
             add(samples[name], figures)
         for name in shuffled(commands, chance):
-            add(samples[name], large(commands[name], environment))
+            add(samples[name], {figure: large(commands[name], environment, LARGE[figure]) for figure in LARGE})
         print(f"round {number + 1} of {effort.rounds}", flush=True)
     return samples
 
@@ -126,10 +126,10 @@ def burst(server, make, ids, count):
     return count / seconds, spent / count
 
 
-def large(command, environment):
-    """A call with a very long argument."""
-    filling = "background job processing " * (LARGE // 26 + 1)
+def large(command, environment, size):
+    """The seconds of a call of so many bytes."""
+    filling = "background job processing " * (size // 26 + 1)
     with Server(command, environment) as server:
         server.open()
         server.ask(call(1))
-        return {"large": server.ask(call(2, filling[: LARGE - len(call(2, ""))]))}
+        return server.ask(call(2, filling[: size - len(call(2, ""))]))

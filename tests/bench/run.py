@@ -1,14 +1,13 @@
 """Our server beside its peers: how fast it starts, answers and ends, and what that takes.
 
-    python tests/bench/run.py [--rounds N] [--burst N] [--only [NAME…]] [--markdown]
+    python tests/bench/run.py [--rounds N] [--burst N] [--only [NAME…]] [--markdown] [--json FILE] [--document]
 
 Installs pinned peers below ``.cache/bench`` (Node included, so that none has to be there). Each has one tool, which gives
 a canned answer and asks nothing; ours does its work. Compare ratios only. Needs Linux; exit status 1 where our figures
-are not as good as they have to be. Run it by the interpreter of an environment in which ``tmkb`` is installed.
+are not as good as they have to be. Ours is installed as clients have it: a wheel, in an environment of its own.
 """
 
 import argparse
-import compileall
 import os
 import sys
 import tempfile
@@ -17,11 +16,16 @@ import install
 import measure
 import report
 
-import tmkb
+SERVE, ECHO, BARE = "tmkb", "echo", "bare"
 
-ECHO = [sys.executable, "-I", "-S", os.path.join(install.HERE, "peers", "echo.py")]
-SERVE = [os.path.join(os.path.dirname(sys.executable), "tmkb"), "serve"]  # the console script: what clients start
-BARE = [sys.executable, "-c", "pass"]
+
+def commands(python):
+    """What is measured with the interpreter of an environment in which ``tmkb`` is installed."""
+    return {
+        SERVE: [os.path.join(os.path.dirname(python), "tmkb"), "serve"],  # the console script: what clients start
+        ECHO: [python, "-I", "-S", os.path.join(install.HERE, "peers", "echo.py")],
+        BARE: [python, "-c", "pass"],
+    }
 
 
 def plain(cache):
@@ -38,20 +42,31 @@ def main():
     parser.add_argument("--burst", type=int, default=usual.burst, help="requests sent at once (default: %(default)s)")
     parser.add_argument("--only", nargs="*", choices=install.PEERS, default=[*install.PEERS], help="only these peers")
     parser.add_argument("--markdown", action="store_true", help="print tables for a document")
+    parser.add_argument("--json", metavar="FILE", help="write our ratios, for compare.py")
+    parser.add_argument("--document", action="store_true", help="write the tables of docs/performance.md")
     arguments = parser.parse_args()
     effort = usual._replace(rounds=arguments.rounds, burst=arguments.burst)
-    compileall.compile_dir(os.path.dirname(tmkb.__file__), quiet=1)
     with tempfile.TemporaryDirectory() as cache:
         environment = plain(cache)
         if arguments.only:
             install.install(environment)
-        commands = {
-            "tmkb": SERVE,
-            "tmkb-no-cache": [*SERVE, "--no-cache"],
+        own = commands(install.install_ours(environment))
+        servers = {
+            "tmkb": own[SERVE],
+            "tmkb-no-cache": [*own[SERVE], "--no-cache"],
             **install.commands(arguments.only),
-            "echo": ECHO,
+            "echo": own[ECHO],
         }
-        samples = measure.measure(commands, BARE, environment, effort)
+        samples = measure.measure(servers, own[BARE], environment, effort)
+    if arguments.json:
+        report.write(arguments.json, report.beside_floor(samples))
+    if arguments.document:
+        tables = [report.table(report.values(samples), True), report.table(report.ratios(samples), True)]
+        report.document(
+            "stdio",
+            "\n\nRatios (to `bare` for start and first call, to `echo` for 1 MB and 9.9 MB,"
+            " otherwise to `tmkb`; higher is worse):\n\n".join(tables),
+        )
     return tell(samples, arguments.markdown)
 
 

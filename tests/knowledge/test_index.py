@@ -13,7 +13,7 @@ import pytest
 from tmkb.errors import SpecError
 from tmkb.knowledge import library, questions
 from tmkb.knowledge.retrieval import index as indexes
-from tmkb.knowledge.retrieval import memo, model, words
+from tmkb.knowledge.retrieval import expressions, memo, model, words
 from tmkb.knowledge.retrieval.index import Index
 from tmkb.schema import paths
 
@@ -251,6 +251,13 @@ def test_features():
     assert words.parts(text)[2] == ["order", ".update(", "params", ")"]
     assert {"~ .u", "~date(", "~e( "} <= words.ngrams(text)
     assert words.ngrams("a") == {"~ a "}
+
+
+@pytest.mark.parametrize("chunk", ["job", "Flask", "API", "the", "The", "A", "processing", "fooBar", "été", "job's"])
+def test_a_plain_word_is_split_as_any_other(chunk):
+    lower = chunk.lower()
+
+    assert words.parts(chunk) == (words.words(chunk), expressions.tokens(lower), expressions.pieces(lower))
 
 
 @pytest.mark.parametrize(
