@@ -12,8 +12,8 @@ import pytest
 
 from tmkb.errors import SpecError
 from tmkb.knowledge import library, questions
-from tmkb.knowledge.retrieval import index as indexes
 from tmkb.knowledge.retrieval import expressions, memo, model, words
+from tmkb.knowledge.retrieval import index as indexes
 from tmkb.knowledge.retrieval.index import Index
 from tmkb.schema import paths
 
