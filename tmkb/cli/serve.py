@@ -5,7 +5,6 @@ The flags for stdio are read without argparse, because a client waits for the pr
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
@@ -87,7 +86,15 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     began = time.time()
     try:
         key = _key()
-        server = _load(name, options)
+        server = Server.load(
+            name,
+            schemas=options.get("--schemas"),
+            patterns=options.get("--patterns"),
+            config=options["--config"][-1] if "--config" in options else None,
+            allow_python="--allow-python" in options,
+            caching="--no-cache" not in options,
+            forking=True,
+        )
         output = _log(server.spec["server"]["log"], options)
         if args is not None:
             from tmkb.cli import listen
@@ -110,23 +117,6 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         if news is not None:
             news.close()
     return 0
-
-
-def _load(name: str, options: Options) -> Server:
-    """Load the server. Garbage is not looked for meanwhile: what is created stays."""
-    gc.disable()
-    try:
-        return Server.load(
-            name,
-            schemas=options.get("--schemas"),
-            patterns=options.get("--patterns"),
-            config=options["--config"][-1] if "--config" in options else None,
-            allow_python="--allow-python" in options,
-            caching="--no-cache" not in options,
-            forking=True,
-        )
-    finally:
-        gc.enable()
 
 
 def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
