@@ -2,7 +2,7 @@
 
     python tests/bench/http_calls.py [--rounds 5] [--calls 400] [--connections 1 10 100] [--json FILE] [--document]
 
-Each connection has a session and makes one call after the other; all connections call at once. The servers take turns,
+A connection has a session and makes one call after the other; all connections call at once. The servers take turns,
 and answer with JSON instead of a stream, which is the faster form. The peers return a fixed text. Compare ratios only.
 """
 
@@ -26,7 +26,7 @@ OURS = "tmkb"
 REVISION = "2025-11-25"
 START = 60  # seconds; bounds a failure, not a measurement
 CONNECTIONS = (1, 10, 100)
-WARMING = 20  # calls before the first round
+WARMING = 20  # calls before each turn
 
 
 class Row(NamedTuple):
@@ -148,19 +148,19 @@ def measure(servers, connections, rounds, calls):
 
 
 async def _measure(ports, connections, rounds, calls):
-    clients = {name: [await Client.open(port) for _ in range(connections)] for name, port in ports.items()}
-    samples = {name: [] for name in clients}
-    for name in clients:
-        await clients[name][0].calls(WARMING)
+    samples = {name: [] for name in ports}
     for _ in range(rounds):
-        for name, of in clients.items():
+        for name, port in ports.items():  # servers close connections that are idle, so each turn has its own
+            first = await Client.open(port)
+            await first.calls(WARMING)
+            clients = [first, *await asyncio.gather(*(Client.open(port) for _ in range(connections - 1)))]
             began = time.perf_counter()
-            parts = await asyncio.gather(*(client.calls(max(1, calls // connections)) for client in of))
+            parts = await asyncio.gather(*(client.calls(max(1, calls // connections)) for client in clients))
             took = [seconds for part in parts for seconds in part]
             p95 = statistics.quantiles(took, n=20)[-1]
             samples[name].append(Row(len(took) / (time.perf_counter() - began), statistics.median(took), p95))
-    for client in [client for of in clients.values() for client in of]:
-        client.writer.close()
+            for client in clients:
+                client.writer.close()
     return samples
 
 
