@@ -1,19 +1,17 @@
 """Name the rows of a run that are worse than in another one, by more than the noise of both.
 
-    python tests/bench/compare.py [BASELINE] NEW
+    python tests/bench/compare.py BASELINE NEW
 
-The files are those of `--json` of run.py and http_calls.py; BASELINE is tests/bench/baseline.json by default. A row is
-worse if its lower quartile is above the upper quartile of the baseline, and its median is `LEAST` times larger. The exit
-status is 1 if there is such a row. Ratios differ between kinds of machines: make a baseline for yours.
+The files are those of `--json` of run.py and http_calls.py, from the same machine. A row is worse if its lower quartile
+is above the upper quartile of the baseline, and its median is `LEAST` times larger. The exit status is 1 if there is such
+a row.
 """
 
 import argparse
 import json
-import os
 import statistics
 import sys
 
-BASELINE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "baseline.json")
 LEAST = 1.1
 
 
@@ -31,7 +29,7 @@ def is_worse(before, after):
 def main(words=None):
     """Compare and print; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("baseline", nargs="?", default=BASELINE)
+    parser.add_argument("baseline")
     parser.add_argument("new")
     arguments = parser.parse_args(words)
     before, after = read(arguments.baseline), read(arguments.new)
