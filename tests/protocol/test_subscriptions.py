@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tmkb.protocol.handlers import subscriptions
 from tmkb.server.runtime import Runtime
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -46,3 +47,17 @@ def listen(runtimes, quiet):
 )
 def test_a_stream_beyond_a_limit_is_refused(listen, streams, error):
     assert listen(*streams) == error
+
+
+def test_the_end_of_a_stream_names_it(runtimes):
+    runtime = runtimes("everything")
+    connection = runtime.connect()
+    params = {"notifications": {}, "_meta": META}
+    request = {"jsonrpc": "2.0", "id": "s", "method": "subscriptions/listen", "params": params}
+    runtime.handle(connection, json.dumps(request).encode())
+    result, cancelled = (json.loads(effect.message) for effect in subscriptions.end(connection))
+    meta = {"io.modelcontextprotocol/subscriptionId": "s"}
+
+    assert (result["id"], result["result"]["_meta"].items() >= meta.items()) == ("s", True)
+    assert cancelled["params"] == {"requestId": "s", "_meta": meta}
+    assert subscriptions.end(connection) == []
