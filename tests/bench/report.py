@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import statistics
+import sys
 from typing import NamedTuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -136,7 +137,7 @@ def table(rows, markdown):
 def machine():
     """When and on what the figures were measured."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"{datetime.date.today()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, {python}"
+    return f"{datetime.date.today()}, {sys.platform} {platform.machine()}, {os.cpu_count()} cores, {python}"
 
 
 def document(name, text):
