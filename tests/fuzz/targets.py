@@ -6,6 +6,7 @@ a response that is not JSON is a finding.
 """
 
 import asyncio
+import atexit
 import collections
 import contextlib
 import functools
@@ -13,6 +14,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import socket
 import struct
 import tempfile
@@ -342,7 +344,7 @@ def yaml_words():
 def recording():
     """A transcript of `everything`: read, replayed against the server in this process, and reported."""
     make, log = served("everything")
-    folder = tempfile.mkdtemp(prefix="tmkb-fuzz-")
+    folder = scratch()
     path = os.path.join(folder, "fuzz.transcript.yaml")
 
     def run(data):
@@ -451,7 +453,7 @@ def evtx():
     """An event log. ``F``: the file follows. ``C``: a chunk, whose checksums are corrected. Else: a chunk."""
     from tests.sysmcp import evtxfile, logs
 
-    folder = tempfile.mkdtemp(prefix="tmkb-fuzz-")
+    folder = scratch()
     queries = ({"limit": 5}, {"limit": 20, "minLevel": "ERROR", "order": "oldest"}, {"text": "value", "limit": 3})
 
     def run(data):
@@ -494,7 +496,7 @@ def hive():
     """A registry hive. ``S``: its header gets a correct checksum. Else the file follows."""
     from tests.sysmcp import hives
 
-    place = hives.Place(tempfile.mkdtemp(prefix="tmkb-fuzz-"))
+    place = hives.Place(scratch())
 
     def run(data):
         kind, data = data[:1], data[1:]
@@ -522,6 +524,13 @@ def hive_files():
         content = file.read()
     yield b"S" + content.rstrip(b"\0")
     yield b"F" + content[:5000]
+
+
+def scratch():
+    """Return a folder that is deleted at the end of the process."""
+    folder = tempfile.mkdtemp(prefix="tmkb-fuzz-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def text(path):
