@@ -223,6 +223,20 @@ def test_content_is_kept_in_a_file_that_entries_share(home, source):
     assert cache.keep(b"content") is None
 
 
+def test_content_stays_as_long_as_an_entry_names_it(home, source, monkeypatch):
+    monkeypatch.setattr(cache, "MAX_FILES", 2)
+    old, used, new = map(cache.keep, (b"old", b"used", b"new"))
+    for content in (old, used):
+        os.utime(content, (1, 1))
+    for number, content in enumerate([old, used, used]):
+        cache.write({"number": number}, cache.stamps([str(source), content]), cache.entry(HEAD, SECTIONS))
+        os.utime(cache.path({"number": number}), (1000 + number, 1000 + number))
+
+    assert [number for number in range(3) if cache.read({"number": number})] == [1, 2]
+    assert not os.path.exists(old)
+    assert os.path.exists(new)  # no entry names it yet: the process that has written it may still write one
+
+
 def test_files_of_others_and_of_processes_that_still_write_stay(home, source):
     keep(source, {})
     stays = ["notes.json", "12345678.txt", "0a1b2c3d.json.new"]

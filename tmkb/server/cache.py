@@ -3,8 +3,8 @@
 An entry is used only if its checksum is correct, and if it was made by this version, for this request, from files that
 have not changed. Otherwise it is ignored.
 
-Each write deletes the least recently used entries beyond `MAX_FILES` and `MAX_BYTES`, and temporary files of killed
-processes.
+Each write deletes the least recently used entries beyond `MAX_FILES` and `MAX_BYTES`, kept files that no entry names,
+and temporary files of killed processes.
 
 Format: a line with the checksum of the rest; a line of JSON with the request, the stamps of all sources, the length of
 each section and the head; the sections, which are JSON that is parsed on first use.
@@ -192,27 +192,40 @@ def _replace(file: str, content: bytes) -> bool:
 
 
 def _prune(newest: str) -> None:
-    """Delete excess entries and abandoned temporary files, but not ``newest``, and no files with other names."""
+    """Delete excess entries, kept files that no entry names, and abandoned temporary files.
+
+    ``newest`` and files with other names stay.
+    """
     import time
     from contextlib import suppress
 
-    entries = []
+    entries, others = [], []
     for file in files():
         name, *suffixes = os.path.basename(file).split(".")
         with suppress(OSError):  # another process deletes too
             status = os.lstat(file)
             if len(name) != 8 or suffixes[:1] not in _SUFFIXES or not stat.S_ISREG(status.st_mode):
                 continue
-            if len(suffixes) == 1:
+            if suffixes == ["json"]:
                 entries.append((file != newest, -status.st_mtime, status.st_size, file))
             elif abs(time.time() - status.st_mtime) > _ABANDONED:
-                os.remove(file)
-    size = 0
+                others.append(file)
+    size, excess = 0, []
     for number, (_, _, each, file) in enumerate(sorted(entries), 1):
         size += each
         if file != newest and (number > MAX_FILES or size > MAX_BYTES):
-            with suppress(OSError):
-                os.remove(file)
+            excess.append(file)
+    named = b"".join(_stamps_of(file) for *_, file in entries if file not in excess) if others else b""
+    for file in [*excess, *(file for file in others if os.path.basename(file).encode() not in named)]:
+        with suppress(OSError):
+            os.remove(file)
+
+
+def _stamps_of(file: str) -> bytes:
+    """Return the beginning of an entry, with the stamps of its sources."""
+    with suppress(OSError), open(file, "rb", opener=lambda name, flags: os.open(name, flags | _SAFE)) as source:
+        return source.readline() + source.readline()
+    return b""
 
 
 def stamps(sources: Iterable[str]) -> list[Stamp]:
