@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import signal
+import threading
+import time
 
 import pytest
 
@@ -156,6 +159,38 @@ def test_an_application_that_does_not_answer_is_stopped(play_with):
 
     assert {cell.status for cell in result.cells} == {"error"}
     assert "no answer within 2 s" in result.cells[0].detail
+
+
+def test_an_interrupt_does_not_wait_for_cases(tmp_path, monkeypatch):
+    shutil.copytree(DATA, tmp_path / "idioms")
+    app = tmp_path / "idioms" / "idioms" / "fastapi.py"
+    app.write_text(f"open('began', 'w').close()\nimport time\ntime.sleep(600)\n{app.read_text()}")
+    monkeypatch.setattr(runner, "MEMORY", str(tmp_path))
+
+    def interrupt():
+        while not any("began" in files for _, _, files in os.walk(tmp_path)):
+            time.sleep(0.02)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(check_all({"ours": str(tmp_path / "idioms"), "next": DATA}, jobs=1, timeout=60))
+
+    assert time.monotonic() - began < 60  # the timeout of one case
+    assert os.listdir(tmp_path) == ["idioms"]
+
+
+def test_a_process_that_died_while_idle_is_replaced():
+    with runner.Workers() as workers:
+        before = runner.play_idioms(DATA, 60, workers)
+        for each in workers._started:
+            each.terminate()
+        for each in workers._started:
+            each._process.wait()
+        after = runner.play_idioms(DATA, 60, workers)
+
+    assert list(map(str, before)) == list(map(str, after))
 
 
 # Each case that gets this far sees rows, files, modules and environment as the steps before every case left them.

@@ -70,12 +70,15 @@ def check_all(folders: Mapping[str, str], jobs: int, timeout: float) -> Iterator
         zip(keys, parsers.parse([Fragment(stack, read[id_][stack].code) for id_, stack in keys]), strict=True)
     )
     with Workers() as workers, ThreadPoolExecutor(max(1, jobs)) as pool:
-        for id_, played in zip(
-            folders, pool.map(lambda each: play_idioms(each, timeout, workers), folders.values()), strict=True
-        ):
-            own = {stack: parsed[id_, stack] for stack in read[id_]}
-            digests = {stack: idioms.compiled_digest(stack, idiom) for stack, idiom in read[id_].items()}
-            yield id_, Checks(played, own, digests)
+        results = pool.map(lambda each: play_idioms(each, timeout, workers), folders.values())
+        try:
+            for id_, played in zip(folders, results, strict=True):
+                own = {stack: parsed[id_, stack] for stack in read[id_]}
+                digests = {stack: idioms.compiled_digest(stack, idiom) for stack, idiom in read[id_].items()}
+                yield id_, Checks(played, own, digests)
+        except BaseException:  # the pool would wait until its threads are done
+            workers.terminate()
+            raise
 
 
 def _same(digests: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:

@@ -14,8 +14,6 @@ import itertools
 import json
 import os
 import queue
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tmkb.authoring import play
+from tmkb.authoring.process import Process
 from tmkb.authoring.proofs import mutants, reach, services
 from tmkb.authoring.proofs.worker import EXAMPLE, FUNCTIONS
 from tmkb.knowledge import attacks as attacks_file
@@ -90,7 +89,6 @@ class Report:
 
 
 _numbers = itertools.count()
-APART: Any = {} if sys.platform == "win32" else {"process_group": 0}  # Ctrl-C in the terminal only reaches this process
 
 
 class Worker:
@@ -98,39 +96,16 @@ class Worker:
 
     def __init__(self, timeout: float = 20.0, spawn: bool = False) -> None:
         """``timeout``: seconds for one case. ``spawn``: run each in a new interpreter instead of a fork."""
-        self.timeout = timeout
-        self.number = next(_numbers) % services.REDIS_DATABASES
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
-        command = [sys.executable, "-P", "-m", "tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else [])]
-        self.process = subprocess.Popen(
-            command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **APART
-        )
+        self._shared = {"timeout": timeout, "number": next(_numbers) % services.REDIS_DATABASES}
+        self.process = Process("tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else []))
 
-    def run(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send ``request`` with the timeout, and yield the answer for each case; the caller must read all of them."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({**request, "timeout": self.timeout, "number": self.number}) + "\n")
-        self.process.stdin.flush()
-        while line := self.process.stdout.readline().strip():
-            yield json.loads(line)
+    def run(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the answer for each case of ``request``; fewer if one ends the run."""
+        return [*self.process.answers({**request, **self._shared})]
 
     def close(self) -> None:
         """End the process."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait()
-
-
-def import_path() -> list[str]:
-    """Return the absolute import path of this process without the current folder, for a worker.
-
-    The current folder may contain a module with the name of a library. It stays if tmkb itself is imported from there.
-    """
-    here, ours = paths.current(), os.path.dirname(os.path.dirname(paths.PROOF))
-    folders = [paths.absolute(folder) for folder in sys.path if folder]
-    return [each for each in folders if os.path.isabs(each) and (each != here or each == ours)]
+        self.process.close()
 
 
 class _Task(NamedTuple):
@@ -269,7 +244,7 @@ class Proof:
             "cases": cases,
             "expected": None if task.to_the_end else {case: task.expected[case][1] for case in cases},
         }
-        return list(worker.run(request)) if cases else []
+        return worker.run(request) if cases else []
 
     def _expected(self, case: str, variant: str) -> tuple[int, str]:
         if case in self.uses:

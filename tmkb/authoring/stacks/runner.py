@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
+import itertools
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tmkb.authoring.proofs.runner import APART, import_path
+from tmkb.authoring.process import DIED, Process
 from tmkb.authoring.proofs.worker import MEMORY
 from tmkb.authoring.stacks import express
 from tmkb.authoring.stacks.worker import UNPLAYED
@@ -75,44 +74,49 @@ class Workers:
     def __enter__(self) -> Workers:
         self._open = contextlib.ExitStack()
         self._folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="tmkb-idioms-", dir=MEMORY))
-        self._idle: dict[str, list[subprocess.Popen[str]]] = {stack: [] for stack in STACKS}
+        self._idle: dict[str, list[Process]] = {stack: [] for stack in STACKS}
+        self._started: list[Process] = []
+        self._terminated = False
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
+    def terminate(self) -> None:
+        """Stop all processes: each case that has no answer yet gets `DIED`."""
+        self._terminated = True
+        for each in self._started:
+            each.terminate()
+
     def answers(self, request: dict[str, object], cases: Sequence[str]) -> Iterator[dict[str, str]]:
         """Yield the answer to each case. ``request``: see `tmkb.authoring.stacks.worker`."""
         for group in [list(cases)] if sys.platform != "win32" else [[case] for case in cases]:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-                lines = self._lines(str(request["stack"]), {**request, "folder": folder, "cases": group})
-            died = {"status": "error", "detail": "the process died"}
-            yield from (json.loads(lines[at]) if at < len(lines) else died for at in range(len(group)))
+                found = self._answers(str(request["stack"]), {**request, "folder": folder, "cases": group})
+            yield from itertools.islice(itertools.chain(found, itertools.repeat(DIED)), len(group))
 
-    def _lines(self, stack: str, request: dict[str, object]) -> list[str]:
-        """Let a process answer ``request``, and return what it wrote."""
+    def _answers(self, stack: str, request: dict[str, object]) -> list[dict[str, str]]:
+        """Let a process answer ``request``."""
+        if self._terminated:
+            return []
         try:
-            worker = self._idle[stack].pop()
+            while (process := self._idle[stack].pop()).ended:
+                pass
         except IndexError:
-            worker = self._started(stack)
-        assert worker.stdin is not None and worker.stdout is not None
-        worker.stdin.write(json.dumps(request) + "\n")
-        worker.stdin.flush()
-        lines = []
-        while (line := worker.stdout.readline()) not in ("\n", ""):
-            lines.append(line)
-        if line and sys.platform != "win32":
-            self._idle[stack].append(worker)
-        return lines
+            process = self._start(stack)
+        answers = [*process.answers(request)]
+        if sys.platform != "win32":
+            self._idle[stack].append(process)
+        return answers
 
-    def _started(self, stack: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-P", "-m", "tmkb.authoring.stacks.worker", stack]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
+    def _start(self, stack: str) -> Process:
         folder = tempfile.mkdtemp(dir=self._folder)
-        worker = subprocess.Popen(
-            command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=environment, **APART
-        )
-        return self._open.enter_context(worker)  # which closes the pipes, and waits for the end
+        process = Process("tmkb.authoring.stacks.worker", stack, folder=folder)
+        self._open.callback(process.close)
+        self._started.append(process)
+        if self._terminated:
+            process.terminate()
+        return process
 
 
 def play_idioms(folder: str, timeout: float = 20.0, workers: Workers | None = None) -> list[Result]:

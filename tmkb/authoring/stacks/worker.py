@@ -58,7 +58,7 @@ def main() -> None:
                 os.close(requests.fileno())
                 os.chdir(request["folder"])
             try:
-                _answer(request, stack, forks, answer)
+                _answer(_Application(request, stack, forks, in_node), answer)
             finally:
                 if forks:
                     os._exit(0)  # threads of the application may never end
@@ -67,16 +67,16 @@ def main() -> None:
             return
 
 
-def _answer(request: Request, stack: ModuleType, forks: bool, answer: Callable[[Answer], None]) -> None:
-    """Execute an application and play its cases. ``forks``: each in a process of its own."""
+def _answer(application: _Application, answer: Callable[[Answer], None]) -> None:
+    """Play the cases of an application."""
+    request = application.request
 
     def give_up(*_: object) -> None:
         for _ in request["cases"]:
             answer(_late(request))
         os._exit(0)  # as above
 
-    application = _Application(request, stack, forks)
-    if sys.platform != "win32" and forks and application.failure is None:
+    if sys.platform != "win32" and application.forks and application.failure is None:
         signal.signal(signal.SIGALRM, give_up)
         signal.setitimer(signal.ITIMER_REAL, request["timeout"])
         application.prepare()
@@ -88,13 +88,15 @@ def _answer(request: Request, stack: ModuleType, forks: bool, answer: Callable[[
 class _Application:
     """The executed application of one stack."""
 
-    def __init__(self, request: Request, stack: ModuleType, forks: bool) -> None:
+    def __init__(self, request: Request, stack: ModuleType, forks: bool, in_node: bool) -> None:
+        """``forks``: each case has a process of its own. ``in_node``: the application runs in a Node process."""
         self.request = request
         self.stack = stack
         self.forks = forks
+        self.in_node = in_node
         self.attacks = Attacks(request["attacks"])
         self.failure: Answer | None = None
-        if request["stack"] != "express":
+        if not in_node:
             guard.install(os.getcwd(), {})
         if sys.platform != "win32":
             signal.signal(signal.SIGALRM, self._stop)
@@ -111,7 +113,7 @@ class _Application:
 
     def _execute(self) -> ModuleType | str:
         """Execute the application if it is in Python; return its source otherwise."""
-        if self.request["stack"] == "express":
+        if self.in_node:
             return str(self.request["source"])
         module = ModuleType("app")
         sys.modules["app"] = module
