@@ -66,8 +66,8 @@ class TranscriptExtension(AbstractSyrupyExtension):
         for snapshot in snapshot_collection:
             _, number, revision = snapshot.name.split(SEPARATOR)
             actual.setdefault(int(number), {})[revision] = snapshot.data
-        refused = transcript.rewrite(found, actual)
-        assert not refused, f"{found.path}: revisions disagree about the turns {refused}"
+        disputed = transcript.rewrite(found, actual).disputed
+        assert not disputed, f"{found.path}: revisions disagree about the turns {disputed}"
 
     def read_snapshot_collection(self, *, snapshot_location):
         collection = SnapshotCollection(location=snapshot_location)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
-from typing import Any
+from typing import Any, NamedTuple
 
 from tmkb.conformance import match, matchers
 from tmkb.conformance.matchers import Bindings
@@ -224,15 +224,19 @@ def _is_transcript(path: str) -> bool:
         return _KIND.search((packed.read(path) or b"kind: transcript")[:_HEAD]) is not None
 
 
-def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonValue]]]) -> list[int]:
+class Rewritten(NamedTuple):
+    """What `rewrite` did: whether the file has changed, and the turns that stayed because the revisions differ."""
+
+    changed: bool
+    disputed: list[int]
+
+
+def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonValue]]]) -> Rewritten:
     """Replace the expectations in the file by ``actual``: turn number → revision → messages.
 
     Matchers that still match stay.
-
-    Returns:
-        The numbers of the turns that were not changed because the revisions differ.
     """
-    disputed, text = [], edit.read(transcript.path)
+    changed, disputed, text = False, [], edit.read(transcript.path)
     bindings: dict[str, Bindings] = {}
     for number, by_revision in sorted(actual.items()):
         expect = transcript.value["exchanges"][number - 1]["expect"]
@@ -247,8 +251,9 @@ def rewrite(transcript: Transcript, actual: Mapping[int, Mapping[str, list[JsonV
             if not text.has(place):
                 text.add(place, [])
             text.set_block(place, first)
+            changed = True
     textfile.save(transcript.path, text.text)
-    return disputed
+    return Rewritten(changed, disputed)
 
 
 UNWRITABLE = "are nested too deeply, or have numbers that are not finite"
@@ -269,10 +274,10 @@ def rewrite_all(
     """
     changed, disputed = [], {}
     for path, turns in actual.items():
-        before = read(path)
-        if numbers := rewrite(before, turns):
-            disputed[path] = numbers
-        if read(path).value != before.value:
+        rewritten = rewrite(read(path), turns)
+        if rewritten.disputed:
+            disputed[path] = rewritten.disputed
+        if rewritten.changed:
             changed.append(path)
     return changed, disputed
 
