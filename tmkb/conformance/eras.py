@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tmkb.protocol import outbound
+from tmkb.schema import answers
 from tmkb.schema.model import Revision, Spec
 from tmkb.schema.values import JsonObject, JsonValue
 
@@ -21,7 +22,7 @@ def is_stateless(revision: Revision) -> bool:
 
 def client_metadata(spec: Spec) -> set[str]:
     """Return the keys of ``_meta`` that a revision defines for requests: they describe the client, or trace a call."""
-    keys = {key for revision in spec["revisions"].values() for key in properties(revision["meta"])}
+    keys = {key for revision in spec["revisions"].values() for key in answers.properties(revision["meta"])}
     return {*keys, "traceparent", "tracestate", "baggage"}  # the last three: W3C Trace Context and Baggage
 
 
@@ -124,9 +125,3 @@ def _own_keys(revision: Revision) -> Iterator[str]:
     for name in ("identity", "subscription"):
         if name in revision:
             yield str(revision.get(name))
-
-
-def properties(schema: JsonValue) -> JsonObject:
-    """Return the properties of a JSON Schema; empty without any, or if ``schema`` is none."""
-    described = schema.get("properties") if isinstance(schema, dict) else None
-    return described if isinstance(described, dict) else {}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tmkb.conformance import eras, match, matchers
 from tmkb.conformance.scripts import Recording, Script, is_retry
 from tmkb.protocol.messages import Notification, Request
+from tmkb.schema import answers
 from tmkb.schema.model import Revision, Spec
 from tmkb.schema.values import JsonObject, JsonValue
 
@@ -92,7 +93,7 @@ class Finder:
         """Return the param that names the tool or prompt of a request; None for other methods."""
         tables = [revision["methods"] for revision in self.spec["revisions"].values()]
         rows = [table[method] for table in tables if method in table]
-        has_arguments = any("arguments" in eras.properties(row.get("params")) for row in rows)
+        has_arguments = any("arguments" in answers.properties(row.get("params")) for row in rows)
         return next((row["named_by"] for row in rows if "named_by" in row), None) if has_arguments else None
 
 

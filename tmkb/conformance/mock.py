@@ -24,6 +24,7 @@ from tmkb.protocol.budget import Budget
 from tmkb.protocol.connection import Connection, Snapshot
 from tmkb.protocol.effects import Disconnect, Drop, Send, Sent
 from tmkb.protocol.messages import Id, Notification, Request, Response
+from tmkb.schema import answers
 from tmkb.schema.model import Revision, Spec
 from tmkb.schema.values import JsonObject, JsonValue
 from tmkb.server import server
@@ -506,7 +507,7 @@ class Mock:
         )
         if play.revision["client_requests"] == "in_result":
             rules: Any = play.revision["methods"].get(play.script.method, {})
-            can_answer = "inputResponses" in eras.properties(rules.get("params"))
+            can_answer = "inputResponses" in answers.properties(rules.get("params"))
             if play.responded or step.method not in play.revision["methods"] or not can_answer:
                 play.skipped.add(step.id)
             elif step.id not in play.answers:
