@@ -6,16 +6,17 @@ Validates `action.yml` with the JSON Schema that editors use, runs the steps of 
 runs the hooks with the real pre-commit. What this needs is installed below `.cache`.
 """
 
+import itertools
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 
 import yaml
 
 from tests.support import packages
+from tests.support.programs import report, run
 
 CHECKER = ("check-jsonschema", "check-jsonschema==0.39.0")
 PRE_COMMIT = ("pre-commit", "pre-commit==4.7.0")
@@ -57,12 +58,8 @@ LIMITS = "kind: limits\nextends: packaged\nrequests:\n  nothing: 1\n"
 def main():
     """Print each check; 1 if one fails."""
     with tempfile.TemporaryDirectory() as folder:
-        checks = [*validation(), *action(os.path.join(folder, "action")), *hooks(os.path.join(folder, "hooks"))]
-    for name, works, output in checks:
-        print(f"{'ok    ' if works else 'FAILED'} {name}")
-        if not works:
-            print(output)
-    return int(not all(works for _, works, _ in checks))
+        tried = action(os.path.join(folder, "action")), hooks(os.path.join(folder, "hooks"))
+        return report(itertools.chain(validation(), *tried))
 
 
 def validation():
@@ -176,20 +173,6 @@ def write(folder, files):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-
-
-def run(command, folder, environment=None):
-    """Run a command; stderr is part of its stdout."""
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-        check=False,
-    )
 
 
 if __name__ == "__main__":

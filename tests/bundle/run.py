@@ -19,12 +19,11 @@ from pathlib import Path
 import jsonschema
 
 from deploy import metadata, registry
-from tests.support import packages
+from tests.support import packages, programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCHEMAS = ("skillsaw", "skillsaw==0.22.0")
 UV = ("uv", "uv==0.9.*")
-REVISION = "2025-11-25"
 
 
 def build(folder):
@@ -53,27 +52,13 @@ def command_of(manifest, folder):
 
 
 def answer(command, environment):
-    """Start a server, and return its name, its version, its tools and the text of an answer."""
-    requests = [
-        (
-            "initialize",
-            {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "run", "version": "1"}},
-        ),
-        ("tools/list", {}),
-        ("tools/call", {"name": "tmkb_query", "arguments": {"context": "background job processing"}}),
-    ]
-    messages = [{"jsonrpc": "2.0", "id": n, "method": m, "params": p} for n, (m, p) in enumerate(requests)]
-    messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-    text = "".join(json.dumps(message) + "\n" for message in messages)
+    """Start a server in an empty folder, and return its name, its version, its tools and the text of an answer."""
     with tempfile.TemporaryDirectory() as empty:
-        done = subprocess.run(
-            [shutil.which(command[0], path=environment["PATH"]), *command[1:]],
-            input=text, capture_output=True, text=True, check=False, cwd=empty, timeout=300, env=environment,
-        )  # fmt: skip
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
-    first, tools, called = (json.loads(line)["result"] for line in done.stdout.splitlines())
-    return first["serverInfo"], tools["tools"], called["content"][0]["text"]
+        started = [shutil.which(command[0], path=environment["PATH"]), *command[1:]]
+        server, tools, called = programs.exchange(
+            started, ("tools/list", {}), programs.QUERY, cwd=empty, env=environment
+        )
+    return server, tools["tools"], called["content"][0]["text"]
 
 
 def check_bundle(bundle, place):

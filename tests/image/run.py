@@ -9,6 +9,7 @@ Needs root, Linux, `debootstrap` and `unshare`; without them it says so, and fai
 """
 
 import fnmatch
+import hashlib
 import json
 import os
 import re
@@ -19,13 +20,12 @@ import sys
 import tempfile
 
 from deploy import metadata
-from tests.support import packages
+from tests.support import packages, programs
 
 FILE = os.path.join(packages.ROOT, "deploy", "Dockerfile")
 SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
 BASE = os.path.join(packages.CACHE, f"debian-{SUITE}")
 NEEDED = "python3,python3-venv,ca-certificates"
-REVISION = "2025-11-25"
 PORT = 8321
 
 
@@ -141,22 +141,8 @@ def build(place):
 
 def check_stdio(stage):
     """The entry point answers over stdio, and knows that its root is read-only."""
-    requests = [
-        (
-            "initialize",
-            {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "run", "version": "1"}},
-        ),
-        ("tools/call", {"name": "tmkb_query", "arguments": {"context": "background job processing"}}),
-    ]
-    messages = [{"jsonrpc": "2.0", "id": n, "method": m, "params": p} for n, (m, p) in enumerate(requests)]
-    messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-    text = "".join(json.dumps(message) + "\n" for message in messages)
-    done = subprocess.run(
-        stage.serve(*stage.words), input=text, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    first, called = (json.loads(line)["result"] for line in done.stdout.splitlines())
-    assert first["serverInfo"]["version"] == metadata.VERSION
+    server, called = programs.exchange(stage.serve(*stage.words), programs.QUERY)
+    assert server["version"] == metadata.VERSION
     assert json.loads(called["content"][0]["text"])["patterns"][0]["id"] == "TMKB-AUTH-001"
 
 
@@ -174,18 +160,12 @@ def check_confinement(stage):
 def check_http(stage):
     """With arguments, it serves over HTTP on all addresses; a client in the same network needs the token."""
     token = "0" * 64
-    digest = subprocess.run(
-        [sys.executable, "-c", f"import hashlib; print(hashlib.sha256(b'{token}').hexdigest())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
     with open(os.path.join(stage.root, "tokens"), "w", encoding="utf-8") as file:
-        file.write(digest)
+        file.write(hashlib.sha256(token.encode()).hexdigest())
     words = ["serve", "--http", f"0.0.0.0:{PORT}", "--allow-remote", "--auth-tokens", "/tokens"]
     client = f"""
 import json, time, urllib.error, urllib.request
-body = {{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {{"protocolVersion": "{REVISION}", "capabilities": {{}}, "clientInfo": {{"name": "run", "version": "1"}}}}}}
+body = {{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {{"protocolVersion": "{programs.REVISION}", "capabilities": {{}}, "clientInfo": {{"name": "run", "version": "1"}}}}}}
 def post(headers):
     accepted = {{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}}
     request = urllib.request.Request("http://127.0.0.1:{PORT}/mcp", json.dumps(body).encode(), {{**accepted, **headers}})

@@ -10,12 +10,11 @@ import itertools
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 from tests.plugin.api import Api
-from tests.support import folders, packages
+from tests.support import folders, packages, programs
 from tests.support.code import HARMLESS, MISTAKE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,19 +25,13 @@ COMMENT = "`tmkb review` comments on this edit"
 def main():
     """Print each check; 1 if one fails."""
     with tempfile.TemporaryDirectory(prefix="plugin ") as place:
-        failed = 0
-        for name, works, output in itertools.chain(static(place), installed(place), sessions(place)):
-            print(f"{'ok    ' if works else 'FAILED'} {name}", flush=True)
-            if not works:
-                print(output)
-                failed = 1
-    return failed
+        return programs.report(itertools.chain(static(place), installed(place), sessions(place)))
 
 
 def export(folder, seed="0", *more):
     """Write the plugin with an order of hashes of its own, and return its folder."""
     command = [sys.executable, "-m", "tmkb", "export", "plugin", "-o", folder, *more]
-    done = run(command, packages.ROOT, {**os.environ, "PYTHONHASHSEED": seed})
+    done = programs.run(command, packages.ROOT, {**os.environ, "PYTHONHASHSEED": seed})
     assert done.returncode == 0, done.stdout
     return folder
 
@@ -112,22 +105,7 @@ def claude(place, *words, folder=None, **more):
     kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1"}
     environment = packages.with_node({**kept, **quiet, "HOME": home, **more}, packages.for_node(HERE))
-    return run(["claude", *words], folder or home, environment)
-
-
-def run(command, folder, environment):
-    """Run a command; stderr is part of its stdout."""
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    return programs.run(["claude", *words], folder or home, environment)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from deploy import metadata
-from tests.action.run import CHECKER, PRE_COMMIT, program, run, step, write
+from tests.action.run import CHECKER, PRE_COMMIT, program, step, write
 from tests.support import packages
+from tests.support.programs import report, run
 from tmkb import __version__
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,14 +42,8 @@ GH = '#!/bin/sh\nprintf "%s\\n" "$@" > "$RUNNER_TEMP/called"\n'
 
 def main():
     """Print each check; 1 if one fails."""
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="workflows-") as folder:
-        for name, works, output in itertools.chain(validation(), shell(folder), audit(folder), release(folder)):
-            print(f"{'ok    ' if works else 'FAILED'} {name}", flush=True)
-            if not works:
-                print(output)
-                failed = 1
-    return failed
+        return report(itertools.chain(validation(), shell(folder), audit(folder), release(folder)))
 
 
 def validation():

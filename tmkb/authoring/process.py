@@ -67,7 +67,7 @@ class Process:
         self._process.wait()
 
 
-_APART: Any = {} if sys.platform == "win32" else {"process_group": 0}  # Ctrl-C in the terminal only reaches this process
+_APART: Any = {} if sys.platform == "win32" else {"process_group": 0}  # Ctrl-C only reaches this process
 
 
 def _import_path() -> list[str]:

@@ -223,6 +223,8 @@ def _prune(newest: str) -> None:
 
 def _stamps_of(file: str) -> bytes:
     """Return the beginning of an entry, with the stamps of its sources."""
+    from contextlib import suppress
+
     with suppress(OSError), open(file, "rb", opener=lambda name, flags: os.open(name, flags | _SAFE)) as source:
         return source.readline() + source.readline()
     return b""
