@@ -12,6 +12,7 @@ The same sources give the same bytes: names are sorted, and all times are the sa
 """
 
 import argparse
+import functools
 import hashlib
 import io
 import json
@@ -121,6 +122,7 @@ def manifest(version: str, server: Mapping[str, Any], compatibility: Mapping[str
     return json.dumps(values, indent=2).encode() + b"\n"
 
 
+@functools.cache
 def tools() -> list[dict[str, str]]:
     """Return name and description of each tool of the default server."""
     from tmkb import Server

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from deploy.bundle import build_wheel
 from tests.support.repository import ROOT
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform == "win32", reason="shell commands of POSIX")]
@@ -28,10 +29,7 @@ def tools(tmp_path_factory):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The path of the wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    return str(next(folder.glob("*.whl")))
+    return str(build_wheel(tmp_path_factory.mktemp("wheel")))
 
 
 class Machine:

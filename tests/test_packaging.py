@@ -13,6 +13,7 @@ import zipfile
 
 import pytest
 
+from deploy.bundle import build_wheel
 from tests.support.repository import ROOT
 from tmkb import __version__
 from tmkb.schema import export, packed
@@ -25,10 +26,7 @@ pytestmark = pytest.mark.full
 def installed(tmp_path_factory):
     """Runs a command with the wheel unpacked in a folder of its own; dependencies come from the environment."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = (folder / "dist").iterdir()
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(build_wheel(folder)) as archive:
         archive.extractall(folder / "site")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE")}
     environment["PYTHONPATH"] = os.pathsep.join([str(folder / "site"), sysconfig.get_path("purelib")])
