@@ -54,8 +54,7 @@ def run(args: argparse.Namespace) -> int:
         with open(args.queries, encoding="utf-8") as file:
             labelled = metrics.read(file)
     except (OSError, ValueError) as error:
-        output.fail(f"Cannot read {args.queries}: {getattr(error, 'strerror', None) or error}.")
-        return 2
+        return output.cannot_read(args.queries, error)
     if args.server:
         scores = _served(args.server, labelled)
     else:

@@ -124,6 +124,12 @@ def fail(message: str) -> None:
     note(layout.rendered(layout.text(f"tmkb: {message}"), sys.stderr))
 
 
+def cannot_read(path: str, error: OSError | ValueError) -> int:
+    """Print that the file at ``path`` cannot be read, and return the exit status."""
+    fail(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.")
+    return 2
+
+
 def warn(server: Server) -> None:
     """Print the warnings of a server that a command uses."""
     for line, fields in server.warnings:

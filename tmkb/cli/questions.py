@@ -37,8 +37,7 @@ def run(args: argparse.Namespace) -> int:
         with open(args.file, encoding="utf-8") as file:
             given = [*filter(str.strip, file)]
     except (OSError, ValueError) as error:
-        output.fail(f"Cannot read {args.file}: {getattr(error, 'strerror', None) or error}.")
-        return 2
+        return output.cannot_read(args.file, error)
     try:
         added, refused = collection.add(given, args.author, args.dir, known)
     except OSError as error:

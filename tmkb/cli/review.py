@@ -21,7 +21,7 @@ from tmkb.review import github, hook, judge, sarif, suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment
 from tmkb.review.targets import GitError, Reader
-from tmkb.schema import hidden, paths, problems, textfile
+from tmkb.schema import hidden, paths, problems, template, textfile
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         output.fail(f"git: {error}")
         return 2
     provider = _provider(args)
-    with output.progress(f"Reviewing {_plural(len(sections), 'section')}"):
+    with output.progress(f"Reviewing {template.plural(len(sections), 'section')}"):
         comments, count = _comments(args, provider, sections)
     if args.write_baseline and not _is_written(args.write_baseline, suppression.write(comments)):
         return 2
@@ -196,9 +196,5 @@ def _page(values: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> lis
             lines += layout.indented(layout.text(code["caution"])) if "caution" in code else []
         lines += layout.text()
     left_out = [f"; {counts[key]} {about}" for key, about in _COUNTED.items() if counts[key]]
-    counted = f"{_plural(len(values), 'comment')} on {_plural(counts['sections'], 'section')}"
+    counted = f"{template.plural(len(values), 'comment')} on {template.plural(counts['sections'], 'section')}"
     return lines + layout.text((f"{counted}{''.join(left_out)}.", "dim"))
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -107,10 +107,9 @@ def remove(file: str, form: Form) -> bool:
         SpecError: the file has only one of the two lines, has one twice, or cannot be written.
     """
     before = _content(file)
-    span = _span(before.splitlines(), paths.shown(file)) if before is not None else None
-    if before is None or span is None:
+    lines = (before or b"").splitlines(keepends=True)
+    if (span := _span(lines, paths.shown(file))) is None:
         return False
-    lines = before.splitlines(keepends=True)
     begin, end = span
     above = b"".join(lines[:begin]).replace(b"\r\n", b"\n")  # Git may have converted the file
     is_own = above == head(form).encode() and end == len(lines)

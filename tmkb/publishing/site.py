@@ -23,6 +23,7 @@ from tmkb.knowledge.pattern import Pattern
 from tmkb.publishing import entry as entries
 from tmkb.publishing import relations
 from tmkb.publishing.entry import Entry, by_family, family_title
+from tmkb.schema import template
 
 TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
 _ASSETS = ("site.css", "site.js")
@@ -149,7 +150,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"code": _code, "prose": _prose, "family": family_title, "plural": _plural}
+    environment.filters |= {"code": _code, "prose": _prose, "family": family_title, "plural": template.plural}
     environment.filters |= {
         each.__name__: each for each in (entries.condensed, entries.request, entries.outcome, entries.falls_to)
     }
@@ -165,7 +166,3 @@ def _code(text: str) -> Markup:
 def _prose(text: str) -> Markup:
     """Return ``text`` on one line for the content of an element, with words in backticks as code."""
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(_code(unwrap(text)))))
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('x') else 's'}"

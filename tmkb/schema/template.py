@@ -21,6 +21,11 @@ def cut(value: str) -> str:
     return value if len(value) <= SHOWN_CODE_POINTS else value[:SHOWN_CODE_POINTS] + "…"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return ``count`` with ``noun`` in the singular or the plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
+
+
 def cut_values(fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return ``fields`` with every string cut."""
     return {name: cut(value) if isinstance(value, str) else value for name, value in fields.items()}

@@ -67,19 +67,25 @@ def build(
 
 def uncompressed(path: str) -> dict[str, bytes]:
     """Return the content of a compressed model as the file `model` for `Prepared`: the first question needs it."""
-    with open(path, "rb") as file:
-        content = file.read()
-    return {} if content.startswith(_UNCOMPRESSED) else {"model": zlib.decompress(content)}
+    packed = _bytes(path)
+    return {} if packed.startswith(_UNCOMPRESSED) else {"model": _unpacked(packed)}
 
 
 def read(path: str) -> Model:
     """Read the file of a model, which can be compressed by zlib. Raises SpecError."""
     try:
-        with open(path, "rb") as file:
-            packed = file.read()
-        return Model(packed if packed.startswith(_UNCOMPRESSED) else zlib.decompress(packed))
+        return Model(_unpacked(_bytes(path)))
     except (OSError, LookupError, ValueError, zlib.error) as error:
         raise SpecError([bad_model(path, str(error))]) from error
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _unpacked(packed: bytes) -> bytes:
+    return packed if packed.startswith(_UNCOMPRESSED) else zlib.decompress(packed)
 
 
 def bad_model(path: str, reason: str) -> Problem:
