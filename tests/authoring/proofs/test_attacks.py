@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from tmkb.authoring.proofs import runner
 from tmkb.knowledge import pattern
 from tmkb.schema import paths, problems
 
@@ -178,6 +179,55 @@ def test_no_case_sees_what_another_did(folder, prove, leaks):
     cells = [cell for cell in prove(folder, False).cells if cell.variant == "secure"]
 
     assert cells and [str(cell) for cell in cells if not cell.ok] == []
+
+
+# A mutant fails in a case if it sees what another one has left.
+LEFT = """
+    global count
+    import os, sys
+    from flask import current_app
+    from sqlalchemy import event
+    from app import Invoice
+    assert count == 0, "global"
+    count += 1
+    assert not hasattr(sys, "left"), "another module"
+    sys.left = True
+    assert "LEFT" not in current_app.config, "configuration"
+    current_app.config["LEFT"] = True
+    assert not hasattr(Invoice, "left"), "model"
+    Invoice.left = True
+    assert not os.path.exists("left"), "file"
+    open("left", "w").close()
+    assert not event.contains(Invoice, "load", print), "listener"
+    event.listen(Invoice, "load", print)
+    assert NUMBER
+"""
+
+
+def test_a_worker_that_died_proves_nothing(folder, running):
+    worker = runner.Worker()
+    worker.process.terminate()
+    worker.process._process.wait()
+    report = runner.prove(str(folder), pattern.read(str(folder)).pattern, worker, running=running)
+    worker.close()
+
+    assert not report.proven
+    assert report.faults == ["the worker process died"]
+
+
+def test_no_mutant_sees_what_another_did(folder, worker, running):
+    edit(folder / "secure.py", ("# region example", "count = 0\n\n\n# region example"))
+    proof = runner.Proof(str(folder), pattern.read(str(folder)).pattern)
+    proof.start_services(running)
+    function = "def visible_invoices():\n"
+    base = proof.sources["secure"]
+    assert function in base
+    for number in range(1, 4):
+        mutant = base.replace(function, function + LEFT.replace("NUMBER", str(number)))
+        (cell,) = proof.run(worker, "secure", mutant, ["bob_show"], to_the_end=False)
+        assert cell.ok, str(cell)
+    (cell,) = proof.run(worker, "secure", base.replace(function, f"{function}    count\n"), ["bob_show"], False)
+    assert cell.ok, str(cell)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tmkb.authoring import play
-from tmkb.authoring.process import Process
+from tmkb.authoring.process import DIED, Process
 from tmkb.authoring.proofs import mutants, reach, services
 from tmkb.authoring.proofs.worker import EXAMPLE, FUNCTIONS
 from tmkb.knowledge import attacks as attacks_file
@@ -91,6 +91,10 @@ class Report:
 _numbers = itertools.count()
 
 
+class WorkerError(Exception):
+    """A worker cannot execute any version."""
+
+
 class Worker:
     """A process that executes one version of the code at a time."""
 
@@ -100,8 +104,15 @@ class Worker:
         self.process = Process("tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else []))
 
     def run(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the answer for each case of ``request``; fewer if one ends the run."""
-        return [*self.process.answers({**request, **self._shared})]
+        """Return the answer for each case of ``request``; fewer if one ends the run.
+
+        Raises:
+            WorkerError: the process has died.
+        """
+        answers = [*self.process.answers({**request, **self._shared})]
+        if answers and answers[-1] is DIED:
+            raise WorkerError("the worker process died")
+        return answers
 
     def close(self) -> None:
         """End the process."""
@@ -335,6 +346,15 @@ def prove(
         return report
     if not proof.uses:
         report.faults.append("the pattern has no legitimate use: no function legitimate_… and no allowed cell")
+    try:
+        _run_all(proof, worker, report, mutate)
+    except WorkerError as error:
+        report.faults.append(str(error))
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+def _run_all(proof: Proof, worker: Worker, report: Report, mutate: bool) -> None:
     for variant, source in proof.sources.items():
         report.cells += proof.run(worker, variant, source, proof.cases)
     report.runs = len(report.cells)
@@ -342,8 +362,6 @@ def prove(
         mutation = _Mutation(proof, worker, report)
         for variant in proof.secure:
             report.faults += mutation.faults(variant)
-    report.seconds = time.perf_counter() - began
-    return report
 
 
 def prove_all(
