@@ -59,6 +59,8 @@ def test_entries_have_places():
         ("a = 1\nb = [1,\n", "client_syntax", 14),
         ("a = 1\na = 2\n", "client_syntax", 11),
         ("mcp_servers = 1\n", "client_not_a_map", 0),
+        ("a = 1\nx=" + "1" * 5000, "client_long_number", 8),
+        ("a = " + "[" * 5000 + "]" * 5000, "client_too_deep", 0),
         ("a = 1\nmcp_servers = {x = {command = 'a'}}\n", "client_one_line", 6),
         ("[mcp_servers]\ntmkb = 'x'\n[mcp_servers.y]\n", None, 0),
     ],
@@ -71,6 +73,13 @@ def test_what_cannot_have_an_entry_is_an_error(text, rule, offset):
         tomltext.with_entry(text, KEY, "tmkb", ENTRY)
 
     assert (raised.value.rule, raised.value.offset) == (rule, offset)
+
+
+def test_a_path_is_written_with_dots():
+    with pytest.raises(TextError) as raised:
+        tomltext.entries("[a.b]\n[a.b]\n", KEY)
+
+    assert raised.value.fields["reason"] == "cannot declare a.b twice"
 
 
 def test_an_entry_on_one_line_with_others_is_not_taken_out():

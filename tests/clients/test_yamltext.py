@@ -26,6 +26,8 @@ OTHER = {
     "a text at the end": "a: |+\n  b\n\n",
     "no line end at last": "a: 1",
     "a begin of the document": "---\na: 1\n",
+    "an end of the document": "a: 1\n... # c\n",
+    "null": "extensions: null # c\na: 1\n",
 }
 
 
@@ -68,8 +70,12 @@ def test_an_entry_among_others_is_replaced_and_taken_out(text):
         ("a: \x07\n", "client_syntax"),
         ("- a\n", "client_not_a_map"),
         ("extensions: [a]\n", "client_not_a_map"),
-        ("a: &x {b: 1}\nextensions: *x\n", "client_not_a_map"),
-        ("{extensions: {a: 1}}\n", "client_one_line"),
+        ("a: &x {b: 1}\nextensions: *x\n", "client_shared_map"),
+        ("extensions: &x\n  a: 1\nb: *x\n", "client_shared_map"),
+        ("b: &b {extensions: {a: 1}}\n<<: *b\n", "client_shared_map"),
+        ("{extensions: {a: 1}}\n", "client_flow"),
+        ("a: |\n  b", "client_no_line_end"),
+        ("a: " + "[" * 2000 + "]" * 2000, "client_too_deep"),
         ("extensions: {a: 1}\nextensions: {b: 1}\n", "client_twice"),
     ],
 )
@@ -78,6 +84,11 @@ def test_what_cannot_have_an_entry_is_an_error(text, rule):
         yamltext.with_entry(text, KEY, "tmkb", ENTRY)
 
     assert raised.value.rule == rule
+
+
+def test_an_entry_is_not_taken_out_of_a_map_with_other_places():
+    with pytest.raises(TextError, match="client_shared_map"):
+        yamltext.without_entry("extensions: &x\n  tmkb: {}\n  a: 1\nb: *x\n", KEY, "tmkb")
 
 
 def test_a_key_that_is_repeated_is_reported_at_its_second_place():

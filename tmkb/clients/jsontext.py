@@ -88,8 +88,15 @@ class Text:
             return {member.key: self.value(member.node) for member in node.members}
         if node.items is not None:
             return [self.value(item) for item in node.items]
-        found: JsonValue = json.loads(self.text[node.start : node.end])
+        found: JsonValue = json.loads(self.text[node.start : node.end], parse_int=_whole)
         return found
+
+
+def _whole(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:  # thousands of digits
+        return digits
 
 
 # Parse
@@ -146,7 +153,7 @@ class _Reader:
     def value(self, depth: int) -> Node:
         """Read one value."""
         if depth > _DEEPEST:
-            raise TextError("client_syntax", self.start, reason=f"it is nested deeper than {_DEEPEST} levels")
+            raise TextError("client_too_deep", self.start, levels=_DEEPEST)
         node = Node(self.start, self.end)
         if self.kind == "{":
             members: list[Member] = []
@@ -271,8 +278,13 @@ def without_entry(text: str, key: Sequence[str], name: str) -> str:
     if node is None or node.members is None or not member:
         return text
     before = node.members[node.members.index(member) - 1] if member is not node.members[0] else None
+    comma = member.comma
+    if comma is not None and _end_of_comments(parsed, member.node.end, comma) != member.node.end:
+        text = text[:comma] + text[comma + 1 :]  # a comment in front of the comma stays
+        begin, end = member.start, _blank_end(text, member.node.end)
+        return text[:begin] + text[end:]
     begin, end = _span(parsed, node, member, before)
-    if before is not None and before.comma is not None and member.comma is None:
+    if before is not None and before.comma is not None and comma is None:
         return text[: before.comma] + text[before.comma + 1 : begin] + text[end:]
     return text[:begin] + text[end:]
 
@@ -286,6 +298,8 @@ def _span(parsed: Text, node: Node, member: Member, before: Member | None) -> tu
     if len(node.members or []) == 1 and not (text[node.start + 1 : begin] + text[end : node.end - 1]).strip():
         return node.start + 1, node.end - 1
     blank_end = _blank_end(text, end)
+    if text[blank_end : blank_end + 1] == "/":
+        return member.start, blank_end  # a comment does not move to the line of another member
     if _is_line_comment(parsed, begin) and text[blank_end : blank_end + 1] not in ("\r", "\n"):
         return member.start, end  # what follows must not become part of the comment
     if before is None and member.comma is not None and "\n" not in text[begin : member.start]:

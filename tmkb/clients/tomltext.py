@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from tmkb.clients.faults import TextError
 from tmkb.schema.values import JsonObject, JsonValue
 
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+_TUPLE = re.compile(r"\(('[^']*',? ?)+\)")  # how the standard library writes a path
+_DIGITS = re.compile(r"[0-9_]{4300,}")  # which Python does not convert
 _SKIPPED = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+)*+")
 _SPACE = re.compile(r"[ \t]*+")
 _KEY = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++""")
@@ -46,9 +49,13 @@ def load(text: str) -> dict[str, Any]:
         lines = text.splitlines(keepends=True)
         offset = sum(map(len, lines[: int(place[1]) - 1])) + int(place[2]) - 1 if place else len(text)
         reason = _PLACE.sub("", message).replace("(at end of document)", "").strip()
+        reason = _TUPLE.sub(lambda found: ".".join(_KEY.findall(found[0])).replace("'", ""), reason)
         raise TextError("client_syntax", offset, reason=reason[:1].lower() + reason[1:]) from error
+    except ValueError as error:
+        number = _DIGITS.search(text)
+        raise TextError("client_long_number", number.start() if number else 0) from error
     except RecursionError as error:
-        raise TextError("client_syntax", 0, reason="it is nested too deeply") from error
+        raise TextError("client_too_deep", 0, levels=sys.getrecursionlimit()) from error
 
 
 def entries(text: str, key: Sequence[str]) -> dict[str, tuple[JsonValue, int]]:

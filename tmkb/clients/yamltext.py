@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
 from tmkb.clients.faults import TextError
 from tmkb.schema import emission, spans
 from tmkb.schema.spans import Node
 from tmkb.schema.values import JsonObject, JsonValue
+
+_END = re.compile(r"^\.\.\.[ \t]*(?:#[^\n]*)?(?:\r?\n)*\Z", re.M)
 
 
 def parse(text: str) -> Node | None:
@@ -17,6 +20,8 @@ def parse(text: str) -> Node | None:
         return spans.parse(text)
     except spans.SpanError as error:
         raise TextError("client_syntax", error.offset, reason=error.reason) from error
+    except RecursionError as error:
+        raise TextError("client_too_deep", 0, levels=sys.getrecursionlimit()) from error
 
 
 def entries(text: str, key: Sequence[str]) -> dict[str, tuple[JsonValue, int]]:
@@ -44,7 +49,7 @@ def without(node: Node | None, path: Sequence[str]) -> object:
         return tuple(kept)
     if node.kind == "list":
         return node.marks, [without(item, ()) for item in node.items]
-    return () if path and node.kind == "scalar" and not node.text else (node.kind, node.text, node.marks)
+    return () if path and _is_null(node) else (node.kind, node.text, node.marks)
 
 
 def fresh(key: Sequence[str], name: str, entry: JsonObject, newline: str) -> str:
@@ -60,10 +65,11 @@ def with_entry(text: str, key: Sequence[str], name: str, entry: JsonObject) -> s
     newline = "\r\n" if "\r\n" in text else "\n"
     root = parse(text)
     found = _map_at(text, root, key)
+    _require_unshared(root, key)
     if root is None or root.get(key[0]) is None:
         return _appended(text, _block(key, name, entry, _indent(text, root)), newline)
     if root.is_flow or len(key) > 1:
-        raise TextError("client_one_line", root.start, key=".".join(key))
+        raise TextError("client_flow", root.start, key=".".join(key))
     (head, value) = next((head, value) for head, value in root.members if head.text == key[0])
     if found is None or not found.members:
         begin = text.index(":", head.end) + 1
@@ -85,6 +91,7 @@ def without_entry(text: str, key: Sequence[str], name: str) -> str:
     """Return ``text`` without an entry of the map at a path, which stays. Raises TextError."""
     root = parse(text)
     found = _map_at(text, root, key)
+    _require_unshared(root, key)
     present = _member(found, name) if found else None
     if root is None or found is None or present is None:
         return text
@@ -107,8 +114,10 @@ def without_entry(text: str, key: Sequence[str], name: str) -> str:
 def _map_at(text: str, node: Node | None, key: Sequence[str]) -> Node | None:
     """Return the map at a path below ``node``; None if it is missing or empty. Raises TextError if a step is no map."""
     for depth, step in enumerate((*key, None)):
-        if node is None or (node.kind == "scalar" and not node.text and not any(node.marks)):
+        if node is None or _is_null(node):
             return None
+        if node.kind == "alias":
+            raise TextError("client_shared_map", node.start, key=".".join(key[:depth]))
         if node.kind != "map":
             raise TextError("client_not_a_map", node.start, key=".".join(key[:depth]) or "the file")
         starts: dict[str, int] = {}
@@ -119,6 +128,21 @@ def _map_at(text: str, node: Node | None, key: Sequence[str]) -> Node | None:
         if step is not None:
             node = node.get(step)
     return node
+
+
+def _require_unshared(node: Node | None, key: Sequence[str]) -> None:
+    """Raise TextError if a change of the map at a path changes other maps, or hides what another map brings in."""
+    for depth, step in enumerate((*key, None)):
+        if node is None or node.kind != "map":
+            return
+        following = None if step is None else node.get(step)
+        if node.marks[1] is not None or (step is not None and following is None and node.get("<<") is not None):
+            raise TextError("client_shared_map", node.start, key=".".join(key[:depth]) or "the file")
+        node = following
+
+
+def _is_null(node: Node) -> bool:
+    return node.kind == "scalar" and not any(node.marks) and node.text in ("", "~", "null", "Null", "NULL")
 
 
 def _member(node: Node, name: str) -> tuple[Node, Node] | None:
@@ -140,10 +164,18 @@ def _lines(name: str, entry: JsonObject, indent: str) -> list[str]:
 
 
 def _appended(text: str, lines: Sequence[str], newline: str) -> str:
-    """Return ``text`` with lines at its end; without a final line end if it has none."""
+    """Return ``text`` with lines at its end, or before `...`; without a final line end if it has none.
+
+    Raises TextError if the line end would become part of a text of several lines.
+    """
+    if ending := _END.search(text):
+        return _appended(text[: ending.start()], lines, newline) + ending[0]
     if not text or text.endswith("\n"):
         return text + newline.join(lines) + newline
-    return text + newline + newline.join(lines)
+    result = text + newline
+    if without(parse(result), ()) != without(parse(text), ()):
+        raise TextError("client_no_line_end", len(text))
+    return result + newline.join(lines)
 
 
 def _into_flow(text: str, node: Node, name: str, entry: JsonObject) -> str:

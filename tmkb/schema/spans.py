@@ -62,7 +62,12 @@ class Node:
 
 
 def parse(text: str) -> Node | None:
-    """Return the value of a text; None if it has only comments and white space. Raises SpanError."""
+    """Return the value of a text; None if it has only comments and white space.
+
+    Raises:
+        SpanError: the text is not valid.
+        RecursionError: it is nested too deeply.
+    """
     try:
         events: list[Any] = [*yaml.parse(text, Loader=yaml.SafeLoader)]
         starts = [each for each in events if isinstance(each, yaml.DocumentStartEvent)]
@@ -77,8 +82,6 @@ def parse(text: str) -> Node | None:
         raise SpanError(str(error.problem or error.context), mark.index if mark else 0) from error
     except yaml.reader.ReaderError as error:
         raise SpanError(f"the character U+{error.character:04X} cannot stand here", error.position) from error
-    except RecursionError as error:
-        raise SpanError("it is nested too deeply", 0) from error
 
 
 def _node(event: Any, events: Iterator[Any]) -> Node:
@@ -111,5 +114,8 @@ def _scalar(text: str) -> JsonValue:
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
     if tag not in _WORDS:
         return text
-    value: JsonValue = yaml.safe_load(text)
+    try:
+        value: JsonValue = yaml.safe_load(text)
+    except ValueError:  # thousands of digits
+        return text
     return value
