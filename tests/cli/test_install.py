@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from typing import NamedTuple
 
 import pytest
@@ -32,7 +31,15 @@ def home(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir(parents=True)
     for variable in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path / "home"))
-    for variable in ("APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "CODEX_HOME", "COPILOT_HOME", "CLINE_DIR"):
+    for variable in (
+        "APPDATA",
+        "LOCALAPPDATA",
+        "XDG_CONFIG_HOME",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "CLINE_DIR",
+        "CLAUDE_CONFIG_DIR",
+    ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path / "home" / "project")
@@ -170,8 +177,74 @@ def test_a_broken_file_is_named_with_the_text_to_paste(run_tmkb, home):
         1,
         "tmkb: ~/.cursor/mcp.json:3:3: This file cannot be read: a comma or } is missing. Correct it. Nothing was changed.\n",
     )
-    assert out.startswith('To add the entry by hand, merge this into the file:\n{\n  "mcpServers": {\n    "tmkb": {\n')
+    assert out.startswith(
+        'To add the entry by hand, merge this into ~/.cursor/mcp.json:\n{\n  "mcpServers": {\n    "tmkb": {\n'
+    )
     assert "~/.cursor/mcp.json:3:3: This file cannot be read" in run_tmkb("install", "--list")[1]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="links of POSIX")
+def test_a_place_where_nothing_can_be_looked_for_is_no_success(run_tmkb, home):
+    (home / ".cursor" / "mcp.json").symlink_to("mcp.json")
+
+    for action in ("--uninstall", "--force"):
+        status, _, err = run_tmkb("install", "cursor", action)
+        assert status == 1 and err.startswith("tmkb: ~/.cursor/mcp.json: Cannot read this file: Too many levels of ")
+        assert "Check the permissions, links and folders of its path." in err
+    assert "Cannot read this file" in run_tmkb("install", "--list")[1]
+
+
+def test_an_entry_of_others_is_shown_before_it_is_taken_out(run_tmkb, home):
+    file = home / ".cursor" / "mcp.json"
+    file.write_text('{"mcpServers": {"tmkb": {"command": "docker"}}}')
+    status, out, err = run_tmkb("install", "cursor", "--uninstall")
+
+    assert status == 1 and '-{"mcpServers": {"tmkb": {"command": "docker"}}}' in out.splitlines()
+    assert err == (
+        "tmkb: ~/.cursor/mcp.json:1:17: The entry 'tmkb' here does not start tmkb. --force takes it out all the same. "
+        "Nothing was changed.\n"
+    )
+    assert run_tmkb("install", "cursor", "--uninstall", "--force")[0] == 0
+    assert json.loads(file.read_text()) == {"mcpServers": {}}
+
+
+def test_a_file_of_continue_with_more_than_the_entry(run_tmkb, home):
+    file = home / ".continue" / "mcpServers" / "tmkb.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("name: mine\nmcpServers: []\n")
+
+    assert run_tmkb("install", "continue") == (
+        1,
+        "",
+        "tmkb: ~/.continue/mcpServers/tmkb.yaml:1:1: This file has more than the entry 'tmkb'. Move it away or edit it by "
+        "hand. `tmkb install --name OTHER` writes another file. Nothing was changed.\n",
+    )
+    file.unlink()
+    run_tmkb("install", "continue")
+    file.write_text(file.read_text() + "  - name: other\n")
+    assert (
+        "has more than the entry 'tmkb'. Move it away or edit it by hand."
+        in (run_tmkb("install", "continue", "--uninstall")[2])
+    )
+
+
+def test_nothing_to_uninstall_is_no_failure(run_tmkb, home):
+    for folder in (".cursor", ".codex"):
+        (home / folder).rmdir()
+
+    assert run_tmkb("install", "--all", "--uninstall") == (0, "", "tmkb: No client is found on this machine.\n")
+    assert run_tmkb("install", "--all")[0] == 1
+
+
+def test_claude_code_is_never_started(run_tmkb, home):
+    (home / ".claude").mkdir()
+    file = home / ".claude.json"
+    file.write_text('{"a": [1,\n2]}')
+    assert run_tmkb("install", "claude-code", "--dry-run")[0] == 0
+    assert run_tmkb("install", "claude-code")[::2] == (0, "")
+    assert file.read_text().startswith('{"a": [1,\n2]')
+    assert run_tmkb("install", "claude-code", "--uninstall")[0] == 0
+    assert file.read_text() == '{"a": [1,\n2]}'
 
 
 def test_a_file_of_another_client(run_tmkb, home):
@@ -192,7 +265,11 @@ def test_a_file_of_another_client(run_tmkb, home):
         (["cursor", "--format", "servers"], "--format: Name the file with --file."),
         (["--file", "x", "--format", "server"], "--format: There is no format server. Did you mean servers?"),
         (["cursor", "--file", "x", "--format", "servers"], "--file: Leave out the names of clients."),
-        (["--list", "--file", "x", "--format", "servers"], "--list: Leave out --file."),
+        (["--list", "--file", "x", "--format", "servers"], "--list: It does not go with --file."),
+        (["--list", "--uninstall"], "--list: It does not go with --uninstall."),
+        (["cursor", "--link", "--uninstall"], "--link: It does not go with --uninstall."),
+        (["cursor", "--print", "--dry-run"], "--print: It does not go with --dry-run."),
+        (["cursor", "--uninstall", "--server", "tmkb"], "--uninstall: It does not go with --server."),
         (["--file", "x", "--format", "servers", "--scope", "local"], "--scope: VS Code has no scope 'local'. Scopes: user, project."),
         (["cursor", "--print", "--uninstall"], "--print: It does not go with --uninstall."),
         (["windsurf", "--scope", "project"], "--scope: Windsurf has no scope 'project'. Scopes: user."),
@@ -229,7 +306,7 @@ def test_a_folder_in_place_of_the_file(run_tmkb, home):
 
     assert (status, err.partition(" Nothing")[0]) == (
         1,
-        "tmkb: ~/.cursor/mcp.json:1:1: This is a folder, not a regular file. Put a regular file here, or rename it so that "
+        "tmkb: ~/.cursor/mcp.json: This is a folder, not a regular file. Put a regular file here, or rename it so that "
         "it is not read.",
     )
 
@@ -241,7 +318,7 @@ def test_a_current_folder_that_is_gone(run_tmkb, home, monkeypatch, tmp_path):
 
     assert run_tmkb("install", "cursor")[::2] == (
         2,
-        "the current folder: Cannot read this file: No such file or directory.\n",
+        "the current folder: It cannot be found: No such file or directory. Change to a folder that exists.\n",
     )
 
 
@@ -274,99 +351,28 @@ class Found(NamedTuple):
     cause: str
     remedy: str
     place: str
+    details: tuple[str, ...] = ()
 
 
 def test_what_is_wrong_with_the_server_is_printed(run_tmkb, home, monkeypatch):
     found = [
         Found("server-answers", "fine", "It answers.", "", ""),
-        Found("a", "error", "It exits.", "Do this.", "f:1"),
+        Found("a", "error", "It exits.", "Do this.", "f:1", ("line of it",)),
     ]
     monkeypatch.setattr(Checker, "check", lambda *_: found)
     status, out, err = run_tmkb("install", "cursor")
 
-    assert (status, out.splitlines()[-1], err) == (0, "  Tried: the server answers.", "tmkb: f:1: It exits. Do this.\n")
+    assert (status, out.splitlines()[-1], err) == (
+        0,
+        "  Tried: the server answers.",
+        "tmkb: f:1: It exits. Do this.\n  | line of it\n",
+    )
     (value,) = json.loads(run_tmkb("install", "cursor", "--server", "tmkb-full", "--force", "--json")[1])
-    assert value["findings"][1] == {"id": "a", "level": "error", "cause": "It exits.", "remedy": "Do this."}
+    assert value["findings"][1] == {
+        "id": "a",
+        "level": "error",
+        "cause": "It exits.",
+        "remedy": "Do this.",
+        "details": ["line of it"],
+    }
     assert run_tmkb("install", "codex", "--no-check")[2] == ""
-
-
-# With processes
-
-OWN = """#!{python}
-import json, os, sys
-with open(os.path.expanduser("~/calls"), "a") as file:
-    print(*sys.argv[1:], file=file)
-if {fails}:
-    sys.exit("cannot: no")
-path = os.path.expanduser("~/.claude.json")
-value = json.load(open(path)) if os.path.exists(path) else {{}}
-servers = value.setdefault("mcpServers", {{}})
-if sys.argv[2] == "add-json":
-    servers[sys.argv[5]] = json.loads(sys.argv[6])
-else:
-    del servers[sys.argv[5]]
-if {writes}:
-    json.dump(value, open(path, "w"))
-"""
-
-
-@pytest.fixture
-def claude(home, tmp_path):
-    """A command `claude` in PATH."""
-
-    def write(fails=False, writes=True):
-        (home / ".claude").mkdir(exist_ok=True)
-        (tmp_path / "claude").write_text(OWN.format(python=sys.executable, fails=fails, writes=writes))
-        (tmp_path / "claude").chmod(0o755)
-        return home / ".claude.json", home / "calls"
-
-    return write
-
-
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="the command is a script")
-def test_claude_code_is_changed_by_its_own_command(run_tmkb, claude):
-    file, calls = claude()
-    file.write_text('{"a": 1}')
-    status, out, _ = run_tmkb("install", "claude-code", "--dry-run")
-    assert status == 0 and " mcp add-json -s user tmkb '{" in out and not calls.exists()
-
-    assert run_tmkb("install", "claude-code")[0] == 0
-    entry = {"type": "stdio", "command": "/opt/tmkb/bin/tmkb", "args": ["serve"]}
-    assert json.loads(file.read_text()) == {"a": 1, "mcpServers": {"tmkb": entry}}
-    assert run_tmkb("install", "claude-code")[1] == "Claude Code: tmkb is already installed in ~/.claude.json.\n"
-    assert run_tmkb("install", "claude-code", "--server", "tmkb-full")[0] == 1
-    assert run_tmkb("install", "claude-code", "--server", "tmkb-full", "--force")[0] == 0
-    assert run_tmkb("install", "claude-code", "--uninstall")[0] == 0
-    assert json.loads(file.read_text()) == {"a": 1, "mcpServers": {}}
-    assert [line.split()[:5] for line in calls.read_text().splitlines()] == [
-        ["mcp", action, "-s", "user", "tmkb"] for action in ("add-json", "remove", "add-json", "remove")
-    ]
-    assert len([name for name in os.listdir(file.parent) if name.endswith(".bak")]) == 3
-
-
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="the command is a script")
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"fails": True}, "add-json -s user tmkb {} failed: cannot: no."),
-        ({"writes": False}, "add-json -s user tmkb {} ended without an error, but this file does not have the entry. "),
-    ],
-)
-def test_a_command_of_the_client_that_fails_is_named(run_tmkb, claude, options, sentence):
-    claude(**options)
-    entry = '{"type": "stdio", "command": "/opt/tmkb/bin/tmkb", "args": ["serve"]}'
-    status, _, err = run_tmkb("install", "claude-code")
-
-    assert status == 1 and sentence.format(entry) in err
-
-
-def test_without_its_command_the_file_of_claude_code_is_edited(run_tmkb, home):
-    (home / ".claude").mkdir()
-    status, _, err = run_tmkb("install", "claude-code")
-
-    assert (status, err) == (
-        0, "tmkb: The command claude was not found, so the file itself is edited: do it while no session runs.\n"
-    )  # fmt: skip
-    assert json.loads((home / ".claude.json").read_text())["mcpServers"]["tmkb"]["type"] == "stdio"

@@ -1,5 +1,6 @@
 """Files of every client, as users have them: an entry is added, stays as it is, and is taken out again."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -67,6 +68,10 @@ YAML = {
     "no line end at last": b"a: 1",
 }
 OWN = {"missing": None, "empty": b""}
+REFUSED = {  # files that a client cannot read
+    "claude-code": ["only comments", "comments", "only a comment among servers", "trailing commas"],
+    "gemini": ["trailing commas", "a byte order mark", "only a byte order mark"],
+}
 CORPORA = {"json": JSON, "toml": TOML, "yaml": YAML, "own": OWN}
 BROKEN = {
     "json": b'{\n  "KEY": {\n    "x": 1\n    "y": 2\n  }\n}',
@@ -123,8 +128,8 @@ def test_an_entry_comes_and_goes_and_every_byte_is_as_it_was(tmp_path, name, con
     target = target_of(edit, name, CORPORA[client(name).syntax][content])
     before = read(target.path)
     entry = entry_of(target)
-    if name == "gemini" and content == "trailing commas":  # which it cannot read
-        with pytest.raises(ConfigurationError, match="trailing"):
+    if content in REFUSED.get(name, []):
+        with pytest.raises(ConfigurationError, match="client_refused"):
             edit.install(target, entry)
         assert read(target.path) == before
         return
@@ -189,6 +194,7 @@ def test_a_broken_file_stays_as_it_is(tmp_path, name):
         (b"[]", "client_not_a_map"),
         (b'{"KEY": 1}', "client_not_a_map"),
         (b'{"KEY": {}, "KEY": {}}', "client_twice"),
+        ('{"a": 1}'.encode("utf-16-le"), "client_not_utf8"),
         ('{"a": 1}'.encode("utf-16"), "client_not_utf8"),
         (b'{"\xff": 1}', "client_not_utf8"),
     ],
@@ -222,6 +228,48 @@ def test_another_entry_is_replaced_only_by_force(tmp_path, name):
     assert read(target.path) == raised.value.outcome.after
     edit.uninstall(target)
     assert read(target.path) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cursor", b'{"KEY": {"tmkb": {"command": "docker", "env": {"TOKEN": "s"}}}}\n'),
+        ("cursor", b'{"KEY": {"tmkb": null}}\n'),
+        ("codex", b'[KEY.tmkb]\ncommand = "docker" # mine\n'),
+        ("goose", b"KEY:\n  tmkb:\n    cmd: docker # mine\n"),
+    ],
+)
+def test_an_entry_that_does_not_start_tmkb_is_not_taken_for_ours(tmp_path, name, content):
+    edit = Edit("tmkb", machine(tmp_path))
+    force = Edit("tmkb", edit.machine, force=True)
+    target = target_of(edit, name, content)
+    before = read(target.path)
+
+    for act, rule in ((lambda: edit.install(target, entry_of(target)), "client_differs"),
+                      (lambda: edit.uninstall(target), "client_foreign")):  # fmt: skip
+        with pytest.raises(Differs, match=rule):
+            act()
+        assert (read(target.path), files.backups(target.path)) == (before, [])
+
+    assert force.install(target, entry_of(target)).action == "replaced"
+    outcome = edit.uninstall(target)
+    assert (outcome.action, read(target.path)) == ("removed", before)
+    assert outcome.warnings == ["The entry 'tmkb' that --force replaced is in this file again."]
+    assert force.uninstall(target).action == "removed"
+    assert "tmkb" not in Configuration.read(target.path, target.client, "user", edit.machine).raw
+
+
+def test_an_entry_of_ours_whose_command_is_gone_is_replaced_and_keeps_what_the_user_added(tmp_path):
+    edit = Edit("tmkb", machine(tmp_path))
+    target = target_of(edit, "opencode", b"{}")
+    edit.install(target, entry_of(target) | {"environment": {"LOG_LEVEL": "debug"}})
+    moved = target.client.entry("user", "tmkb", "/y/bin/tmkb", ["serve"])
+
+    assert edit.install(target, moved).action == "replaced"
+    raw = Configuration.read(target.path, target.client, "user", edit.machine).raw
+    assert raw["tmkb"] == moved | {"environment": {"LOG_LEVEL": "debug"}}
+    with pytest.raises(Differs):
+        edit.install(target, target.client.entry("user", "tmkb", "/z/bin/tmkb", ["serve", "--server", "x"]))
 
 
 def test_what_others_add_meanwhile_stays(tmp_path):
@@ -332,6 +380,8 @@ def test_of_alternatives_the_file_with_the_entry_is_chosen(tmp_path):
         ("vscode", "win32", {"APPDATA": "TMP/r"}, "r/Code/User/mcp.json"),
         ("zed", "darwin", {}, "home/.config/zed/settings.json"),
         ("codex", "linux", {"CODEX_HOME": "TMP/c"}, "c/config.toml"),
+        ("claude-code", "linux", {}, "home/.claude.json"),
+        ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "TMP/c"}, "c/.claude.json"),
         ("copilot-cli", "win32", {}, "home/.copilot/mcp-config.json"),
         ("goose", "win32", {}, "home/AppData/Roaming/Block/goose/config/config.yaml"),
     ],
@@ -384,6 +434,22 @@ def test_a_scope_with_a_key_of_its_own(tmp_path):
 
     projects = json.loads(read(target.path))["projects"]
     assert projects == {"/other": {"mcpServers": {}}, edit.machine.folder: {"mcpServers": {"tmkb": entry_of(target)}}}
+
+
+def test_a_local_entry_belongs_to_the_repository(tmp_path):
+    here = machine(tmp_path)
+    inside = tmp_path / "project" / "sub"
+    work_tree = tmp_path / "other"
+    for made in (inside, work_tree, tmp_path / "project" / ".git" / "worktrees" / "other"):
+        made.mkdir(parents=True)
+    (work_tree / ".git").write_text(f"gitdir: {tmp_path / 'project' / '.git' / 'worktrees' / 'other'}\n")
+    (tmp_path / "project" / ".git" / "worktrees" / "other" / "commondir").write_text("../..\n")
+
+    for folder in (tmp_path / "project", inside, work_tree):
+        key = client("claude-code").key("local", dataclasses.replace(here, folder=str(folder)))
+        assert key == ("projects", str(tmp_path / "project"), "mcpServers")
+    outside = dataclasses.replace(here, folder=rf"{tmp_path}\a\b", platform="win32")
+    assert client("claude-code").key("local", outside)[1] == f"{tmp_path}/a/b"
 
 
 def test_links_have_the_entry():
@@ -484,27 +550,84 @@ def test_a_file_that_does_not_stop_changing_is_left_alone(tmp_path, monkeypatch)
     monkeypatch.setattr(files, "_temporary", interrupted)
     with pytest.raises(ConfigurationError, match="restless"):
         edit.install(target, entry_of(target))
-    assert read(target.path) == b'{"n": 5}' and listing(target.path) == [".claude", ".claude.json"]
+    assert read(target.path) == b'{"n": 10}' and listing(target.path) == [".claude", ".claude.json"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")
-@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
+@pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_full_disk_leaves_everything_as_it_was(tmp_path, monkeypatch, step):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, "zed", b'{"theme": "x"}')
 
-    def full(path, *arguments, **options):
-        if step != "open" or str(path).endswith(".bak"):
-            raise OSError(28, "No space left on device")
-        return original(path, *arguments, **options)
+    def full(*_):
+        raise OSError(28, "No space left on device")
 
-    original = getattr(os, step)
     monkeypatch.setattr(files.os, step, full)
     with pytest.raises(ConfigurationError) as raised:
         edit.install(target, entry_of(target))
     monkeypatch.undo()
-    assert raised.value.sentence == "Cannot write this file: No space left on device."
+    assert raised.value.sentence.startswith("Cannot write this file: No space left on device. Check ")
     assert (read(target.path), listing(target.path)) == (b'{"theme": "x"}', ["settings.json"])
+
+
+def test_a_process_that_is_killed_leaves_no_half_backup_and_no_temporary_file(tmp_path, monkeypatch):
+    edit = Edit("tmkb", machine(tmp_path))
+    target = target_of(edit, "cursor", b"{}")
+    sync, seen = os.fsync, []
+
+    def killed(handle):
+        seen.extend(listing(target.path))
+        sync(handle)
+
+    monkeypatch.setattr(files.os, "fsync", killed)
+    leftover = os.path.join(os.path.dirname(target.path), ".mcp.json.tmkb-x_1.tmp")
+    write(leftover, b"secret")
+    other = os.path.join(os.path.dirname(target.path), ".other.json.tmkb-x_1.tmp")
+    write(other, b"")
+    outcome = edit.install(target, entry_of(target))
+
+    assert any(name.endswith(".tmp") for name in seen) and not any(name.endswith(".bak") for name in seen[:4])
+    assert listing(target.path) == [".other.json.tmkb-x_1.tmp", "mcp.json", os.path.basename(outcome.backup)]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_new_files_of_root_get_the_owner_of_their_folder(tmp_path):
+    edit = Edit("tmkb", machine(tmp_path), force=True)
+    os.chown(edit.machine.home, 1234, 2345)
+    (target,) = edit.targets(client("jetbrains"), "user")
+    edit.install(target, entry_of(target))
+
+    for path in (target.path, os.path.dirname(target.path)):
+        assert (os.stat(path).st_uid, os.stat(path).st_gid) == (1234, 2345)
+
+
+def test_the_lock_of_a_client_is_respected(tmp_path, monkeypatch):
+    edit = Edit("tmkb", machine(tmp_path))
+    target = target_of(edit, "claude-code", b"{}")
+    lock, locked = target.path + ".lock", []
+    whole = files._require_unchanged
+    monkeypatch.setattr(files, "_require_unchanged", lambda *each: locked.append(os.path.isdir(lock)) or whole(*each))
+    edit.install(target, entry_of(target))
+    assert locked == [True] and not os.path.exists(lock)
+
+    os.mkdir(lock)
+    monkeypatch.setattr(files, "_WAIT", 0)
+    with pytest.raises(ConfigurationError, match="client_locked"):
+        edit.uninstall(target)
+    assert "tmkb" in json.loads(read(target.path))["mcpServers"] and os.path.isdir(lock)
+
+    os.utime(lock, (0, 0))  # of a process that ended
+    assert edit.uninstall(target).action == "removed" and not os.path.exists(lock)
+
+
+def test_hard_links_are_told(tmp_path):
+    edit = Edit("tmkb", machine(tmp_path))
+    target = target_of(edit, "cursor", b"{}")
+    os.link(target.path, tmp_path / "other.json")
+
+    assert edit.install(target, entry_of(target)).warnings == [
+        "~/.cursor/mcp.json: This file has more than one name (hard links); the others keep the content of before."
+    ]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")

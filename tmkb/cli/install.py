@@ -6,14 +6,13 @@ import argparse
 import difflib
 import os
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 
 from tmkb import doctor
 from tmkb.cli import layout, output
 from tmkb.cli.layout import Line
-from tmkb.clients import launch, links, processes
+from tmkb.clients import files, launch, links, processes
 from tmkb.clients.client import SCOPES, Client, client, clients
 from tmkb.clients.configuration import Configuration
 from tmkb.clients.faults import ConfigurationError
@@ -26,8 +25,14 @@ from tmkb.schema.values import JsonObject
 from tmkb.server.server import DEFAULT_SERVER
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MAY_HAVE_CHANGED = ("client_command", "client_command_ignored")  # problems with a command of the client
+_NO_CLIENT = "No client is found on this machine."
 _FINDING = ("id", "level", "cause", "remedy")
+_ALONE = {  # options that contradict each other
+    "--list": ("--file", "--uninstall", "--print", "--link", "--dry-run"),
+    "--print": ("--uninstall", "--dry-run"),
+    "--link": ("--uninstall", "--dry-run"),
+    "--uninstall": ("--server", "--patterns"),
+}
 _DONE = {
     "added": "{name} is added to {file}",
     "replaced": "{name} is replaced in {file}",
@@ -91,8 +96,8 @@ def run(args: argparse.Namespace) -> int:
     if args.print or args.link:
         return _print(args, chosen, machine, command)
     if not chosen:
-        output.fail("No client is found on this machine. Name one, and add --force.")
-        return 1
+        output.fail(_NO_CLIENT + ("" if args.uninstall else " Name one, and add --force."))
+        return int(not args.uninstall)
     folder = None if args.uninstall or args.force or args.dry_run else launch.temporary_folder()
     if folder and not all(_is_portable(each, args.scope) for each in chosen):
         output.fail(problems.sentence(Problem.of_argument("temporary_program", "CLIENT", folder=folder)))
@@ -114,11 +119,12 @@ def _machine() -> Machine:
     try:
         return Machine.here()
     except OSError as error:
-        raise SpecError([Problem.of_argument("unreadable", "the current folder", reason=error.strerror)]) from error
+        raise SpecError([Problem.of_argument("current_folder", "the current folder", reason=error.strerror)]) from error
 
 
 def _check(args: argparse.Namespace, machine: Machine) -> None:
     """Raise SpecError if the options contradict each other, or have values that cannot be used."""
+    options = {f"--{name.replace('_', '-')}": value for name, value in vars(args).items()}
     wrong = [
         (
             "CLIENT",
@@ -129,8 +135,11 @@ def _check(args: argparse.Namespace, machine: Machine) -> None:
         ("--file", "Name its format with --format.", args.file and not args.format),
         ("--format", "Name the file with --file.", args.format and not args.file),
         ("--file", "Leave out the names of clients.", args.file and args.clients),
-        ("--print", "It does not go with --uninstall.", (args.print or args.link) and args.uninstall),
-        ("--list", "Leave out --file.", args.list and args.file),
+        *(
+            (first, f"It does not go with {second}.", options[first] and options[second])
+            for first, seconds in _ALONE.items()
+            for second in seconds
+        ),
         (
             "--scope",
             "The current folder is your home folder. Change to a project, or leave out --scope.",
@@ -240,15 +249,14 @@ def _list(args: argparse.Namespace, chosen: Sequence[Client], machine: Machine) 
     rows = [
         (str(row["client"]), str(row["entry"] or "-"), str(row["scope"] or "-"), _place(row, machine)) for row in values
     ]
-    nothing = "No client is found on this machine."
-    output.write(args, values, layout.table(["client", "entry", "scope", "file"], rows) if rows else nothing)
+    output.write(args, values, layout.table(["client", "entry", "scope", "file"], rows) if rows else _NO_CLIENT)
     return 0
 
 
 def _entries(each: Client, scope: str, machine: Machine) -> list[JsonObject]:
     """Return the entries of tmkb in the files of a scope, and the files that cannot be read."""
     found: list[JsonObject] = []
-    for path in filter(os.path.exists, each.files(scope, machine)):
+    for path in filter(files.is_there, each.files(scope, machine)):
         row: JsonObject = {"client": each.name, "scope": scope, "file": path, "entry": None, "problem": None}
         try:
             servers = Configuration.read(path, each, scope, machine).servers
@@ -279,7 +287,7 @@ class _Report:
         """Print an error and add it; return its value."""
         problem = error.problems[0]
         sentence = problems.line(problem) if file else error.sentence
-        output.fail(sentence if problem.rule in _MAY_HAVE_CHANGED else f"{sentence} Nothing was changed.")
+        output.fail(f"{sentence} Nothing was changed.")
         self.values.append(_value(each, scope, file, "failed") | {"error": sentence})
         return self.values[-1]
 
@@ -308,11 +316,15 @@ def _check_client(each: Client, checker: doctor.Checker, report: _Report) -> Non
         if finding.level != "fine":
             place = f"{finding.place}: " if str(finding.place) else ""
             output.fail(f"{place}{finding.cause} {finding.remedy}".rstrip())
+            for detail in finding.details:
+                output.note(layout.plain(layout.indented(layout.text(detail), "  | ")))
     if any(finding.id == "server-answers" for finding in found):
         report.lines += layout.indented(layout.text("Tried: the server answers."))
     for value in report.values:
         if value["client"] == each.name:
-            value["findings"] = [{key: getattr(finding, key) for key in _FINDING} for finding in found]
+            value["findings"] = [
+                {key: getattr(finding, key) for key in _FINDING} | {"details": [*finding.details]} for finding in found
+            ]
 
 
 def _targets(args: argparse.Namespace, edit: Edit, each: Client, report: _Report) -> list[Target]:
@@ -339,9 +351,9 @@ def _change_file(args: argparse.Namespace, edit: Edit, target: Target, entry: Js
         if isinstance(error, Differs):
             value["diff"] = _diff(error.outcome, target.path)
             report.lines += layout.code(str(value["diff"]), "diff")
-        elif not args.uninstall:
+        elif not (args.uninstall or error.problems[0].rule == "client_own_file"):
             value["text"] = text = links.snippet(target.client, target.scope, edit.machine, edit.name, entry)
-            report.lines += layout.text("To add the entry by hand, merge this into the file:")
+            report.lines += layout.text(f"To add the entry by hand, merge this into {edit.machine.shown(target.path)}:")
             report.lines += layout.text(text.rstrip("\n"), wraps=False)
         return False
     report.values.append(_outcome_value(outcome, args))
@@ -361,7 +373,6 @@ def _outcome_value(outcome: Outcome, args: argparse.Namespace) -> JsonObject:
     return _value(target.client, target.scope, target.path, outcome.action) | {
         "dry_run": args.dry_run,
         "backup": outcome.backup,
-        "command": [*outcome.command],
         "diff": _diff(outcome, target.path) if args.dry_run else None,
         "warnings": [*outcome.warnings],
         "after": None if args.uninstall else target.client.after(target.scope),
@@ -374,8 +385,6 @@ def _outcome_lines(outcome: Outcome, edit: Edit, title: str) -> list[Line]:
     sentence = form[outcome.action].format(name=edit.name, file=file)
     backup = f" (backup: {os.path.basename(outcome.backup)})" if outcome.backup else ""
     lines = layout.text((title, "bold"), f"{sentence}{backup}.")
-    if edit.dry and outcome.command:
-        lines += layout.indented(layout.text(shlex.join(outcome.command), wraps=False))
     if edit.dry:
         lines += layout.code(_diff(outcome, file), "diff") if outcome.before != outcome.after else []
     return lines

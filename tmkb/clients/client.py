@@ -96,7 +96,7 @@ class Client:
     def key(self, scope: str, machine: Machine) -> tuple[str, ...]:
         """Return the path of the map or list that has the servers."""
         key = self.scope(scope).get("key", self.data["key"])
-        return tuple(template.fill(step, {"project": machine.folder}) for step in key)
+        return tuple(template.fill(step, {"repository": machine.repository}) for step in key)
 
     def locations(self, scope: str, machine: Machine, name: str = _EXAMPLE) -> list[Location]:
         """Return where a scope has its entries; each location whose client is there gets an entry.

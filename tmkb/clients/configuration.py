@@ -57,13 +57,17 @@ class Configuration:
         except DocumentError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 return cls(path, client, key, None, "", shown)
-            raise ConfigurationError(error.problems[0]) from error
+            found = error.problems[0]
+            rule = "client_unreadable" if found.rule == "unreadable" else found.rule
+            raise ConfigurationError(Problem(rule, found.file, 0, 0, **found.fields)) from error
         return cls(path, client, key, None, "", shown).with_data(data)
 
     def with_data(self, data: bytes | None) -> Configuration:
         """Return the file with another content; None if it is missing. Raises ConfigurationError if it is not UTF-8."""
         if data is None:
             return dataclasses.replace(self, text=None, mark="")
+        if b"\0" in data[:2]:  # UTF-16 without a byte order mark
+            raise ConfigurationError(Problem("client_not_utf8", self.shown or self.path, 1, 1))
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -101,13 +105,17 @@ class Configuration:
     def refused(self) -> list[tuple[str, str, int, int]]:
         """Return what the client cannot read: kind, `warn` or `refuse`, line and column. Raises ConfigurationError.
 
-        Kinds are `comments` and `trailing_commas`.
+        Kinds are `comments`, `trailing_commas` and `byte_order_mark`.
         """
         refuses = self.client.data.get("refuses", {})
-        if self.client.syntax != "json" or not refuses or self.is_empty:
+        if self.client.syntax != "json" or not refuses or self.text is None:
             return []
-        parsed = self._edit(jsontext.parse, self.text or "")
-        first = {"comments": [start for start, _ in parsed.comments[:1]], "trailing_commas": parsed.trailing[:1]}
+        parsed = self._edit(jsontext.parse, self.text)
+        first = {
+            "byte_order_mark": [0] if self.mark else [],
+            "comments": [start for start, _ in parsed.comments[:1]],
+            "trailing_commas": parsed.trailing[:1],
+        }
         return [(kind, how, *reader.place(self.text or "", at)) for kind, how in refuses.items() for at in first[kind]]
 
     def with_server(self, name: str, entry: JsonObject) -> bytes:
@@ -120,7 +128,7 @@ class Configuration:
         newline = "\r\n" if "\r\n" in (self.text or "") else "\n"
         if syntax is ownfile:
             text: str = ownfile.fresh(self.key, entry, self.client.whole(name), newline)
-            return (self.mark + text).encode() if self.is_empty else self._checked(text, name, entry)
+            return (self.mark + text).encode() if self.is_empty else self._checked(text, name, entry, "client_own_file")
         if self.is_empty:
             text = syntax.fresh(self.key, name, entry, newline)
             return (self.mark + text).encode()
@@ -139,7 +147,9 @@ class Configuration:
         if self.client.syntax == "own":
             alone = ownfile.fresh(self.key, {"name": name}, self.client.whole(name), "\n")
             if ownfile.rest(alone, self.key, name) != ownfile.rest(self.text or "", self.key, name):
-                raise ConfigurationError(Problem("client_not_spliced", self.shown or self.path, *self.place(name)))
+                raise ConfigurationError(
+                    Problem("client_own_file", self.shown or self.path, *self.place(name), name=name)
+                )
             return None
         return self._checked(
             self._edit(_SYNTAX[self.client.syntax].without_entry, self.text, self.key, name), name, None
@@ -152,8 +162,8 @@ class Configuration:
         found: dict[str, tuple[JsonValue, int]] = self._edit(_SYNTAX[self.client.syntax].entries, self.text, self.key)
         return found
 
-    def _checked(self, text: str, name: str, entry: JsonObject | None) -> bytes:
-        """Return the edited ``text`` as bytes, if it has the entry and everything else is equal."""
+    def _checked(self, text: str, name: str, entry: JsonObject | None, rule: str = "client_not_spliced") -> bytes:
+        """Return the edited ``text`` as bytes; a problem with ``rule`` unless everything but the entry is equal."""
         syntax = _SYNTAX[self.client.syntax]
         try:
             found = syntax.entries(text, self.key).get(name, (None, 0))[0]
@@ -161,7 +171,7 @@ class Configuration:
         except TextError:
             is_right = False
         if not is_right:
-            raise ConfigurationError(Problem("client_not_spliced", self.shown or self.path, *self.place(name)))
+            raise ConfigurationError(Problem(rule, self.shown or self.path, *self.place(name), name=name))
         return (self.mark + text).encode()
 
     def _edit(self, function: Any, *arguments: Any) -> Any:

@@ -18,8 +18,20 @@ from tmkb.errors import Problem
 Change = Callable[[bytes | None], bytes | None]
 _KEPT = 5  # backups of one file
 _TRIES = 5  # if the file changes meanwhile
-_WAIT = 10.0  # seconds for the lock
+_WAIT = 10.0  # seconds for a lock
+_STALE = 10.0  # seconds after which a client ignores a folder that locks its file, as it renews those in use
 _STAMP = "%Y%m%dT%H%M%S"
+
+
+def is_there(path: str) -> bool:
+    """Return whether there is something at ``path``, or that cannot be found out, which reading it reports."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def backups(path: str) -> list[str]:
@@ -42,7 +54,7 @@ def next_backup(path: str) -> str:
     return name
 
 
-def replace(path: str, shown: str, change: Change, is_private: bool = False) -> str | None:
+def replace(path: str, shown: str, change: Change, is_private: bool = False, lock: str | None = None) -> str | None:
     """Replace the content of a file; a link is followed.
 
     Args:
@@ -51,6 +63,7 @@ def replace(path: str, shown: str, change: Change, is_private: bool = False) -> 
         change: the content, None if the file is missing → the new content, None to delete it. It is called again if the
             file changed meanwhile.
         is_private: whether only the user can read a file that is created.
+        lock: the path of a folder that the client creates while it writes to the file.
 
     Returns:
         The path of the backup; None if there is none, because the file was missing, is deleted, or is not changed.
@@ -63,13 +76,14 @@ def replace(path: str, shown: str, change: Change, is_private: bool = False) -> 
     try:
         _make_folders(os.path.dirname(real), made)
         with _lock(real, shown):
+            _remove_leftovers(real)
             for _ in range(_TRIES):
                 before = _read(real)
                 after = change(before)
                 if after == before:
                     return None
                 with contextlib.suppress(_Changed):
-                    return _exchange(real, shown, before, after, is_private)
+                    return _exchange(real, shown, before, after, is_private, lock)
         raise ConfigurationError(Problem("client_restless", shown, 0, 0))
     except OSError as error:
         raise ConfigurationError(Problem("client_not_written", shown, 0, 0, reason=error.strerror)) from error
@@ -83,42 +97,38 @@ class _Changed(Exception):
     """Another program changed the file."""
 
 
-def _exchange(real: str, shown: str, before: bytes | None, after: bytes | None, is_private: bool) -> str | None:
+def _exchange(
+    real: str, shown: str, before: bytes | None, after: bytes | None, is_private: bool, lock: str | None
+) -> str | None:
     """Write the new content. Raises OSError and _Changed."""
     status = None if before is None else os.stat(real)
     if status is not None and not status.st_mode & stat.S_IWUSR:
         raise ConfigurationError(Problem("client_read_only", shown, 0, 0))
     if after is None:
-        _require_unchanged(real, before)
-        os.unlink(real)
+        with _folder_lock(lock, shown):
+            _require_unchanged(real, before)
+            os.unlink(real)
         return None
     with contextlib.ExitStack() as undo:
         temporary = _temporary(real, after, status, is_private)
         undo.callback(_remove, temporary)
         backup = None if before is None or status is None else _back_up(real, before, status)
         undo.callback(_remove, backup)
-        _require_unchanged(real, before)
-        os.replace(temporary, real)
+        with _folder_lock(lock, shown):  # for as short as possible: Claude Code does not wait, but writes without it
+            _require_unchanged(real, before)
+            os.replace(temporary, real)
         undo.pop_all()
     _sync_folder(os.path.dirname(real))
     _prune(real)
     return backup
 
 
-def back_up(path: str, shown: str) -> str | None:
-    """Copy a file that another program will change; return the path of the backup, None if the file is missing.
-
-    Raises:
-        ConfigurationError: the backup cannot be written.
-    """
-    real = os.path.realpath(path)
-    try:
-        content = _read(real)
-        backup = None if content is None else _back_up(real, content, os.stat(real))
-    except OSError as error:
-        raise ConfigurationError(Problem("client_not_written", shown, 0, 0, reason=error.strerror)) from error
-    _prune(real)
-    return backup
+def _remove_leftovers(real: str) -> None:
+    """Remove temporary files of processes that were killed: while we have the lock, nobody else has any."""
+    folder, name = os.path.split(real)
+    for entry in os.listdir(folder):
+        if entry.startswith(f".{name}.tmkb-") and entry.endswith(".tmp"):
+            _remove(os.path.join(folder, entry))
 
 
 def _prune(real: str) -> None:
@@ -140,7 +150,7 @@ def _remove(path: str | None) -> None:
 def _temporary(real: str, content: bytes, status: os.stat_result | None, is_private: bool) -> str:
     """Write ``content`` to a new file beside ``real``, with its mode and owner, and return its path."""
     folder, name = os.path.split(real)
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.tmkb-", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -155,30 +165,31 @@ def _temporary(real: str, content: bytes, status: os.stat_result | None, is_priv
 
 def _back_up(real: str, content: bytes, status: os.stat_result) -> str:
     """Write ``content`` to a new backup of the file, with its mode and owner, and return its path."""
-    while True:
-        backup = next_backup(real)
-        with contextlib.suppress(FileExistsError):
-            handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-            break
+    temporary = _temporary(real, content, status, True)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            _adopt(file.fileno(), backup, status, 0)
-            os.fsync(file.fileno())
+        os.replace(temporary, backup := next_backup(real))  # which is complete, or not there
     except BaseException:
-        os.unlink(backup)
+        os.unlink(temporary)
         raise
     return backup
 
 
 def _adopt(handle: int, path: str, status: os.stat_result | None, mode: int) -> None:
-    """Give a new file the mode and owner of ``status``; without, ``mode``."""
+    """Give a new file the mode and owner of ``status``; without, ``mode`` and the owner of its folder."""
     if status is not None and sys.platform != "win32":
         own = os.fstat(handle)
         if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
             os.fchown(handle, status.st_uid, status.st_gid)
+    elif status is None:
+        _give_to_owner_of_folder(path)
     os.chmod(path, mode if status is None else stat.S_IMODE(status.st_mode))
+
+
+def _give_to_owner_of_folder(path: str) -> None:
+    """Let root, who may have the home folder of another user, create files for that user."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        owner = os.stat(os.path.dirname(path))
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _umask() -> int:
@@ -201,6 +212,7 @@ def _make_folders(folder: str, made: list[str]) -> None:
         _make_folders(os.path.dirname(folder), made)
         os.mkdir(folder)
         made.append(folder)
+        _give_to_owner_of_folder(folder)
 
 
 def _sync_folder(folder: str) -> None:
@@ -234,6 +246,29 @@ def _lock(real: str, shown: str) -> Iterator[None]:
             os.unlink(path)
         if sys.platform != "win32":
             os.close(handle)
+
+
+@contextlib.contextmanager
+def _folder_lock(path: str | None, shown: str) -> Iterator[None]:
+    """Keep a client from the file while we change it, by the folder that it creates itself for that."""
+    until = time.monotonic() + _WAIT
+    while path is not None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path)
+            break
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - os.stat(path).st_mtime > _STALE:
+                os.rmdir(path)
+                continue
+        if time.monotonic() > until:
+            raise ConfigurationError(Problem("client_locked", shown, 0, 0, lock=path))
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        if path is not None:
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
 
 
 def _is_locked(handle: int) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -16,11 +14,7 @@ from tmkb.clients.configuration import Configuration
 from tmkb.clients.faults import ConfigurationError
 from tmkb.clients.machine import Machine
 from tmkb.errors import Problem
-from tmkb.schema import template
 from tmkb.schema.values import JsonObject, JsonValue
-
-_PATIENCE = 120  # seconds for a client's own command
-_BATCH = (".bat", ".cmd")  # whose arguments Windows reads in its own way
 
 
 class Target(NamedTuple):
@@ -39,9 +33,8 @@ class Outcome:
         target: the file.
         action: `added`, `replaced`, `unchanged`, `removed` or `absent`.
         before: its content; None if it is missing.
-        after: its new content; None if it is deleted, or if a command of the client writes it.
+        after: its new content; None if it is deleted.
         backup: the path of the backup; None without one.
-        command: the words of the client's own command, if it is used.
         warnings: what the user should know.
     """
 
@@ -50,7 +43,6 @@ class Outcome:
     before: bytes | None = None
     after: bytes | None = None
     backup: str | None = None
-    command: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
 
 
@@ -86,7 +78,7 @@ class Edit:
         """
         places = client.locations(scope, self.machine, self.name)
         present = [place for place in places if place.is_there]
-        if not present and places and (self.force or self._program(client, scope)):
+        if not present and places and (self.force or self._has_program(client)):
             present = places[:1]
         if not present:
             shown = [self.machine.shown(place.folder) for place in places] or ["folder of it"]
@@ -95,9 +87,9 @@ class Edit:
         return [Target(client, scope, self._file(client, scope, place)) for place in present]
 
     def present(self, client: Client, scope: str) -> list[Target]:
-        """Return the files of a scope that exist."""
+        """Return the files of a scope that exist, or that cannot be looked for."""
         found = client.files(scope, self.machine, self.name)
-        return [Target(client, scope, path) for path in found if os.path.exists(path)]
+        return [Target(client, scope, path) for path in found if files.is_there(path)]
 
     def install(self, target: Target, entry: JsonObject) -> Outcome:
         """Add an entry to a file.
@@ -109,26 +101,19 @@ class Edit:
         plan = self._plan(target, self._read(target), entry)
         if plan.action == "unchanged":
             return plan
-        if words := self._own_command(target, "add", entry):
-            return self._run(plan, words, entry)
-        if "own_command" in target.client.scope(target.scope):
-            sentence = "The command {} was not found, so the file itself is edited: do it while no session runs."
-            plan.warnings.append(sentence.format(target.client.program))
         return self._written(plan, lambda data: self._plan(target, self._of(target, data), entry).after)
 
     def uninstall(self, target: Target) -> Outcome:
-        """Take the entry out of a file; if only the entry was added since our last backup, the file is as it was.
+        """Take the entry out of a file; if only the entry was added since a backup, the file is as it was.
 
         Raises:
+            Differs: the entry does not start tmkb, without ``force``.
             ConfigurationError: the file cannot be read, edited or written.
         """
-        configuration = self._read(target)
-        if self.name not in configuration.raw:
-            return Outcome(target, "absent", configuration.data, configuration.data)
-        plan = Outcome(target, "removed", configuration.data, self._without(configuration))
-        if words := self._own_command(target, "remove", {}):
-            return self._run(plan, words, None)
-        return self._written(plan, lambda data: self._without(self._of(target, data)))
+        plan = self._removal(target, self._read(target))
+        if plan.action == "absent":
+            return plan
+        return self._written(plan, lambda data: self._removal(target, self._of(target, data)).after)
 
     def _plan(self, target: Target, configuration: Configuration, entry: JsonObject) -> Outcome:
         """Return what an installation would do. Raises Differs and ConfigurationError."""
@@ -136,91 +121,70 @@ class Edit:
         found = configuration.raw.get(self.name)
         if is_same(entry, found):
             return Outcome(target, "unchanged", data, data, warnings=warnings)
-        action = "added" if found is None else "replaced"
+        is_moved = False
+        if isinstance(found, dict) and _is_moved(target.client, entry, found):
+            is_moved, entry = True, found | entry  # what the user added stays
+        action = "replaced" if self.name in configuration.raw else "added"
         plan = Outcome(target, action, data, configuration.with_server(self.name, entry), warnings=warnings)
-        if found is not None and not self.force:
-            place = configuration.place(self.name)
-            raise Differs(Problem("client_differs", self._shown(target), *place, name=self.name), plan)
+        if action == "replaced" and not (self.force or is_moved):
+            raise self._differs("client_differs", configuration, plan)
         return plan
 
-    def _without(self, configuration: Configuration) -> bytes | None:
-        """Return the content of a file without the entry; None if nothing else was ever there."""
-        entry, data = configuration.raw.get(self.name), configuration.data
-        if isinstance(entry, dict):
-            for backup in [*files.backups(configuration.path), None]:
-                with contextlib.suppress(ConfigurationError):
-                    earlier = _earlier(configuration, backup)
-                    if self.name not in earlier.raw and earlier.with_server(self.name, entry) == data:
-                        return earlier.data
-        return configuration.without_server(self.name)
+    def _removal(self, target: Target, configuration: Configuration) -> Outcome:
+        """Return what an uninstallation would do. Raises Differs and ConfigurationError."""
+        data = configuration.data
+        if self.name not in configuration.raw:
+            return Outcome(target, "absent", data, data)
+        earlier = self._before_installation(configuration)
+        if earlier is None:
+            plan = Outcome(target, "removed", data, configuration.without_server(self.name))
+        else:
+            plan = Outcome(target, "removed", data, earlier.data)
+            if self.name in earlier.raw:
+                plan.warnings.append(f"The entry '{self.name}' that --force replaced is in this file again.")
+        if not (self.force or _starts_tmkb(configuration, self.name)):
+            raise self._differs("client_foreign", configuration, plan)
+        return plan
+
+    def _differs(self, rule: str, configuration: Configuration, plan: Outcome) -> Differs:
+        place = configuration.place(self.name)
+        return Differs(Problem(rule, self._shown(plan.target), *place, name=self.name), plan)
+
+    def _before_installation(self, configuration: Configuration) -> Configuration | None:
+        """Return the file as it was when the entry was added, or put in the place of one that does not start tmkb.
+
+        None: something else has changed since, or there is no backup.
+        """
+        entry, is_ours = configuration.raw[self.name], _starts_tmkb(configuration, self.name)
+        if not isinstance(entry, dict):
+            return None
+        for backup in [*files.backups(configuration.path), None]:
+            with contextlib.suppress(ConfigurationError):
+                earlier = _earlier(configuration, backup)
+                is_before = self.name not in earlier.raw or (is_ours and not _starts_tmkb(earlier, self.name))
+                if is_before and earlier.with_server(self.name, entry) == configuration.data:
+                    return earlier
+        return None
 
     def _written(self, plan: Outcome, change: files.Change) -> Outcome:
         """Carry out a plan by an edit of the file."""
         path = plan.target.path
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_nlink > 1:
+                sentence = "This file has more than one name (hard links); the others keep the content of before."
+                plan.warnings.append(f"{self._shown(plan.target)}: {sentence}")
         if self.dry:
             has_backup = plan.before is not None and plan.after is not None
             return replace(plan, backup=files.next_backup(path) if has_backup else None)
-        is_private = "private" in plan.target.client.scope(plan.target.scope)
-        return replace(plan, backup=files.replace(path, self._shown(plan.target), change, is_private))
+        scope = plan.target.client.scope(plan.target.scope)
+        lock = path + scope["lock"] if "lock" in scope else None
+        backup = files.replace(path, self._shown(plan.target), change, "private" in scope, lock)
+        return replace(plan, backup=backup)
 
-    def _own_command(self, target: Target, action: str, entry: JsonObject) -> tuple[str, ...]:
-        """Return the words of the client's own command, if it is preferred and found."""
-        program = self._program(target.client, target.scope)
-        if program is None:
-            return ()
-        fields = {"program": program, "scope": target.scope, "name": self.name}
-        fields["json"] = json.dumps(entry, ensure_ascii=False)
-        return tuple(template.fill(word, fields) for word in target.client.data["commands"][action])
-
-    def _program(self, client: Client, scope: str) -> str | None:
-        """Return the absolute path of the client's own command, if it is preferred and found."""
-        if "own_command" not in client.scope(scope) or client.program is None:
-            return None
-        program = shutil.which(client.program, path=self.machine.environment.get("PATH", ""))
-        return None if program is None or program.lower().endswith(_BATCH) else os.path.abspath(program)
-
-    def _run(self, plan: Outcome, words: tuple[str, ...], entry: JsonObject | None) -> Outcome:
-        """Carry out a plan by the client's own command. Its exit status proves nothing, so the file is read again."""
-        target = plan.target
-        if self.dry:
-            backup = None if plan.before is None else files.next_backup(target.path)
-            return replace(plan, backup=backup, command=words)
-        backup = files.back_up(target.path, self._shown(target))
-        if plan.action == "replaced":
-            self._call(target, self._own_command(target, "remove", {}))
-        try:
-            self._call(target, words)
-        except ConfigurationError:
-            if plan.action == "replaced":
-                files.replace(target.path, self._shown(target), lambda _: plan.before)
-            raise
-        found = self._read(target).raw.get(self.name)
-        if not (found is None if entry is None else is_same(entry, found)):
-            problem = Problem("client_command_ignored", self._shown(target), 0, 0, command=" ".join(words))
-            raise ConfigurationError(problem)
-        return replace(plan, backup=backup, command=words)
-
-    def _call(self, target: Target, words: tuple[str, ...]) -> None:
-        """Run a command of the client. Raises ConfigurationError if it fails."""
-        try:
-            done = subprocess.run(
-                words,
-                cwd=self.machine.folder,
-                env=dict(self.machine.environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_PATIENCE,
-                check=False,
-            )
-            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            reason = None if done.returncode == 0 else lines[-1] if lines else f"exit status {done.returncode}"
-        except (OSError, subprocess.TimeoutExpired) as error:
-            reason = str(error)
-        if reason is not None:
-            fields = {"command": " ".join(words), "reason": reason.rstrip(".")}
-            raise ConfigurationError(Problem("client_command", self._shown(target), 0, 0, **fields))
+    def _has_program(self, client: Client) -> bool:
+        """Return whether a client that runs in a terminal has its command there, also if it was never started."""
+        path = self.machine.environment.get("PATH", "")
+        return "terminal" in client.data and shutil.which(str(client.program), path=path) is not None
 
     def _warnings(self, configuration: Configuration, entry: JsonObject) -> list[str]:
         """Return what keeps the client from using the entry. Raises ConfigurationError if it must not be added."""
@@ -265,6 +229,18 @@ class Edit:
 def is_same(entry: JsonObject, found: JsonValue) -> bool:
     """Return whether ``found`` has all of ``entry``; what a user or a client added does not matter."""
     return isinstance(found, dict) and all(key in found and found[key] == value for key, value in entry.items())
+
+
+def _starts_tmkb(configuration: Configuration, name: str) -> bool:
+    return launch.starts_tmkb(configuration.servers.get(name, {}))
+
+
+def _is_moved(client: Client, entry: JsonObject, found: JsonObject) -> bool:
+    """Return whether ``found`` differs from ``entry`` only in a command of ours that is gone."""
+    old = client.normalised(found)
+    command = str(old.get("command"))
+    is_gone = os.path.isabs(command) and not os.path.lexists(command) and launch.starts_tmkb(old)
+    return is_gone and is_same(client.normalised(entry) | {"command": command}, old)
 
 
 def _earlier(configuration: Configuration, backup: str | None) -> Configuration:

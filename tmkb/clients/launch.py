@@ -36,7 +36,12 @@ def temporary_folder() -> str | None:
 
 
 def is_ours(name: str, server: JsonObject) -> bool:
+    """Return whether an entry, as `Client.normalised` returns it, starts tmkb, or has its name."""
+    return name == PORTABLE or starts_tmkb(server)
+
+
+def starts_tmkb(server: JsonObject) -> bool:
     """Return whether an entry, as `Client.normalised` returns it, starts tmkb."""
     command, args = server.get("command"), server.get("args")
     words = [str(each) for each in (command, *(args if isinstance(args, list) else []))]
-    return name == PORTABLE or bool(_PROGRAM.fullmatch(words[0]) or _LINE.search(" ".join(words)))
+    return bool(_PROGRAM.fullmatch(words[0]) or _LINE.search(" ".join(words)))

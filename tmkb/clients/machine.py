@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -61,6 +62,18 @@ class Machine:
         relative = paths.shown(path)
         return f"~{path[len(home) :]}" if relative == path and path.startswith(home + os.sep) else relative
 
+    @functools.cached_property
+    def repository(self) -> str:
+        """The main work tree of the git repository that has the current folder, else that folder; with `/`."""
+        folder = above = self.folder
+        while not os.path.exists(os.path.join(above, ".git")):
+            above, below = os.path.dirname(above), above
+            if above == below:
+                break
+        else:
+            folder = _main_work_tree(above)
+        return folder.replace("\\", "/") if self.platform == "win32" else folder
+
     def _known(self, folders: Folders, fields: Mapping[str, str]) -> dict[str, str]:
         """Return the value of each placeholder."""
         known = {
@@ -80,6 +93,18 @@ class Machine:
         """Return the folder that a variable names; a relative one is invalid."""
         named = self.environment.get(variable, "")
         return named if os.path.isabs(named) else default
+
+
+def _main_work_tree(folder: str) -> str:
+    """Return the work tree beside the data of a repository; ``folder`` if it is that, or not a further work tree."""
+    try:
+        with open(os.path.join(folder, ".git"), encoding="utf-8") as file:
+            data = os.path.join(folder, file.read().removeprefix("gitdir:").strip())
+        with open(os.path.join(data, "commondir"), encoding="utf-8") as file:
+            common = os.path.realpath(os.path.join(data, file.read().strip()))
+    except (OSError, ValueError):  # ``.git`` is a folder, or that of a submodule
+        return folder
+    return os.path.dirname(common) if os.path.basename(common) == ".git" else common
 
 
 def _names(folder: str) -> list[str]:

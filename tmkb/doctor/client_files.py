@@ -164,7 +164,7 @@ def approval(found: Inventory, machine: Machine) -> Iterator[Finding]:
 
 
 def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
-    project = found.at(("projects", machine.folder), "user")
+    project = found.at(("projects", machine.repository), "user")
     off = [*_names(project.get("disabledMcpServers")), *_names(project.get("disabledMcpjsonServers"))]
     settings = [
         os.path.join(machine.home, ".claude", "settings.json"),
