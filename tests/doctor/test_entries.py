@@ -103,6 +103,15 @@ def test_a_command_that_nothing_finds(home):
     )
 
 
+def test_a_shared_entry_whose_command_is_not_on_path(home):
+    home.write("../project/.mcp.json", {"mcpServers": {"tmkb": {"type": "stdio", "command": "tmkb", "args": ["serve"]}}})
+    home.environment["PATH"] = "/usr/bin:/bin"
+
+    assert home.wrong("claude-code")["command-unknown"].remedy == (
+        "Put tmkb on PATH, for example with `pipx install tmkb` or `uv tool install tmkb`."
+    )
+
+
 def test_another_version(home):
     source = (
         "import tmkb, sys\ntmkb.__version__ = '0.0.1'\nfrom tmkb.cli.main import main\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,12 +10,14 @@ from tmkb.clients import launch
 from tmkb.clients.client import Client
 from tmkb.clients.configuration import Configuration
 from tmkb.clients.faults import ConfigurationError
+from tmkb.clients.files import is_there
 from tmkb.clients.machine import Machine
 from tmkb.doctor.finding import Finding, Place, Topic
 from tmkb.schema import problems
 from tmkb.schema.values import JsonObject, JsonValue
 
 NAME = "tmkb"
+_ON_PATH = "Put tmkb on PATH, for example with `pipx install tmkb` or `uv tool install tmkb`."
 PRECEDENCE = ("local", "project", "user")  # the first scope with a name is the one that counts
 
 
@@ -43,7 +44,9 @@ class Entry:
     @property
     def topic(self) -> Topic:
         """The topic of findings about this entry."""
-        return Topic(self.client.name, self.place, install(self.client, self.scope, self.name))
+        is_shared = "portable" in self.client.scope(self.scope) and self.words[:1] == [launch.PORTABLE]
+        remedy = _ON_PATH if is_shared else install(self.client, self.scope, self.name)
+        return Topic(self.client.name, self.place, remedy)
 
     @property
     def is_ours(self) -> bool:
@@ -105,7 +108,7 @@ def read(client: Client, machine: Machine) -> Inventory:
     inventory = Inventory(client)
     for scope in client.scopes:
         for path in dict.fromkeys(client.files(scope, machine)):
-            if not os.path.lexists(path):
+            if not is_there(path):
                 continue
             try:
                 configuration = Configuration.read(path, client, scope, machine)

@@ -42,7 +42,8 @@ def shown(path: str) -> str:
         relative = os.path.relpath(path)
     except (ValueError, OSError):  # Windows: another drive; or the current folder was deleted
         return path
-    return path if relative.startswith("..") else relative
+    is_in_root = os.path.join(os.sep, relative) == path  # where a relative path would only lack the first character
+    return path if relative.startswith("..") or is_in_root else relative
 
 
 def is_below(path: str, folder: str) -> bool:
