@@ -123,6 +123,15 @@ def test_a_project_gets_a_command_without_a_path(run_tmkb, home):
     }
 
 
+def test_a_folder_of_this_machine_in_a_shared_file_is_told(run_tmkb, home):
+    words = ("install", "cursor", "--scope", "project", "--no-check", "--patterns")
+
+    assert run_tmkb(*words, "packaged")[2] == ""
+    assert run_tmkb(*words, ".", "--force")[2] == (
+        "tmkb: --patterns: The file is shared with others, who may not have the folder at this path.\n"
+    )
+
+
 def test_print_and_link_change_nothing(run_tmkb, home):
     before = sorted(home.rglob("*"))
 
@@ -216,7 +225,7 @@ def test_a_file_of_continue_with_more_than_the_entry(run_tmkb, home):
     assert run_tmkb("install", "continue") == (
         1,
         "",
-        "tmkb: ~/.continue/mcpServers/tmkb.yaml:1:1: This file has more than the entry 'tmkb'. Move it away or edit it by "
+        "tmkb: ~/.continue/mcpServers/tmkb.yaml: This file has more than the entry 'tmkb'. Move it away or edit it by "
         "hand. `tmkb install --name OTHER` writes another file. Nothing was changed.\n",
     )
     file.unlink()

@@ -167,6 +167,7 @@ def test_what_cannot_have_an_entry_is_an_error(text, rule):
     ("text", "expected"),
     [
         ('{"mcpServers": {"tmkb": {}\n // "old": {}\n ,"b": 1}}', '{"mcpServers": {\n // "old": {}\n "b": 1}}'),
+        ('{"mcpServers": {"a": 1,\n "tmkb": {}\n // b\n ,"b": 1}}', '{"mcpServers": {"a": 1,\n // b\n "b": 1}}'),
         ('{"mcpServers": {"a": 1,\n "tmkb": {}, // c\n}}', '{"mcpServers": {"a": 1,\n // c\n}}'),
         ('{"mcpServers": {"a": 1,\n "tmkb": {} // c\n}}', '{"mcpServers": {"a": 1\n // c\n}}'),
         (

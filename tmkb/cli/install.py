@@ -104,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     edit = Edit(args.name, machine, args.force, args.dry_run)
     report, checker = _Report(), doctor.Checker(machine)
+    if {*(args.patterns or [])} - {PACKAGED} and any(_is_portable(each, args.scope) for each in chosen):
+        output.fail("--patterns: The file is shared with others, who may not have the folder at this path.")
     for each in chosen:
         if _change(args, edit, each, command, report) and not (args.uninstall or args.no_check):
             _check_client(each, checker, report)

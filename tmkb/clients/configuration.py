@@ -17,6 +17,11 @@ from tmkb.schema.values import JsonObject, JsonValue
 
 LARGEST = 64 << 20  # bytes; the file of Claude Code grows with each project
 _BOM = "\N{BYTE ORDER MARK}"
+_WORDS = {
+    "byte_order_mark": "a byte order mark",
+    "comments": "comments",
+    "trailing_commas": "trailing commas",
+}  # for the keys of `refuses`
 _SYNTAX: dict[str, Any] = {"json": jsontext, "own": ownfile, "toml": tomltext, "yaml": yamltext}
 
 
@@ -103,9 +108,9 @@ class Configuration:
         return reader.place(self.text or "", offset)
 
     def refused(self) -> list[tuple[str, str, int, int]]:
-        """Return what the client cannot read: kind, `warn` or `refuse`, line and column. Raises ConfigurationError.
+        """Return what the client cannot read: words for it, `warn` or `refuse`, line and column.
 
-        Kinds are `comments`, `trailing_commas` and `byte_order_mark`.
+        Raises ConfigurationError.
         """
         refuses = self.client.data.get("refuses", {})
         if self.client.syntax != "json" or not refuses or self.text is None:
@@ -116,7 +121,9 @@ class Configuration:
             "comments": [start for start, _ in parsed.comments[:1]],
             "trailing_commas": parsed.trailing[:1],
         }
-        return [(kind, how, *reader.place(self.text or "", at)) for kind, how in refuses.items() for at in first[kind]]
+        return [
+            (_WORDS[kind], how, *reader.place(self.text, at)) for kind, how in refuses.items() for at in first[kind]
+        ]
 
     def with_server(self, name: str, entry: JsonObject) -> bytes:
         """Return the content of the file with an entry, added or replaced; everything else is equal.
@@ -171,7 +178,8 @@ class Configuration:
         except TextError:
             is_right = False
         if not is_right:
-            raise ConfigurationError(Problem(rule, self.shown or self.path, *self.place(name), name=name))
+            place = self.place(name) if name in self.raw else (0, 0)
+            raise ConfigurationError(Problem(rule, self.shown or self.path, *place, name=name))
         return (self.mark + text).encode()
 
     def _edit(self, function: Any, *arguments: Any) -> Any:

@@ -189,13 +189,13 @@ class Edit:
     def _warnings(self, configuration: Configuration, entry: JsonObject) -> list[str]:
         """Return what keeps the client from using the entry. Raises ConfigurationError if it must not be added."""
         client, warnings = configuration.client, []
-        for kind, how, line, column in configuration.refused():
-            fields = {"title": client.title, "kind": kind.replace("_", " ")}
+        for words, how, line, column in configuration.refused():
+            fields = {"title": client.title, "what": words}
             problem = Problem("client_refused", self.machine.shown(configuration.path), line, column, **fields)
             if how == "refuse":
                 raise ConfigurationError(problem)
             place = f"{problem.file}:{line}:{column}"
-            warnings.append(f"{place}: {client.title} may be unable to read a file with {fields['kind']}, as here.")
+            warnings.append(f"{place}: {client.title} may be unable to read a file with {words}, as here.")
         servers, wanted = configuration.servers, client.normalised(entry)
         found = servers.get(self.name, {})
         if found.get("disabled") is True and is_same(entry, configuration.raw.get(self.name)):

@@ -280,9 +280,10 @@ def without_entry(text: str, key: Sequence[str], name: str) -> str:
     before = node.members[node.members.index(member) - 1] if member is not node.members[0] else None
     comma = member.comma
     if comma is not None and _end_of_comments(parsed, member.node.end, comma) != member.node.end:
-        text = text[:comma] + text[comma + 1 :]  # a comment in front of the comma stays
-        begin, end = member.start, _blank_end(text, member.node.end)
-        return text[:begin] + text[end:]
+        end = _blank_end(text, member.node.end)
+        has_line = text[end] in "\r\n"
+        begin = _end_before(parsed, node, member, before) if has_line else member.start
+        return text[:begin] + text[end:comma] + text[comma + 1 :]  # a comment in front of the comma stays
     begin, end = _span(parsed, node, member, before)
     if before is not None and before.comma is not None and comma is None:
         return text[: before.comma] + text[before.comma + 1 : begin] + text[end:]
@@ -292,8 +293,7 @@ def without_entry(text: str, key: Sequence[str], name: str) -> str:
 def _span(parsed: Text, node: Node, member: Member, before: Member | None) -> tuple[int, int]:
     """Return the span to cut with a member: its comma, and the white space in front of it."""
     text = parsed.text
-    after_previous = node.start + 1 if before is None else (before.comma or before.node.end) + 1
-    begin = _end_of_comments(parsed, after_previous, member.start)
+    begin = _end_before(parsed, node, member, before)
     end = member.node.end if member.comma is None else member.comma + 1
     if len(node.members or []) == 1 and not (text[node.start + 1 : begin] + text[end : node.end - 1]).strip():
         return node.start + 1, node.end - 1
@@ -305,6 +305,12 @@ def _span(parsed: Text, node: Node, member: Member, before: Member | None) -> tu
     if before is None and member.comma is not None and "\n" not in text[begin : member.start]:
         return member.start, blank_end  # the next member takes its place
     return begin, end
+
+
+def _end_before(parsed: Text, node: Node, member: Member, before: Member | None) -> int:
+    """Return where the white space in front of a member begins."""
+    after_previous = node.start + 1 if before is None else (before.comma or before.node.end) + 1
+    return _end_of_comments(parsed, after_previous, member.start)
 
 
 def _add(parsed: Text, node: Node, key: str, value: JsonValue) -> str:

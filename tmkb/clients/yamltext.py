@@ -83,8 +83,9 @@ def with_entry(text: str, key: Sequence[str], name: str, entry: JsonObject) -> s
     if present := _member(found, name):
         return text[: present[0].start] + lines[len(indent) :] + text[_content_end(text, present[1]) :]
     end = _line_end(text, _content_end(text, found))
-    lead = "" if text[:end].endswith("\n") else newline
-    return text[:end] + lead + lines + (newline if not lead else "") + text[end:]
+    if text[:end].endswith("\n"):
+        return text[:end] + lines + newline + text[end:]
+    return _with_line_end(text, newline) + lines
 
 
 def without_entry(text: str, key: Sequence[str], name: str) -> str:
@@ -172,10 +173,14 @@ def _appended(text: str, lines: Sequence[str], newline: str) -> str:
         return _appended(text[: ending.start()], lines, newline) + ending[0]
     if not text or text.endswith("\n"):
         return text + newline.join(lines) + newline
-    result = text + newline
-    if without(parse(result), ()) != without(parse(text), ()):
+    return _with_line_end(text, newline) + newline.join(lines)
+
+
+def _with_line_end(text: str, newline: str) -> str:
+    """Return ``text`` with a line end; raise TextError if that becomes part of a text of several lines."""
+    if without(parse(text + newline), ()) != without(parse(text), ()):
         raise TextError("client_no_line_end", len(text))
-    return result + newline.join(lines)
+    return text + newline
 
 
 def _into_flow(text: str, node: Node, name: str, entry: JsonObject) -> str:

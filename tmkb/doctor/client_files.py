@@ -53,12 +53,12 @@ def _absent(found: Inventory, machine: Machine, is_named: bool) -> Finding:
 def _refused(configuration: Configuration) -> Iterator[Finding]:
     """Yield what a client cannot read in a file that others can read."""
     title = configuration.client.title
-    for kind, how, line, column in configuration.refused():
+    for words, how, line, column in configuration.refused():
         topic = Topic(configuration.client.name, Place(configuration.path, line, column))
         yield topic.found(
             "configuration-refused" if how == "refuse" else "configuration-strict",
             client=title,
-            what=kind.replace("_", " "),
+            what=words,
         )
 
 
