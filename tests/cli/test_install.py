@@ -70,7 +70,8 @@ def test_install_twice_and_uninstall(run_tmkb, home):
     assert run_tmkb("install", "cursor", "--uninstall") == (0, "Cursor: tmkb is not in ~/.cursor/mcp.json.\n", "")
 
 
-def test_several_clients_and_one_that_is_not_there(run_tmkb, home):
+def test_several_clients_and_one_that_is_not_there(run_tmkb, home, monkeypatch):
+    monkeypatch.setattr(launch, "is_gone", lambda _: False)
     status, out, err = run_tmkb("install", "cursor", "zed", "codex")
 
     assert (status, [line.partition(" (")[0] for line in out.splitlines()[::2]]) == (
@@ -85,6 +86,15 @@ def test_several_clients_and_one_that_is_not_there(run_tmkb, home):
         "client  entry  scope  file\n"
         "codex   tmkb   user   ~/.codex/config.toml\n"
         "cursor  tmkb   user   ~/.cursor/mcp.json\n"
+    )
+
+
+def test_the_list_names_a_command_that_is_gone(run_tmkb, home):
+    file = home / ".cursor" / "mcp.json"
+    file.write_text('{"mcpServers": {"tmkb": {"command": "/gone/tmkb", "args": ["serve"]}}}')
+
+    assert run_tmkb("install", "--list", "cursor")[1].splitlines()[1] == (
+        "cursor  tmkb   user   ~/.cursor/mcp.json: The command /gone/tmkb does not exist."
     )
 
 

@@ -265,7 +265,10 @@ def _entries(each: Client, scope: str, machine: Machine) -> list[JsonObject]:
         except ConfigurationError as error:
             found.append(row | {"problem": problems.line(error.problems[0])})
             continue
-        found += [row | {"entry": name} for name, server in servers.items() if launch.is_ours(name, server)]
+        for name, server in servers.items():
+            if launch.is_ours(name, server):
+                gone = f"{machine.shown(path)}: The command {server['command']} does not exist."
+                found.append(row | {"entry": name, "problem": gone if launch.is_gone(server) else None})
     return found
 
 

@@ -238,9 +238,8 @@ def _starts_tmkb(configuration: Configuration, name: str) -> bool:
 def _is_moved(client: Client, entry: JsonObject, found: JsonObject) -> bool:
     """Return whether ``found`` differs from ``entry`` only in a command of ours that is gone."""
     old = client.normalised(found)
-    command = str(old.get("command"))
-    is_gone = os.path.isabs(command) and not os.path.lexists(command) and launch.starts_tmkb(old)
-    return is_gone and is_same(client.normalised(entry) | {"command": command}, old)
+    wanted = client.normalised(entry) | {"command": old.get("command")}
+    return launch.starts_tmkb(old) and launch.is_gone(old) and is_same(wanted, old)
 
 
 def _earlier(configuration: Configuration, backup: str | None) -> Configuration:

@@ -35,6 +35,12 @@ def temporary_folder() -> str | None:
     return sys.prefix if is_temporary or installation.kind() in ("uvx", "pipx run") else None
 
 
+def is_gone(server: JsonObject) -> bool:
+    """Return whether the command of an entry, as `Client.normalised` returns it, is a path where nothing is."""
+    command = server.get("command")
+    return isinstance(command, str) and os.path.isabs(command) and not os.path.lexists(command)
+
+
 def is_ours(name: str, server: JsonObject) -> bool:
     """Return whether an entry, as `Client.normalised` returns it, starts tmkb, or has its name."""
     return name == PORTABLE or starts_tmkb(server)

@@ -167,7 +167,7 @@ def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[F
     project = found.at(("projects", machine.repository), "user")
     off = [*_names(project.get("disabledMcpServers")), *_names(project.get("disabledMcpjsonServers"))]
     settings = [
-        os.path.join(machine.home, ".claude", "settings.json"),
+        *machine.paths("{claude}/settings.json", found.client.data["folders"]),
         *(os.path.join(machine.folder, ".claude", name) for name in ("settings.json", "settings.local.json")),
     ]
     approved = _names(project.get("enabledMcpjsonServers"))
