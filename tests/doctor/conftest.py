@@ -61,7 +61,7 @@ class Home:
 @pytest.fixture
 def home(tmp_path, monkeypatch, own_cache):
     environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("TMKB_", "LOG_LEVEL", "XDG_"))
+        key: value for key, value in os.environ.items() if not key.startswith(("TMKB_", "LOG_LEVEL", "XDG_", "CLAUDE_"))
     }
     found = Home(tmp_path, environment, own_cache)
     for key in ("XDG_CONFIG_HOME", "TMKB_PATTERNS", "TMKB_SCHEMAS"):

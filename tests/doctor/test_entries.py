@@ -104,7 +104,9 @@ def test_a_command_that_nothing_finds(home):
 
 
 def test_a_shared_entry_whose_command_is_not_on_path(home):
-    home.write("../project/.mcp.json", {"mcpServers": {"tmkb": {"type": "stdio", "command": "tmkb", "args": ["serve"]}}})
+    home.write(
+        "../project/.mcp.json", {"mcpServers": {"tmkb": {"type": "stdio", "command": "tmkb", "args": ["serve"]}}}
+    )
     home.environment["PATH"] = "/usr/bin:/bin"
 
     assert home.wrong("claude-code")["command-unknown"].remedy == (

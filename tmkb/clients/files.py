@@ -126,7 +126,11 @@ def _exchange(
 def _remove_leftovers(real: str) -> None:
     """Remove temporary files of processes that were killed: while we have the lock, nobody else has any."""
     folder, name = os.path.split(real)
-    for entry in os.listdir(folder):
+    try:
+        entries = os.listdir(folder)
+    except OSError:  # it can be writable and not readable
+        return
+    for entry in entries:
         if entry.startswith(f".{name}.tmkb-") and entry.endswith(".tmp"):
             _remove(os.path.join(folder, entry))
 
