@@ -12,6 +12,7 @@ from tmkb.clients import files
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform == "win32", reason="the home folder is in HOME")]
 COUNT = 6
+REMEDY = "Check the permissions and links of its path, and the free space."
 
 
 def start(home, *words, limit=None):
@@ -68,7 +69,7 @@ def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path, cursor):
 
     assert finish(start(tmp_path, "cursor", limit=30)) == (
         1,
-        "tmkb: .cursor/mcp.json: Cannot write this file: File too large. Nothing was changed.\n",
+        f"tmkb: .cursor/mcp.json: Cannot write this file: File too large. {REMEDY} Nothing was changed.\n",
     )
     assert cursor.read_bytes() == before and os.listdir(cursor.parent) == ["mcp.json"]
 
@@ -87,7 +88,7 @@ def test_a_full_disk_is_named(tmp_path):
         (folder / "mcp.json").write_bytes(before)
         assert finish(start(tmp_path, "cursor")) == (
             1,
-            "tmkb: .cursor/mcp.json: Cannot write this file: No space left on device. Nothing was changed.\n",
+            f"tmkb: .cursor/mcp.json: Cannot write this file: No space left on device. {REMEDY} Nothing was changed.\n",
         )
         assert (folder / "mcp.json").read_bytes() == before and os.listdir(folder) == ["mcp.json"]
     finally:
