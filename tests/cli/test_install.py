@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from typing import NamedTuple
 
 import pytest

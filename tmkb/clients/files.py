@@ -191,7 +191,7 @@ def _adopt(handle: int, path: str, status: os.stat_result | None, mode: int) -> 
 
 def _give_to_owner_of_folder(path: str) -> None:
     """Let root, who may have the home folder of another user, create files for that user."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if sys.platform != "win32" and os.geteuid() == 0:
         owner = os.stat(os.path.dirname(path))
         os.chown(path, owner.st_uid, owner.st_gid)
 
