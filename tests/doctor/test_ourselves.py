@@ -97,6 +97,69 @@ def test_a_damaged_file_of_the_package(home, installed):
     assert "tools/tmkb_query.yaml:" in found["schemas-invalid"]["details"][0]
 
 
+def damaged(site, name, text):
+    """Write a file of an installed package whose folders are links."""
+    file = site / name
+    for folder in reversed([each for each in file.parents if site in each.parents]):
+        if folder.is_symlink():
+            target = folder.resolve()
+            folder.unlink()
+            folder.mkdir()
+            for each in target.iterdir():
+                (folder / each.name).symlink_to(each)
+    if file.is_symlink():
+        file.unlink()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+DAMAGED = {
+    "a missing package": ("yaml.py", "raise ModuleNotFoundError(\"No module named 'yaml'\", name='yaml')", "yaml"),
+    "a missing extension module": ("rpds/__init__.py", "from .rpds import *", "rpds"),
+    "another module of the same name": ("yaml.py", "x = 1", "yaml"),
+    "a half-written package": ("yaml.py", "def (", "yaml"),
+}
+
+
+@pytest.mark.parametrize(("file", "text", "package"), DAMAGED.values(), ids=DAMAGED)
+def test_a_dependency_that_cannot_be_imported(home, installed, file, text, package):
+    damaged(installed, file, text)
+
+    status, found = doctor(home, installed, "claude-code")
+    assert status != 0
+    assert f"missing or damaged: {package}." in found["dependency-missing"]["cause"]
+    assert "PYTHONPATH" in found["python-variables"]["cause"]
+
+
+@pytest.mark.parametrize(
+    "file", ["tmkb/server/server.py", "tmkb/doctor/web.py", "tmkb/schema/reader.py", "tmkb/cli/doctor.py"]
+)
+def test_a_module_that_is_half_written(home, installed, file):
+    damaged(installed, file, "def (")
+
+    status, found = doctor(home, installed, "claude-code")
+    assert status != 0
+    assert file in found["package-damaged"]["cause"]
+
+
+@pytest.mark.parametrize("words", [["serve"], ["list"], ["doctor"]], ids=str)
+def test_a_command_of_an_installation_without_a_dependency(home, installed, words):
+    damaged(installed, "yaml.py", "raise ModuleNotFoundError('No module named yaml', name='yaml')")
+    done = subprocess.run(
+        [sys.executable, "-m", "tmkb", *words],
+        env={**home.environment, "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(home.folder / "empty")},
+        cwd=home.project,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "Required packages are missing or damaged: yaml." in done.stdout + done.stderr
+
+
 def test_missing_rules_for_secrets(home, installed):
     home.claude(command=str(home.folder / "gone" / "tmkb"), args=["a=b", "-c"], env={"PASSPHRASE": "gone"})
     (installed / "tmkb/_data/conformance").unlink()
@@ -197,3 +260,10 @@ def test_a_package_that_is_missing(monkeypatch):
     monkeypatch.setattr(ourselves.importlib.metadata, "requires", lambda _: ["no-such-package>=1", "x; extra == 'y'"])
 
     assert "no-such-package." in ids(ourselves.dependencies())["dependency-missing"].cause
+
+
+def test_a_package_that_is_too_old(monkeypatch):
+    monkeypatch.setattr(ourselves.importlib.metadata, "requires", lambda _: ["jsonschema>=4.23"])
+    monkeypatch.setattr(ourselves.importlib.metadata, "version", lambda _: "3.2.0")
+
+    assert "jsonschema 3.2.0 is installed" in ids(ourselves.dependencies())["dependency-old"].cause

@@ -132,6 +132,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\rtmkb: interrupted" if sys.stderr.isatty() else "tmkb: interrupted", file=sys.stderr)  # over "^C"
         return _INTERRUPTED
+    except Exception as error:
+        return _failed(error, words)
 
 
 def _exit(status: int) -> None:
@@ -170,18 +172,21 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:  # the reader closed the pipe
         _discard()
         return 0
-    except Exception as error:
-        return _failed(error)
     return status
 
 
-def _failed(error: Exception) -> int:
+def _failed(error: Exception, words: list[str]) -> int:
     """Print an error that no command expects as one line. With TMKB_TRACEBACK it is raised instead."""
     import contextlib
     import errno
     import os
     import traceback
 
+    from tmkb.doctor import damage
+
+    if not os.environ.get("TMKB_TRACEBACK") and (text := damage.report(error, words)):
+        print(text, file=sys.stdout if words[:1] == ["doctor"] else sys.stderr)
+        return 2
     from tmkb.cli import output
     from tmkb.schema import paths
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tmkb.doctor import probe
+from tmkb.doctor.damage import damage
 from tmkb.doctor.finding import Finding, Topic
 
 LIMIT = 60.0  # seconds for a check that starts no server
@@ -63,6 +64,9 @@ def _work(check: Check, results: queue.SimpleQueue[Finding | None]) -> None:
             results.put(finding)
     except Exception as error:  # whatever a file or a system does: the other checks must go on
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        results.put(Topic(check.subject).found("check-failed", check=check.name, reason=reason))
+        if found := damage(error):
+            results.put(Topic("tmkb").found(found.id, [reason], **found.fields))
+        else:
+            results.put(Topic(check.subject).found("check-failed", check=check.name, reason=reason))
     finally:
         results.put(None)

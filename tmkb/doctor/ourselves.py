@@ -49,15 +49,23 @@ _KINDS = {
 def dependencies() -> Iterator[Finding]:
     """Look for the packages that a core installation requires."""
     try:
-        names = [each.package for each in installation.required() if not each.extra]
+        required = [each for each in installation.required() if not each.extra]
     except importlib.metadata.PackageNotFoundError:
         yield TOPIC.found("metadata-missing", folder=_package())
         return
-    missing = [name for name in names if not _is_installed(name)]
-    if missing:
+    versions = {each: _version(each.package) for each in required}
+    wrong = False
+    if missing := [each.package for each, version in versions.items() if version is None]:
+        wrong = True
         yield TOPIC.found("dependency-missing", names=", ".join(missing), python=sys.executable)
-    else:
-        yield TOPIC.found("dependencies", names=", ".join(names))
+    for each, version in versions.items():
+        if version is not None and _is_older(version, each.text):
+            wrong = True
+            yield TOPIC.found(
+                "dependency-old", package=each.package, version=version, required=each.text, python=sys.executable
+            )
+    if not wrong:
+        yield TOPIC.found("dependencies", names=", ".join(each.package for each in required))
 
 
 def package() -> Iterator[Finding]:
@@ -177,12 +185,21 @@ def _package() -> str:
     return os.path.dirname(os.path.abspath(tmkb.__file__))
 
 
-def _is_installed(name: str) -> bool:
+def _version(package: str) -> str | None:
     try:
-        importlib.metadata.version(name)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
+
+
+def _is_older(version: str, requirement: str) -> bool:
+    """Return whether ``version`` is below the least one of a requirement, such as ``jsonschema>=4.23``."""
+    least = re.search(r">=\s*([\d.]+)", requirement)
+    return least is not None and _numbers(version) < _numbers(least[1])
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
 
 
 def _is_intact(file: str, recorded: importlib.metadata.FileHash | None) -> bool:
