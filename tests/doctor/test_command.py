@@ -29,6 +29,9 @@ SECRETS = {
     "path": "a1b2c3d4e5f6a7b8c9d0e1f2",
     "environment": "env-of-the-user-31337",
     "token": "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "gitlab": "glpat" + "-0123456789abcdefghij",
+    "pypi": "pypi" + "-AgEIcHlwaS5vcmcCJDAxMjM0NTY3",
+    "e-mail": "somebody@example.org",
 }
 
 
@@ -135,7 +138,8 @@ def staged(home, monkeypatch):
         {"mcpServers": {"tmkb": {**SERVE, "args": words, "env": env}, "other": {"command": "x", "env": env}}},
     )
     home.write(".cursor/mcp.json", {"mcpServers": {"tmkb": {"url": url, "headers": headers}}})
-    said = f"tmkb spawn ENOENT {' '.join(SECRETS.values())} {url} {home.folder}/x {str(home.folder).replace('/', '-')}"
+    folder = str(home.folder)
+    said = f"tmkb spawn ENOENT {' '.join(SECRETS.values())} {url} {folder}/x {folder.replace('/', '-')} {folder[1:]}/y"
     home.write(".config/Claude/logs/mcp-server-tmkb.log", f"{said}\n")
     noisy = home.program("tmkb", f"import os, sys\nprint({said!r}, flush=True)\nprint({said!r}, file=sys.stderr)\n")
     home.write(
@@ -155,7 +159,7 @@ def test_no_secret_is_in_the_output_or_the_bundle(home, doctor, monkeypatch, tmp
     assert {"doctor.txt", "doctor.json", "versions.json", "configurations.json", "logs/1.txt"} <= {*members}
     everything = "\n".join([out, data.decode("latin-1"), *members, *members.values()])
     assert [name for name, secret in SECRETS.items() if secret in everything] == []
-    assert str(home.folder) not in "\n".join(members.values())
+    assert str(home.folder)[1:] not in "\n".join(members.values())
     assert str(home.folder).replace("/", "-") not in everything
     assert "log-not-found" in members["doctor.txt"]
     (entry,) = [

@@ -273,6 +273,16 @@ def test_a_pattern_that_is_not_valid(home):
     assert "acme/pattern.yaml:1:1: " in found.details[0]
 
 
+def test_a_fault_of_an_overlay_is_reported_once_and_with_its_path(home):
+    file = home.write("own/errors.yaml", "kind: tol\n")
+    entry = {**SERVE, "args": [*SERVE["args"], "--schemas", str(home.folder / "own")]}
+    home.write(".config/Claude/claude_desktop_config.json", {"mcpServers": {"tmkb": entry}})
+
+    (found,) = [each for each in home.findings("claude-desktop") if each.level == "error"]
+    assert f"{file}:1:" in found.cause
+    assert f" {str(file)[1:]}" not in found.cause
+
+
 def test_arguments_that_are_not_accepted(home):
     home.claude(command=SERVE["command"], args=[*SERVE["args"], "--port", "8080"])
 

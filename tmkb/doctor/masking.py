@@ -18,6 +18,8 @@ MASK = "***"
 _MIN_VALUE = 4  # characters of a value that is searched in every text
 _PLAIN = re.compile(r"-{1,2}[A-Za-z][\w-]*|[a-z]{1,12}(?:-[a-z]{1,12}){0,3}|[\d.:]+|tmkb[\w.=\[\],@-]*")
 """Arguments that are no secrets: options, words, numbers with a host, and the name of the package."""
+_OPEN = re.compile(r"TMKB_(?:PATTERNS|SCHEMAS|TRACEBACK)|LOG_LEVEL|PYTHON[A-Z]*")  # variables without secrets
+_EMAIL = re.compile(r"[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}")
 
 
 class Mask:
@@ -48,7 +50,7 @@ class Mask:
     def text(self, text: str) -> str:
         """Return a text without secrets."""
         if self._redactor is not None:
-            return self._redactor.text(text)
+            return _EMAIL.sub(MASK, self._redactor.text(text))
         for value in reversed(self._values):
             text = text.replace(value, MASK)
         return text
@@ -78,7 +80,10 @@ class Mask:
     def _value(self, key: str, value: JsonValue) -> JsonValue:
         if isinstance(value, dict):
             is_secret = _holds_secrets(key)
-            return {name: MASK if is_secret else self._value(name, each) for name, each in value.items()}
+            return {
+                name: MASK if is_secret and not _OPEN.fullmatch(name) else self._value(name, each)
+                for name, each in value.items()
+            }
         if key in ("args", "command") and isinstance(value, list):
             return [*self._words([str(each) for each in value])]
         if isinstance(value, list):
@@ -124,7 +129,7 @@ def _values(entry: JsonObject) -> Iterator[str]:
     """Yield the secrets of an entry: in its variables, headers, arguments and addresses."""
     for key, value in entry.items():
         if isinstance(value, dict) and _holds_secrets(key):
-            for each in map(str, value.values()):
+            for each in (str(each) for name, each in value.items() if not _OPEN.fullmatch(name)):
                 yield each
                 yield each.rpartition(" ")[2]  # such as: Bearer TOKEN
         elif isinstance(value, list):
@@ -178,6 +183,7 @@ def _forms(home: str) -> list[re.Pattern[str]]:
         for each in homes
         for form in (each, each.replace("\\", "/"), each.replace("\\", "\\\\"), urllib.parse.quote(each))
     }
+    forms |= {form.lstrip("/") for form in forms if form.count("/") > 1}  # relative to the root folder
     paths = [re.compile(rf"{re.escape(form)}(?![\w.-])") for form in sorted(forms, key=len, reverse=True)]
     # Clients name folders after paths, with hyphens in place of slashes or of all other characters.
     names = {re.sub(form, "-", each) for each in homes for form in (r"[/\\:]", r"[^A-Za-z0-9]")}
