@@ -12,7 +12,7 @@ from tmkb.clients import client as known
 from tmkb.clients import launch
 from tmkb.clients.machine import Machine
 from tmkb.conformance import client as conformance_client
-from tmkb.doctor import probe
+from tmkb.doctor import probe, program
 
 SERVE = {"command": sys.executable, "args": ["-m", "tmkb", "serve"]}
 
@@ -66,6 +66,7 @@ def home(tmp_path, monkeypatch, own_cache):
     found = Home(tmp_path, environment, own_cache)
     for key in ("XDG_CONFIG_HOME", "TMKB_PATTERNS", "TMKB_SCHEMAS"):
         monkeypatch.delenv(key, raising=False)
+    monkeypatch.setattr(program, "name", lambda: "tmkb")  # whether PATH has it or not
     monkeypatch.setattr(launch, "temporary_folder", lambda: None)  # wherever the checkout of these tests is
     monkeypatch.setattr(probe, "END", 30.0)  # a busy machine is no failure of a server
     monkeypatch.setattr(conformance_client, "_END", 30.0)

@@ -1,5 +1,6 @@
 """`tmkb doctor` as a command: what it prints, its exit status, and that its bundle has no secrets."""
 
+import hashlib
 import io
 import json
 import os
@@ -205,6 +206,27 @@ def test_a_wrong_path_over_http(doctor):
         status, out, _ = doctor("--http", server.address.replace("/mcp", "/"))
 
     assert (status, re.findall(r"error  (\S+)", out)) == (1, ["http-not-mcp"])
+
+
+@pytest.mark.needs("uvicorn")
+def test_a_server_that_does_not_encrypt(doctor):
+    with HttpServer() as server:
+        _, out, _ = doctor("--http", server.address.replace("http:", "https:"))
+
+    assert re.findall(r"error  (\S+)", out) == ["http-not-encrypted"]
+
+
+@pytest.mark.needs("uvicorn")
+def test_a_token_that_is_refused(doctor, tmp_path):
+    (tmp_path / "tokens").write_text(hashlib.sha256(b"right").hexdigest() + "\n")
+    (tmp_path / "tokens").chmod(0o600)
+    with HttpServer("--auth-tokens", str(tmp_path / "tokens")) as server:
+        without, wrong = (
+            re.findall(r"error  (\S+)", doctor("--http", server.address, *words)[1])
+            for words in ((), ("--header", "Authorization: Bearer wrong-0123456789abcdef"))
+        )
+
+    assert (without, wrong) == (["http-unauthorized"], ["http-token-refused"])
 
 
 def test_a_free_port(doctor):

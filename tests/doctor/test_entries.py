@@ -1,6 +1,7 @@
 """Staged failures of entries and configuration files: each with real files, and processes where one is started."""
 
 import dataclasses
+import errno
 import os
 import shutil
 import sys
@@ -294,6 +295,55 @@ def test_an_environment_without_the_package(home):
     home.claude(command=python, args=["-m", "tmkb", "serve"])
 
     assert [*home.wrong("claude-code")] == ["module-missing"]
+
+
+def test_arguments_in_the_command(home):
+    home.claude(command=f"{sys.executable} -m tmkb serve")
+
+    assert f"only {sys.executable} exists" in home.wrong("claude-code")["command-with-arguments"].cause
+
+
+def test_an_entry_without_arguments(home):
+    home.claude(command=sys.executable, args=["-m", "tmkb"])
+
+    assert [*home.wrong("claude-code")] == ["arguments-without-serve"]
+
+
+def test_a_variable_of_python_in_an_entry(home):
+    home.write("shadow/yaml.py", "raise ImportError('mine')")
+    home.claude(**SERVE, env={"PYTHONPATH": str(home.folder / "shadow"), "XDG_CACHE_HOME": str(home.folder / "empty")})
+
+    found = home.wrong("claude-code")
+    assert "PYTHONPATH" in found["entry-python-variables"].cause
+
+
+def test_a_wrapper_that_closes_the_input(home):
+    home.claude(command=home.program("tmkb", f"{sys.executable} -m tmkb serve </dev/null\n", "/bin/sh"))
+
+    assert [*home.wrong("claude-code")] == ["input-ended"]
+
+
+def test_a_variable_of_the_shell_that_a_desktop_program_does_not_get(home):
+    home.environment["TMKB_PATTERNS"] = "/no/such"
+    home.write(".config/Claude/claude_desktop_config.json", {"mcpServers": {"tmkb": SERVE}})
+
+    assert home.wrong("claude-desktop") == {}
+
+
+def test_a_limit_of_the_system(home, monkeypatch):
+    def refused(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(probe.targets, "Command", refused)
+    home.claude(**SERVE)
+
+    assert "Too many open files" in home.wrong("claude-code")["limit-reached"].cause
+
+
+def test_a_token_in_a_variable_without_a_value(home):
+    home.write(".codex/config.toml", '[mcp_servers.tmkb]\nurl = "http://127.0.0.1:1/mcp"\nbearer_token_env_var = "TOK"\n')
+
+    assert "TOK" in home.wrong("codex")["variable-unset"].cause
 
 
 def test_a_banner_on_standard_output(home):

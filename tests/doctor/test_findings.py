@@ -25,12 +25,18 @@ def test_every_finding_that_is_reported_exists_and_every_one_that_exists_is_repo
     assert {id_ for id_ in finding.catalogue() if id_ not in written and f'found("{id_}"' not in CODE} == set()
 
 
+def test_a_finding_is_hidden_by_others_that_exist():
+    hiding = {each for id_ in finding.catalogue() for each in finding.catalogue()[id_].get("hidden_by", [])}
+
+    assert hiding <= {*finding.catalogue()}
+
+
 @pytest.mark.parametrize("id_", finding.catalogue())
 def test_a_finding_says_what_is_wrong_and_what_to_do(id_):
     entry = finding.catalogue()[id_]
 
     assert entry["level"] in finding.LEVELS
-    assert set(entry) == {"level", "cause"} | (set() if entry["level"] == "fine" else {"remedy"})
+    assert set(entry) - {"hidden_by"} == {"level", "cause"} | (set() if entry["level"] == "fine" else {"remedy"})
     assert re.search(r"[.}]$", entry["cause"])
 
 

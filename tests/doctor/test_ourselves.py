@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.repository import ROOT
 from tmkb import __version__
-from tmkb.doctor import ourselves
+from tmkb.doctor import ourselves, program, report
+from tmkb.doctor.examination import Check, Examined
 from tmkb.server import cache
 
 pytestmark = pytest.mark.process
@@ -94,7 +95,7 @@ def test_a_damaged_file_of_the_package(home, installed):
         "missing or changed (1): tmkb/_data/schemas/servers/tmkb/tools/tmkb_query.yaml"
         in found["package-damaged"]["cause"]
     )
-    assert "tools/tmkb_query.yaml:" in found["schemas-invalid"]["details"][0]
+    assert [each["level"] for each in found.values()].count("error") == 1
 
 
 def damaged(site, name, text):
@@ -187,6 +188,37 @@ def test_missing_folders_of_the_package(home, installed):
     assert status == 1
     cause = found["package-incomplete"]["cause"]
     assert [name in cause for name in ("_data/schemas, ", "_data/patterns, ", "_data/clients")] == [True] * 3
+
+
+def test_a_package_without_its_data(home, installed):
+    shutil.rmtree(installed / "tmkb/_data")
+
+    _, found = doctor(home, installed)
+    assert found["package-incomplete"]["cause"].endswith("tmkb/_data.")
+
+
+def test_missing_metadata_explain_missing_providers():
+    check = Check("knowledge", "tmkb", tuple)
+    found = [ourselves.TOPIC.found("metadata-missing", folder="x"), ourselves.TOPIC.found("schemas-invalid", count=1)]
+    (section,) = report.sections([Examined(check, tuple(found))], {})
+
+    assert [each.id for each in section.findings] == ["metadata-missing"]
+
+
+def test_a_variable_of_the_shell_that_names_no_folder(home, monkeypatch):
+    monkeypatch.setenv("TMKB_PATTERNS", "my-patterns:packaged")
+
+    (found,) = ourselves.variables()
+    assert found.cause == "The variable TMKB_PATTERNS of this shell names my-patterns, which is no folder."
+
+
+def test_the_command_of_an_installation_that_is_not_on_the_path(monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin")
+    program.name.cache_clear()
+
+    name = program.name()
+    program.name.cache_clear()
+    assert os.path.isabs(name.split()[0])
 
 
 def test_schemas_of_the_user_that_are_not_valid(home, overlay, monkeypatch):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tmkb.clients.machine import Machine
 from tmkb.doctor import launch
+from tmkb.doctor.damage import variables
 from tmkb.doctor.finding import ERROR, Finding, worst
 from tmkb.doctor.inventory import Entry
 from tmkb.doctor.launch import Launch
@@ -65,7 +66,7 @@ def words(entry: Entry, machine: Machine) -> Iterator[Finding]:
     """Yield what is wrong with the words of an entry, without starting anything."""
     topic = entry.topic
     if entry.url:
-        yield from _address(entry)
+        yield from _address(entry, machine)
     elif not entry.words:
         yield topic.found("entry-incomplete", name=entry.name)
         return
@@ -86,12 +87,15 @@ def words(entry: Entry, machine: Machine) -> Iterator[Finding]:
         yield from _arguments(entry, machine)
 
 
-def _address(entry: Entry) -> Iterator[Finding]:
+def _address(entry: Entry, machine: Machine) -> Iterator[Finding]:
     """Yield what is wrong with the keys of a server over HTTP."""
     topic, client = entry.topic, entry.client
     key = client.data.get("fields", {}).get("url", "url")
     if "url" in entry.raw and key != "url":
         yield topic.found("url-key-wrong", key=key, client=client.title)
+    variable = entry.raw.get(client.data.get("token_variable", ""))
+    if isinstance(variable, str) and not machine.environment.get(variable):
+        yield topic.found("variable-unset", name=variable, client=client.title)
     if client.data.get("remote") == "type" and "type" not in entry.raw:
         yield topic.found("url-without-type", client=client.title)
 
@@ -157,7 +161,8 @@ def starts(entry: Entry, machine: Machine, started: Started) -> Iterator[Finding
         return
     if not argv:
         if entry.url:
-            yield from web(expansion.text(entry.url), entry.headers, started.spec, started.timeout, entry.topic)
+            headers = {**entry.headers, **_bearer(entry, machine)}
+            yield from web(expansion.text(entry.url), headers, started.spec, started.timeout, entry.topic)
         return
     cwd = entry.value.get("cwd")
     folder = os.path.join(machine.folder, expansion.text(cwd)) if isinstance(cwd, str) else ""
@@ -168,6 +173,8 @@ def starts(entry: Entry, machine: Machine, started: Started) -> Iterator[Finding
     for command in _launches(entry, argv, own, folder, machine):
         findings = [*launch.defects(command, entry.topic)] or started.run(command, entry, is_complete)
         yield from findings
+        if worst(findings) == ERROR and (names := variables(own)):
+            yield entry.topic.found("entry-python-variables", names=", ".join(names))
         if any(each.id == "server-silent" for each in findings):  # once is long enough
             return
         is_complete = worst(findings) == ERROR
@@ -181,7 +188,16 @@ def _launches(entry: Entry, argv: list[str], own: dict[str, str], folder: str, m
     if not entry.client.data.get("terminal"):
         path = user.get("PATH", "") if entry.client.data.get("shell_path") else launch.SHORT_PATH
         yield launch.from_desktop(argv, user, own, folder, path)
+    if not entry.client.data.get("terminal") and not entry.client.data.get("shell_path"):
+        user = {name: value for name, value in user.items() if name not in _VARIABLES}  # it is no child of a shell
     yield launch.from_shell(argv, user, own, folder or machine.folder)
+
+
+def _bearer(entry: Entry, machine: Machine) -> dict[str, str]:
+    """Return the header with the token in the variable that the entry names, for clients that have such a key."""
+    name = entry.raw.get(entry.client.data.get("token_variable", ""))
+    token = machine.environment.get(name, "") if isinstance(name, str) else ""
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def expanded(entry: Entry, machine: Machine) -> tuple[tuple[list[str], dict[str, str]], Expansion]:

@@ -66,6 +66,8 @@ def _work(check: Check, results: queue.SimpleQueue[Finding | None]) -> None:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         if found := damage(error):
             results.put(Topic("tmkb").found(found.id, [reason], **found.fields))
+        elif probe.is_limit(error):
+            results.put(Topic(check.subject).found("limit-reached", reason=reason))
         else:
             results.put(Topic(check.subject).found("check-failed", check=check.name, reason=reason))
     finally:

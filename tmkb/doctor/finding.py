@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from tmkb.doctor import program
 from tmkb.schema import hidden, reader, template
 from tmkb.schema.values import JsonObject
 
@@ -76,6 +77,7 @@ class Topic:
         entry = catalogue()[id_]
         texts = {name: _short(value) for name, value in fields.items()} | {"install": self.install}
         cause, remedy = (template.fill(str(entry.get(key, "")), texts) for key in ("cause", "remedy"))
+        cause, remedy = (text.replace("`tmkb ", f"`{program.name()} ") for text in (cause, remedy))
         lines = tuple(map(hidden.line, details))
         return Finding(id_, self.subject, str(entry["level"]), cause, remedy, self.place, lines)
 

@@ -72,6 +72,10 @@ def from_desktop(
 def defects(launch: Launch, topic: Topic) -> Iterator[Finding]:
     """Yield why the command cannot be started."""
     command = launch.argv[0]
+    program = command.partition(" ")[0]
+    if program != command and not shutil.which(command, path=launch.path) and shutil.which(program, path=launch.path):
+        yield topic.found("command-with-arguments", command=command, program=program)
+        return
     if not os.path.dirname(command):
         yield from _without_folder(launch, topic)
         return

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import tmkb
 from tmkb.clients import launch
 from tmkb.clients.client import clients
+from tmkb.doctor import program
 from tmkb.doctor.finding import Finding, Topic
 from tmkb.errors import DocumentError, SpecError
 from tmkb.knowledge import library
@@ -71,6 +72,8 @@ def dependencies() -> Iterator[Finding]:
 def package() -> Iterator[Finding]:
     """Compare the installed files with the record that the installer has left; a checkout has none."""
     folders = [paths.SCHEMAS, paths.PATTERNS, paths.CONFORMANCE, paths.CLIENTS]
+    if paths.ROOT != paths.DATA and not os.path.isfile(os.path.join(paths.ROOT, "pyproject.toml")):
+        folders = [paths.DATA]  # it is no checkout
     if missing := [folder for folder in folders if not os.path.isdir(folder)]:
         yield TOPIC.found("package-incomplete", folders=", ".join(missing))
         return
@@ -91,6 +94,14 @@ def package() -> Iterator[Finding]:
         )
     else:
         yield TOPIC.found("package", files=str(len(recorded)))
+
+
+def variables() -> Iterator[Finding]:
+    """Look for the folders that variables of the shell name."""
+    for variable in ("TMKB_PATTERNS", "TMKB_SCHEMAS"):
+        for folder in paths.named(None, variable):
+            if folder != library.PACKAGED and not os.path.isdir(folder):
+                yield TOPIC.found("variable-without-folder", variable=variable, path=folder)
 
 
 def knowledge() -> Iterator[Finding]:
@@ -166,19 +177,13 @@ def other_command() -> Iterator[Finding]:
     command = shutil.which("tmkb")
     if command is None:
         yield TOPIC.found("command-not-on-path", command=f"{sys.executable} -m tmkb")
-    elif not _is_same_environment(command):
+    elif not program.is_same_environment(command):
         yield TOPIC.found("command-elsewhere", command=command, python=sys.executable)
     else:
         yield TOPIC.found("command", command=command)
 
 
-CHECKS = (interpreter, dependencies, package, knowledge, descriptions, other_command)
-
-
-def _is_same_environment(command: str) -> bool:
-    """Return whether a console script is one of this environment, directly or through links."""
-    scripts = os.path.dirname(os.path.abspath(sys.executable))
-    return scripts in (os.path.dirname(os.path.abspath(command)), os.path.dirname(os.path.realpath(command)))
+CHECKS = (interpreter, dependencies, package, variables, knowledge, descriptions, other_command)
 
 
 def _package() -> str:

@@ -194,7 +194,8 @@ class Probe:
                     return
         except (OSError, ValueError) as error:  # ValueError: a null character, or a variable with = in its name
             reason = getattr(error, "strerror", None) or error
-            yield self.topic.found("start-failed", command=self.launch.argv[0], reason=reason)
+            id_ = "limit-reached" if is_limit(error) else "start-failed"
+            yield self.topic.found(id_, command=self.launch.argv[0], reason=reason)
             return
         yield self.topic.found(
             "server-answers",
@@ -261,6 +262,8 @@ class Probe:
             return self.topic.found("stdout-noise", conversation.noise, line=conversation.noise[0])
         if status is not None:
             id_, line = symptom(stderr)
+            if status == 0 and not id_:
+                return self.topic.found("input-ended", stderr)
             last = line or (stderr[-1] if stderr else "nothing")
             return self.topic.found(id_ or "server-ended", stderr, status=_exit(status), last=last)
         if error.code is None:
@@ -290,6 +293,12 @@ class Probe:
                 return
             if not conversation.terminate():
                 yield self.topic.found("signal-ignored", seconds=f"{END:g}")
+
+
+def is_limit(error: BaseException) -> bool:
+    """Return whether the system refused a process, memory or a file because of a limit."""
+    numbers = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in numbers)
 
 
 def situation(launch: Launch) -> str:

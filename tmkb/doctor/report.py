@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tmkb import __version__
+from tmkb.doctor import own_server
 from tmkb.doctor.examination import Examined
-from tmkb.doctor.finding import ERROR, LEVELS, Finding, without_repetition, worst
+from tmkb.doctor.finding import ERROR, LEVELS, Finding, catalogue, without_repetition, worst
 from tmkb.schema.values import JsonObject
 
 
@@ -28,9 +29,11 @@ class Section(NamedTuple):
 
 def sections(examined: Sequence[Examined], titles: dict[str, str]) -> list[Section]:
     """Return the findings by subject, in the order of the checks. ``titles``: subject → title."""
+    ids = {finding.id for each in examined for finding in each.findings}
     by_subject: dict[str, list[Finding]] = {}
     for each in examined:
-        by_subject.setdefault(each.check.subject, []).extend(each.findings)
+        causes = [finding for finding in each.findings if not ids & _hiding(finding)]
+        by_subject.setdefault(each.check.subject, []).extend(causes)
     return [Section(name, titles.get(name, name), without_repetition(each)) for name, each in by_subject.items()]
 
 
@@ -61,6 +64,14 @@ def values(found: Sequence[Section], checks: Sequence[Examined]) -> JsonObject:
         "checks": [{"subject": each.check.subject, "check": each.check.name} for each in checks],
         "findings": [_value(finding) for section in found for finding in section.findings],
     }
+
+
+def _hiding(finding: Finding) -> set[str]:
+    """Return the ids of the findings that explain another one, which is not reported beside them."""
+    id_ = "spec-unavailable" if finding.subject == own_server.TOPIC.subject else finding.id  # a part of what is damaged
+    listed = catalogue()[id_].get("hidden_by", [])
+    assert isinstance(listed, list)
+    return {str(each) for each in listed}
 
 
 def _value(finding: Finding) -> JsonObject:

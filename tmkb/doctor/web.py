@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import socket
+import ssl
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -46,12 +47,17 @@ def web(url: str, headers: Mapping[str, str], spec: Spec, timeout: float, topic:
     try:
         status = _status(url, headers, timeout)
         if status in (401, 403):
-            yield topic.found("http-unauthorized", status=status)
+            has_token = status == 401 and "authorization" in map(str.lower, headers)
+            yield topic.found("http-token-refused" if has_token else "http-unauthorized", status=status)
             return
         if status in (404, 405) or status >= 500:
             yield topic.found("http-not-mcp", status=status)
             return
         status = _status(url, {**headers, "Origin": _STRANGER}, timeout)
+    except ssl.SSLError as error:
+        id_ = "http-unreachable" if isinstance(error, ssl.SSLCertVerificationError) else "http-not-encrypted"
+        yield topic.found(id_, host=host, port=port, reason=error.reason or error)
+        return
     except (OSError, http.client.HTTPException, ValueError) as error:
         yield topic.found("http-other-program", host=host, port=port, reason=str(error) or type(error).__name__)
         return
