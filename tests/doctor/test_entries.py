@@ -341,9 +341,102 @@ def test_a_limit_of_the_system(home, monkeypatch):
 
 
 def test_a_token_in_a_variable_without_a_value(home):
-    home.write(".codex/config.toml", '[mcp_servers.tmkb]\nurl = "http://127.0.0.1:1/mcp"\nbearer_token_env_var = "TOK"\n')
+    home.write(
+        ".codex/config.toml", '[mcp_servers.tmkb]\nurl = "http://127.0.0.1:1/mcp"\nbearer_token_env_var = "TOK"\n'
+    )
 
     assert "TOK" in home.wrong("codex")["variable-unset"].cause
+
+
+CLIENT_FILES = {
+    "claude-code": (".claude.json", "mcpServers"),
+    "claude-desktop": (".config/Claude/claude_desktop_config.json", "mcpServers"),
+    "copilot-cli": (".copilot/mcp-config.json", "mcpServers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+    "opencode": (".config/opencode/opencode.json", "mcp"),
+    "vscode": (".config/Code/User/mcp.json", "servers"),
+}
+LOCAL = {"type": "local", "command": ["/no/such/tmkb", "serve"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "id_", "text"),
+    [
+        ("opencode", {**LOCAL, "env": {"A": "b"}}, "entry-not-accepted", "env"),
+        ("opencode", {"command": LOCAL["command"]}, "entry-not-accepted", "'type'"),
+        ("opencode", {**LOCAL, "command": "/no/such/tmkb serve"}, "entry-not-accepted", "`command`: "),
+        ("claude-code", {**GONE, "type": "sse"}, "entry-not-accepted", "`type`: 'stdio'"),
+        ("claude-code", {**GONE, "env": ["A=b"]}, "entry-not-accepted", "`env`: "),
+        ("claude-code", {**GONE, "env": {"N": 5}}, "entry-not-accepted", "`env`: `N`: "),
+        ("vscode", {**GONE, "type": "http"}, "entry-not-accepted", "`type`: "),
+        ("claude-desktop", {"type": "http", "url": "http://127.0.0.1:1/mcp"}, "url-not-accepted", "a URL"),
+        ("gemini", {**GONE, "excludeTools": ["tmkb_query"]}, "tools-off", "`excludeTools` of the entry contains it"),
+        ("gemini", {**GONE, "includeTools": ["x"]}, "tools-off", "`includeTools` of the entry lacks it"),
+        ("copilot-cli", {**GONE, "tools": []}, "tools-off", "`tools` of the entry lacks it"),
+    ],
+    ids=str,
+)
+def test_an_entry_that_its_client_does_not_use(home, name, entry, id_, text):
+    file, key = CLIENT_FILES[name]
+    home.write(file, {key: {"tmkb": entry}})
+
+    assert text in home.wrong(name)[id_].cause
+
+
+@pytest.mark.parametrize(
+    ("line", "id_"),
+    [('command = ["/no/such/tmkb", "serve"]', "entry-not-accepted"), ('disabled_tools = ["tmkb_query"]', "tools-off")],
+)
+def test_an_entry_that_codex_does_not_use(home, line, id_):
+    command = "" if line.startswith("command") else 'command = "/no/such/tmkb"\n'
+    home.write(".codex/config.toml", f"[mcp_servers.tmkb]\n{command}{line}\n")
+
+    assert id_ in home.wrong("codex")
+
+
+@pytest.mark.parametrize(("name", "timeout"), [("gemini", 5), ("opencode", 5)])
+def test_a_timeout_that_is_too_short(home, name, timeout):
+    file, key = CLIENT_FILES[name]
+    entry = SERVE if name == "gemini" else {"type": "local", "command": [SERVE["command"], *SERVE["args"]]}
+    home.write(file, {key: {"tmkb": {**entry, "timeout": timeout}}})
+
+    assert "0.005 s" in home.wrong(name)["timeout-short"].cause
+
+
+@pytest.mark.parametrize("rule", ["mcp__tmkb", "mcp__tmkb__*", "mcp__tmkb__tmkb_query"])
+def test_tools_that_claude_code_denies(home, rule):
+    home.claude(**GONE)
+    home.write(".claude/settings.json", {"permissions": {"deny": [rule]}})
+
+    assert f"`{rule}`" in home.wrong("claude-code")["tools-off"].cause
+
+
+def test_tools_that_opencode_switches_off(home):
+    home.write(".config/opencode/opencode.json", {"mcp": {"tmkb": LOCAL}, "tools": {"tmkb*": False}})
+
+    assert "`tmkb*`" in home.wrong("opencode")["tools-off"].cause
+
+
+def test_a_setting_of_vscode_that_switches_servers_off(home):
+    home.write(".config/Code/User/mcp.json", {"servers": {"tmkb": GONE}})
+    home.write(".config/Code/User/settings.json", {"chat.mcp.access": "none"})
+
+    assert "chat.mcp.access" in home.wrong("vscode")["entry-disabled"].cause
+
+
+def test_an_entry_in_the_settings_of_vscode(home):
+    file = home.write(".config/Code/User/settings.json", {"mcp": {"servers": {"tmkb": GONE}}})
+
+    assert home.wrong("vscode")["dead-entry"].place.file == str(file)
+
+
+def test_a_folder_below_that_of_the_project(home):
+    home.write(str(home.project / ".mcp.json"), {"mcpServers": {"tmkb": GONE}})
+    (home.project / ".git").mkdir()
+    home.project = home.project / "sub" / "folder"
+    home.project.mkdir(parents=True)
+
+    assert "command-missing" in home.wrong("claude-code")
 
 
 def test_a_banner_on_standard_output(home):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tmkb.clients.machine import Machine
-from tmkb.doctor import launch
+from tmkb.doctor import entry_keys, launch
 from tmkb.doctor.damage import variables
 from tmkb.doctor.finding import ERROR, Finding, worst
 from tmkb.doctor.inventory import Entry
@@ -26,7 +26,6 @@ _FILES = ("--config",)
 _VARIABLES = {"TMKB_PATTERNS": "--patterns", "TMKB_SCHEMAS": "--schemas"}
 _WSL = re.compile(r"^(?:/mnt/[a-z]/|/(?:home|usr)/|\\\\wsl)")
 _SHELLS = ("bash", "dash", "sh", "zsh")
-_LEAST_TIMEOUT = 1000  # milliseconds; Claude Code ignores a smaller `timeout`
 
 
 class Started:
@@ -39,7 +38,13 @@ class Started:
 
     def run(self, command: Launch, entry: Entry, is_complete: bool) -> list[Finding]:
         """Start ``command`` and return the findings; those of the last time if all was fine then."""
-        key = (command.argv, tuple(sorted(command.environment.items())), command.folder, is_complete)
+        key = (
+            command.argv,
+            tuple(sorted(command.environment.items())),
+            command.folder,
+            is_complete,
+            entry_keys.limit(entry),
+        )
         if key not in self._fine:
             probe = Probe(command, self.spec, self.timeout, entry.topic)
             findings = [*probe.run(is_complete), *self._slowness(probe, entry)]
@@ -54,27 +59,23 @@ class Started:
 
     def _slowness(self, probe: Probe, entry: Entry) -> Iterator[Finding]:
         """Yield that the client would have given up; the first start may build the start-up cache."""
-        limit = entry.client.start_seconds
+        own, limit = entry_keys.limit(entry), entry_keys.limit(entry) or entry.client.start_seconds
         if probe.measured.listed > limit * 1000:
             again = Probe(probe.launch, self.spec, self.timeout, entry.topic)
             if worst(again.run(is_complete=False)) != ERROR and again.measured.listed > limit * 1000:
                 milliseconds, title = round(again.measured.listed), entry.client.title
-                yield entry.topic.found("start-slow", milliseconds=milliseconds, client=title, limit=f"{limit:g}")
+                id_, facts = "timeout-short" if own else "start-slow", entry.client.data.get("timeout", {})
+                fields = {"milliseconds": milliseconds, "client": title, "limit": f"{limit:g}", **facts}
+                yield entry.topic.found(id_, (), **fields)
 
 
 def words(entry: Entry, machine: Machine) -> Iterator[Finding]:
     """Yield what is wrong with the words of an entry, without starting anything."""
     topic = entry.topic
-    if entry.url:
-        yield from _address(entry, machine)
-    elif not entry.words:
+    yield from entry_keys.keys(entry, machine)
+    if not entry.words and not entry.url:
         yield topic.found("entry-incomplete", name=entry.name)
         return
-    if isinstance(entry.value.get("args", []), str):
-        yield topic.found("args-not-a-list", args=entry.value["args"])
-    timeout = entry.raw.get("timeout")
-    if entry.client.name == "claude-code" and isinstance(timeout, int) and timeout < _LEAST_TIMEOUT:
-        yield topic.found("timeout-ignored", timeout=timeout)
     _, expansion = expanded(entry, machine)
     for name in dict.fromkeys(expansion.unset):
         yield topic.found("variable-unset", name=name, client=entry.client.title)
@@ -85,19 +86,6 @@ def words(entry: Entry, machine: Machine) -> Iterator[Finding]:
     if entry.words:
         yield from _command(entry, machine)
         yield from _arguments(entry, machine)
-
-
-def _address(entry: Entry, machine: Machine) -> Iterator[Finding]:
-    """Yield what is wrong with the keys of a server over HTTP."""
-    topic, client = entry.topic, entry.client
-    key = client.data.get("fields", {}).get("url", "url")
-    if "url" in entry.raw and key != "url":
-        yield topic.found("url-key-wrong", key=key, client=client.title)
-    variable = entry.raw.get(client.data.get("token_variable", ""))
-    if isinstance(variable, str) and not machine.environment.get(variable):
-        yield topic.found("variable-unset", name=variable, client=client.title)
-    if client.data.get("remote") == "type" and "type" not in entry.raw:
-        yield topic.found("url-without-type", client=client.title)
 
 
 def _command(entry: Entry, machine: Machine) -> Iterator[Finding]:

@@ -14,7 +14,6 @@ from tmkb.clients.machine import Machine
 from tmkb.doctor import inventory
 from tmkb.doctor.finding import Finding, Place, Topic
 from tmkb.doctor.inventory import Entry, Inventory
-from tmkb.schema.values import JsonValue
 
 
 def files(found: Inventory, machine: Machine, is_named: bool) -> Iterator[Finding]:
@@ -152,93 +151,3 @@ def _vanished(path: str, found: Inventory, topic: Topic) -> Finding | None:
 
 def _scope(scope: str) -> str:
     return f" --scope {scope}" if scope != "user" else ""
-
-
-def approval(found: Inventory, machine: Machine) -> Iterator[Finding]:
-    """Yield what keeps a client from starting the server of an entry: it is switched off, or the user has to agree."""
-    for entry in found.entries:
-        if entry.value.get("disabled") is True:
-            yield entry.topic.found("entry-disabled", name=entry.name, how="the entry says so")
-        check = _APPROVALS.get(found.client.name)
-        yield from check(found, entry, machine) if check else ()
-
-
-def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
-    project = found.at(("projects", machine.repository), "user")
-    off = [*_names(project.get("disabledMcpServers")), *_names(project.get("disabledMcpjsonServers"))]
-    settings = [
-        *machine.paths("{claude}/settings.json", found.client.data["folders"]),
-        *(os.path.join(machine.folder, ".claude", name) for name in ("settings.json", "settings.local.json")),
-    ]
-    approved = _names(project.get("enabledMcpjsonServers"))
-    agrees = False
-    for path in settings:
-        values = _settings(path, found.client)
-        off += _names(values.get("disabledMcpjsonServers"))
-        approved += _names(values.get("enabledMcpjsonServers"))
-        agrees = agrees or values.get("enableAllProjectMcpServers") is True
-    if entry.name in off:
-        yield entry.topic.found("entry-disabled", name=entry.name, how="you switched it off for this project")
-    elif entry.scope == "project" and not agrees and entry.name not in approved:
-        yield entry.topic.found("approval-pending", name=entry.name)
-
-
-def _codex(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
-    projects = found.at(("projects",), "user")
-    folders = [machine.folder, os.path.realpath(machine.folder)]
-    while (above := os.path.dirname(folders[-1])) != folders[-1]:
-        folders.append(above)
-    trusted = any(
-        isinstance(each, dict) and each.get("trust_level") == "trusted" for each in map(projects.get, folders)
-    )
-    if entry.scope == "project" and not trusted:
-        yield entry.topic.found(
-            "project-untrusted",
-            client=found.client.title,
-            folder=machine.folder,
-            remedy="Start `codex` in this folder and trust it, or put the entry into the user's file",
-        )
-
-
-def _gemini(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
-    mcp = found.at(("mcp",), "user") | found.at(("mcp",), "project")
-    allowed = mcp.get("allowed")
-    if entry.name in _names(mcp.get("excluded")) or (isinstance(allowed, list) and entry.name not in allowed):
-        yield entry.topic.found(
-            "entry-disabled", name=entry.name, how="the lists `mcp.allowed` and `mcp.excluded` leave it out"
-        )
-    trust = found.at(("security", "folderTrust"), "user").get("enabled", True)
-    path = os.path.join(machine.home, ".gemini", "trustedFolders.json")
-    folders = {folder: level for folder, level in _settings(path, found.client).items() if isinstance(level, str)}
-    if trust is not False and folders and not _is_trusted(machine.folder, folders):
-        yield entry.topic.found(
-            "project-untrusted",
-            client=found.client.title,
-            folder=machine.folder,
-            remedy="Start `gemini` in this folder and trust it; `/permissions` changes it later",
-        )
-
-
-def _is_trusted(folder: str, levels: dict[str, str]) -> bool:
-    """Return what the nearest folder with a level says; TRUST_PARENT is about the folder above."""
-    folder, nearest = os.path.realpath(folder), ""
-    for name, level in levels.items():
-        above = os.path.realpath(os.path.dirname(name) if level == "TRUST_PARENT" else name)
-        if os.path.join(folder, "").startswith(os.path.join(above, "")):
-            nearest = max(nearest, name, key=len)
-    return levels.get(nearest, "").startswith("TRUST")
-
-
-_APPROVALS = {"claude-code": _claude_code, "codex": _codex, "gemini": _gemini}
-
-
-def _settings(path: str, client: Client) -> dict[str, JsonValue]:
-    """Return the values of another file of a client; nothing if it is missing or broken."""
-    try:
-        return Configuration.at(path, client, ()).raw
-    except ConfigurationError:
-        return {}
-
-
-def _names(value: JsonValue) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []

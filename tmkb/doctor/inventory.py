@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -101,6 +102,23 @@ def install(client: Client, scope: str = "user", name: str = NAME) -> str:
     """Return the sentence that says how to write an entry anew."""
     options = "".join([f" --scope {scope}" if scope != "user" else "", f" --name {name}" if name != NAME else ""])
     return f"Run `tmkb install {client.name}{options} --force`."
+
+
+def in_project(client: Client, machine: Machine) -> Machine:
+    """Return the machine with the nearest folder above that has a file of a project as the current one.
+
+    Only for clients that look there; not above the folder of the repository.
+    """
+    folder = machine.folder
+    while client.data.get("parents"):
+        here = dataclasses.replace(machine, folder=folder)
+        if any(map(os.path.lexists, client.files("project", here))):
+            return here
+        above = os.path.dirname(folder)
+        if above == folder or os.path.lexists(os.path.join(folder, ".git")):
+            return machine
+        folder = above
+    return machine
 
 
 def read(client: Client, machine: Machine) -> Inventory:

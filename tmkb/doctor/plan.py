@@ -8,7 +8,7 @@ from functools import partial
 
 from tmkb.clients.client import Client
 from tmkb.clients.machine import Machine
-from tmkb.doctor import client_entry, client_files, client_logs, inventory, ourselves, own_server
+from tmkb.doctor import client_entry, client_files, client_logs, client_settings, inventory, ourselves, own_server
 from tmkb.doctor.client_entry import Started
 from tmkb.doctor.examination import Check
 from tmkb.doctor.finding import Finding, Topic
@@ -69,12 +69,12 @@ class Plan:
         before = len(self.inventories)
         yield Check("files", client.name, partial(self._files, client))
         for found in self.inventories[before:]:
-            yield from self._of_inventory(found, self._started)
+            yield from self._of_inventory(found, self._started, inventory.in_project(client, self.machine))
 
-    def _of_inventory(self, found: Inventory, started: Started | None) -> Iterator[Check]:
-        name, machine = found.client.name, self.machine
+    def _of_inventory(self, found: Inventory, started: Started | None, machine: Machine) -> Iterator[Check]:
+        name = found.client.name
         if found.entries:
-            yield Check("approval", name, lambda: client_files.approval(found, machine))
+            yield Check("approval", name, lambda: client_settings.approval(found, machine))
         for entry in found.entries:
             yield Check(f"words of {entry.name}", name, partial(client_entry.words, entry, machine))
             if started is not None:
@@ -85,9 +85,10 @@ class Plan:
             yield Check("logs", name, lambda: client_logs.logs(found, machine))
 
     def _files(self, client: Client) -> Iterable[Finding]:
-        found = inventory.read(client, self.machine)
+        machine = inventory.in_project(client, self.machine)
+        found = inventory.read(client, machine)
         self.inventories.append(found)
-        return client_files.files(found, self.machine, self.is_named)
+        return client_files.files(found, machine, self.is_named)
 
     def _load(self) -> Iterator[Finding]:
         self._spec = _spec()

@@ -19,7 +19,7 @@ def name() -> str:
     if found is not None and is_same_environment(found):
         return "tmkb"
     program, words = launch.command()
-    return subprocess.list2cmdline([program, *words]) if os.name == "nt" else shlex.join([program, *words])
+    return subprocess.list2cmdline([program, *words]) if sys.platform == "win32" else shlex.join([program, *words])
 
 
 def is_same_environment(command: str) -> bool:
