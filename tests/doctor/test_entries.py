@@ -135,6 +135,30 @@ def test_broken_json(home):
     assert (found.id, found.place.line, found.place.column) == ("configuration-broken", 3, 12)
 
 
+@pytest.mark.parametrize(
+    ("content", "id_", "remedy"),
+    [
+        ('{"mcpServers": {}}'.encode("utf-16"), "configuration-not-utf8", "Save the file as UTF-8."),
+        (b'{"mcpServers": {}, "mcpServers": {}}', "configuration-repeated", "Keep one of them."),
+        (None, "configuration-unreadable", "Make it a file that you can read."),
+    ],
+    ids=str,
+)
+def test_a_file_that_cannot_be_read(home, content, id_, remedy):
+    file = home.folder / ".claude.json"
+    file.mkdir() if content is None else file.write_bytes(content)
+
+    assert home.wrong("claude-code")[id_].remedy.endswith(remedy)
+
+
+def test_the_key_that_switches_an_entry_off(home):
+    home.write(".config/opencode/opencode.json", {"mcp": {"tmkb": {**LOCAL, "enabled": False}}})
+    home.write(".gemini/settings.json", {"mcpServers": {"tmkb": GONE}, "mcp": {"excluded": ["tmkb"]}})
+
+    assert "`enabled` of the entry is false" in home.wrong("opencode")["entry-disabled"].cause
+    assert "`mcp.excluded` contains it" in home.wrong("gemini")["entry-disabled"].cause
+
+
 def test_a_trailing_comma_for_gemini(home):
     home.write(".gemini/settings.json", '{\n  "mcpServers": {\n    "other": {"command": "x"},\n  }\n}\n')
 
@@ -650,4 +674,4 @@ def test_an_entry_of_a_wrong_shape(home, entry):
 def test_a_pipe_in_place_of_a_file(home):
     os.mkfifo(home.folder / ".claude.json")
 
-    assert [*home.wrong("claude-code")] == ["configuration-broken"]
+    assert [*home.wrong("claude-code")] == ["configuration-unreadable"]

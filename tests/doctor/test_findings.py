@@ -48,6 +48,12 @@ def test_a_field_of_a_stranger_is_one_short_line():
     assert str(found.place) == "a.json:2"
 
 
+def test_a_sentence_in_a_sentence_has_one_stop():
+    found = Topic("server").found("server-ended", status="x", last="Did you mean 'a'?")
+
+    assert found.cause.endswith("were: Did you mean 'a'?")
+
+
 def test_repeated_findings_differ_in_more_than_their_details():
     one, other = (Finding("a", "b", "error", "c", "d", details=(text,)) for text in "xy")
 

@@ -13,18 +13,19 @@ from tmkb.cli import layout, output, target
 from tmkb.cli.layout import Line, indented, text
 from tmkb.clients.client import Client, client, clients
 from tmkb.clients.machine import Machine
-from tmkb.doctor import bundle, examination, ourselves, own_server, plan, report
+from tmkb.doctor import bundle, examination, ourselves, own_server, plan, program, report
 from tmkb.doctor.examination import Examined
 from tmkb.doctor.finding import ERROR, FINE, LEVELS, WARNING, Finding
 from tmkb.doctor.masking import Mask
 from tmkb.doctor.plan import Plan
 from tmkb.doctor.report import Section
 from tmkb.errors import DocumentError, SpecError
+from tmkb.schema import installation, paths
 from tmkb.schema.values import JsonObject
 
 _STYLES = {ERROR: "bold red", WARNING: "yellow", FINE: "green"}
 _TIMEOUT = 10.0  # seconds
-_HELP = "docs/troubleshooting.md"
+_HELP = "troubleshooting.md"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -139,12 +140,22 @@ def _summary(found: Sequence[Section], examined: Sequence[Examined], is_verbose:
     counts = report.count(found)
     wrong = [f"{counts[each]} {each}{'s' if counts[each] > 1 else ''}" for each in (ERROR, WARNING) if counts[each]]
     if wrong:
-        return text(f"{' and '.join(wrong)} in {len(examined)} checks. {_HELP} explains each.")
+        return text(f"{' and '.join(wrong)} in {len(examined)} checks. {_help()} explains each.")
     having = [each.title for each in found if any(finding.id == "entry" for finding in each.findings)]
     clients_ = (
-        f"Entries that work: {', '.join(having)}." if having else "No client has an entry: `tmkb install` adds one."
+        f"Entries that work: {', '.join(having)}."
+        if having
+        else f"No client has an entry: `{program.name()} install` adds one."
     )
     return text(f"No problems in {len(examined)} checks{'' if is_verbose else '; -v lists them'}. {clients_}")
+
+
+def _help() -> str:
+    """Return where the findings are explained: the file of a checkout, else the page in the repository."""
+    if paths.ROOT != paths.DATA:
+        return f"docs/{_HELP}"
+    listed = dict(line.split(", ", 1) for line in installation.links())
+    return f"{listed.get('Documentation', 'docs/').rpartition('/')[0]}/{_HELP}"
 
 
 def _bundle(file: str, checks: Plan, mask: Mask, values: JsonObject, page: list[Line]) -> bool:

@@ -22,14 +22,19 @@ def approval(found: Inventory, machine: Machine) -> Iterator[Finding]:
     """Yield what keeps a client from starting the server of an entry: it is switched off, or the user has to agree."""
     for entry in found.entries:
         if entry.value.get("disabled") is True:
-            yield entry.topic.found("entry-disabled", name=entry.name, how="the entry says so")
+            key = "`enabled` of the entry is false" if "enabled" in entry.raw else "`disabled` of the entry is true"
+            yield _disabled(found, entry, key)
         check = _APPROVALS.get(found.client.name)
         yield from check(found, entry, machine) if check else ()
 
 
+def _disabled(found: Inventory, entry: Entry, how: str) -> Finding:
+    return entry.topic.found("entry-disabled", name=entry.name, client=found.client.title, how=how)
+
+
 def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
     project = found.at(("projects", machine.repository), "user")
-    off = [*_names(project.get("disabledMcpServers")), *_names(project.get("disabledMcpjsonServers"))]
+    off = {key: _names(project.get(key)) for key in ("disabledMcpServers", "disabledMcpjsonServers")}
     settings = [
         *machine.paths("{claude}/settings.json", found.client.data["folders"]),
         *(os.path.join(machine.folder, ".claude", name) for name in ("settings.json", "settings.local.json")),
@@ -39,7 +44,7 @@ def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[F
     denied: list[str] = []
     for path in settings:
         values = _settings(path, found.client)
-        off += _names(values.get("disabledMcpjsonServers"))
+        off["disabledMcpjsonServers"] += _names(values.get("disabledMcpjsonServers"))
         approved += _names(values.get("enabledMcpjsonServers"))
         permissions = values.get("permissions")
         denied += _names(permissions.get("deny")) if isinstance(permissions, dict) else []
@@ -48,8 +53,8 @@ def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[F
     for rule in dict.fromkeys(each for each in denied if each in forms):
         how = f"`permissions.deny` contains `{rule}`"
         yield entry.topic.found("tools-off", client=found.client.title, tool=TOOL, how=how)
-    if entry.name in off:
-        yield entry.topic.found("entry-disabled", name=entry.name, how="you switched it off for this project")
+    if keys := [key for key, names in off.items() if entry.name in names]:
+        yield _disabled(found, entry, f"`{keys[0]}` of this project contains it")
     elif entry.scope == "project" and not agrees and entry.name not in approved:
         yield entry.topic.found("approval-pending", name=entry.name)
 
@@ -74,10 +79,10 @@ def _codex(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding
 def _gemini(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
     mcp = found.at(("mcp",), "user") | found.at(("mcp",), "project")
     allowed = mcp.get("allowed")
-    if entry.name in _names(mcp.get("excluded")) or (isinstance(allowed, list) and entry.name not in allowed):
-        yield entry.topic.found(
-            "entry-disabled", name=entry.name, how="the lists `mcp.allowed` and `mcp.excluded` leave it out"
-        )
+    if entry.name in _names(mcp.get("excluded")):
+        yield _disabled(found, entry, "`mcp.excluded` contains it")
+    elif isinstance(allowed, list) and entry.name not in allowed:
+        yield _disabled(found, entry, "`mcp.allowed` lacks it")
     trust = found.at(("security", "folderTrust"), "user").get("enabled", True)
     path = os.path.join(machine.home, ".gemini", "trustedFolders.json")
     folders = {folder: level for folder, level in _settings(path, found.client).items() if isinstance(level, str)}
@@ -102,7 +107,7 @@ def _opencode(found: Inventory, entry: Entry, _: Machine) -> Iterator[Finding]:
 def _vscode(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
     folder = os.path.dirname(found.client.files("user", machine)[0])
     if _settings(os.path.join(folder, "settings.json"), found.client).get(_ACCESS) == "none":
-        yield entry.topic.found("entry-disabled", name=entry.name, how=f"the setting `{_ACCESS}` is `none`")
+        yield _disabled(found, entry, f"the setting `{_ACCESS}` is `none`")
 
 
 def _is_trusted(folder: str, levels: dict[str, str]) -> bool:

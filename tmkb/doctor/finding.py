@@ -18,6 +18,7 @@ from tmkb.schema import hidden, reader, template
 from tmkb.schema.values import JsonObject
 
 ERROR, WARNING, FINE = LEVELS = ("error", "warning", "fine")
+_STOPS = re.compile(r"([.?!])\.(?= |$)")  # of a sentence in a sentence
 _MOST = 400  # characters of a field from a file or a process
 
 
@@ -77,7 +78,7 @@ class Topic:
         entry = catalogue()[id_]
         texts = {name: _short(value) for name, value in fields.items()} | {"install": self.install}
         cause, remedy = (template.fill(str(entry.get(key, "")), texts) for key in ("cause", "remedy"))
-        cause, remedy = (text.replace("`tmkb ", f"`{program.name()} ") for text in (cause, remedy))
+        cause, remedy = (_STOPS.sub(r"\1", text).replace("`tmkb ", f"`{program.name()} ") for text in (cause, remedy))
         lines = tuple(map(hidden.line, details))
         return Finding(id_, self.subject, str(entry["level"]), cause, remedy, self.place, lines)
 
@@ -129,5 +130,5 @@ def _document() -> JsonObject:
 
 
 def _short(value: object) -> str:
-    text = hidden.line(str(value))
+    text = hidden.line(str(value)).replace("\t", "\\t")
     return text if len(text) <= _MOST else text[:_MOST] + "…"

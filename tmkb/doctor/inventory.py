@@ -19,6 +19,12 @@ from tmkb.schema.values import JsonObject, JsonValue
 
 NAME = "tmkb"
 _ON_PATH = "Put tmkb on PATH, for example with `pipx install tmkb` or `uv tool install tmkb`."
+_BROKEN = {  # rule of a problem → finding
+    "client_not_utf8": "configuration-not-utf8",
+    "client_twice": "configuration-repeated",
+    "not_regular": "configuration-unreadable",
+    "unreadable": "configuration-unreadable",
+}
 PRECEDENCE = ("local", "project", "user")  # the first scope with a name is the one that counts
 
 
@@ -135,7 +141,8 @@ def read(client: Client, machine: Machine) -> Inventory:
                 topic = Topic(client.name, Place(path, error.line, error.column))
                 problem = error.problems[0]
                 reason = error.sentence.removesuffix(problems.remedy(problem) or "").strip()
-                broken = topic.found("configuration-broken", client=client.title, reason=reason)
+                id_ = _BROKEN.get(problem.rule, "configuration-broken")
+                broken = topic.found(id_, client=client.title, reason=reason)
                 inventory.broken += [] if broken in inventory.broken else [broken]
                 continue
             inventory.files.append((scope, configuration))

@@ -121,6 +121,14 @@ def required() -> Iterator[Requirement]:
             yield Requirement(text.strip(), package[0], extra[1] if extra else "", platform[1] if platform else "")
 
 
+def links() -> list[str]:
+    """Return the addresses of the project, each as `NAME, URL`; none without metadata."""
+    try:
+        return metadata.metadata(NAME).get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return []
+
+
 def _pip() -> list[str]:
     """Return the words that install packages for this interpreter."""
     if not importlib.util.find_spec("pip"):
