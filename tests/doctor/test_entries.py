@@ -138,7 +138,7 @@ def test_broken_json(home):
 @pytest.mark.parametrize(
     ("content", "id_", "remedy"),
     [
-        ('{"mcpServers": {}}'.encode("utf-16"), "configuration-not-utf8", "Save the file as UTF-8."),
+        ('{"mcpServers": {}}'.encode("utf-16"), "configuration-encoding", "Save the file as UTF-8."),
         (b'{"mcpServers": {}, "mcpServers": {}}', "configuration-repeated", "Keep one of them."),
         (None, "configuration-unreadable", "Make it a file that you can read."),
     ],

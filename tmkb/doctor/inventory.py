@@ -20,7 +20,7 @@ from tmkb.schema.values import JsonObject, JsonValue
 NAME = "tmkb"
 _ON_PATH = "Put tmkb on PATH, for example with `pipx install tmkb` or `uv tool install tmkb`."
 _BROKEN = {  # rule of a problem → finding
-    "client_not_utf8": "configuration-not-utf8",
+    "client_not_utf8": "configuration-encoding",
     "client_twice": "configuration-repeated",
     "not_regular": "configuration-unreadable",
     "unreadable": "configuration-unreadable",
