@@ -164,7 +164,11 @@ def main() -> None:
     args = parser.parse_args()
     os.makedirs(args.output, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        wheel = build_wheel(Path(folder))
+        try:
+            wheel = build_wheel(Path(folder))
+        except subprocess.CalledProcessError as error:
+            reason = error.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            sys.exit(f"The wheel cannot be built: {reason}. `pip install -e '.[dev]'` installs what this needs.")
         name = f"{metadata.project()['name']}-{metadata.VERSION}"
         files = {
             f"{name}.mcpb": bundle(for_uv(wheel)),
