@@ -13,7 +13,7 @@ from tests.doctor.conftest import SERVE
 from tmkb.clients.client import client
 from tmkb.clients.configuration import Configuration
 from tmkb.conformance import client as conformance_client
-from tmkb.doctor import client_entry, client_files, inventory, probe
+from tmkb.doctor import client_entry, client_files, examination, inventory, probe
 from tmkb.doctor.examination import Check, examine
 from tmkb.doctor.variables import Expansion
 from tmkb.server.server import protocol
@@ -362,6 +362,16 @@ def test_a_limit_of_the_system(home, monkeypatch):
     home.claude(**SERVE)
 
     assert "Too many open files" in home.wrong("claude-code")["limit-reached"].cause
+
+
+def test_a_check_without_a_thread(home, monkeypatch):
+    def refused(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(examination.threading.Thread, "start", refused)
+    (examined,) = examine([Check("start", "claude-code", tuple)])
+
+    assert [each.id for each in examined.findings] == ["limit-reached"]
 
 
 def test_a_token_in_a_variable_without_a_value(home):

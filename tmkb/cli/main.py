@@ -185,8 +185,9 @@ def _failed(error: Exception, words: list[str]) -> int:
     from tmkb.doctor import damage
 
     if not os.environ.get("TMKB_TRACEBACK") and (text := damage.report(error, words)):
-        print(text, file=sys.stdout if words[:1] == ["doctor"] else sys.stderr)
-        return 2
+        is_doctor = words[:1] == ["doctor"]
+        print(text, file=sys.stdout if is_doctor else sys.stderr)
+        return 1 if is_doctor else 2
     from tmkb.cli import output
     from tmkb.schema import paths
 

@@ -45,7 +45,10 @@ def _findings(check: Check) -> list[Finding]:
     """Run a check in a thread of its own, which is given up after the limit."""
     results: queue.SimpleQueue[Finding | None] = queue.SimpleQueue()
     thread = threading.Thread(target=_work, args=(check, results), daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:
+        return [Topic(check.subject).found("limit-reached", reason=error)]
     findings: list[Finding] = []
     deadline = time.monotonic() + check.limit
     try:

@@ -298,7 +298,8 @@ class Probe:
 def is_limit(error: BaseException) -> bool:
     """Return whether the system refused a process, memory or a file because of a limit."""
     numbers = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in numbers)
+    is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    return is_thread or isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in numbers)
 
 
 def situation(launch: Launch) -> str:
