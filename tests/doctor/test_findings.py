@@ -52,6 +52,7 @@ def test_a_sentence_in_a_sentence_has_one_stop():
     found = Topic("server").found("server-ended", status="x", last="Did you mean 'a'?")
 
     assert found.cause.endswith("were: Did you mean 'a'?")
+    assert Topic("server").found("path-relative", option="--patterns", path="..").cause.startswith("--patterns .. is")
 
 
 def test_repeated_findings_differ_in_more_than_their_details():

@@ -143,6 +143,16 @@ def test_a_module_that_is_half_written(home, installed, file):
     assert file in found["package-damaged"]["cause"]
 
 
+@pytest.mark.parametrize("size", [0, 600, 9000])
+def test_damaged_sentences(home, installed, size):
+    file = installed / "tmkb/doctor/findings.yaml"
+    damaged(installed, "tmkb/doctor/findings.yaml", file.read_text()[:size])
+
+    status, found = doctor(home, installed)
+    assert status == 1
+    assert "tmkb.doctor.findings" in found["package-damaged"]["cause"]
+
+
 @pytest.mark.parametrize("words", [["serve"], ["list"], ["doctor"]], ids=str)
 def test_a_command_of_an_installation_without_a_dependency(home, installed, words):
     damaged(installed, "yaml.py", "raise ModuleNotFoundError('No module named yaml', name='yaml')")

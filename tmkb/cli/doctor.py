@@ -15,7 +15,7 @@ from tmkb.clients.client import Client, client, clients
 from tmkb.clients.machine import Machine
 from tmkb.doctor import bundle, examination, ourselves, own_server, plan, program, report
 from tmkb.doctor.examination import Examined
-from tmkb.doctor.finding import ERROR, FINE, LEVELS, WARNING, Finding
+from tmkb.doctor.finding import ERROR, FINE, LEVELS, WARNING, Finding, catalogue
 from tmkb.doctor.masking import Mask
 from tmkb.doctor.plan import Plan
 from tmkb.doctor.report import Section
@@ -58,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what is wrong. Return 1 if there is an error; warnings alone are 0."""
+    catalogue()  # without it no check can report anything
     chosen = _clients(args.clients)
     if args.bundle and os.path.lexists(args.bundle):
         output.fail(f"{args.bundle} exists. Choose another name for the bundle.")

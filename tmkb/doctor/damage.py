@@ -104,7 +104,8 @@ def _sentences(found: Damage) -> tuple[str, str, str]:
     """Return level, cause and remedy. The lines of the file are read without a parser of YAML, which may be missing."""
     with open(_FINDINGS, encoding="utf-8") as file:
         match = re.search(rf"^  {found.id}:\n    level: (\w+)\n    cause: (.*)\n    remedy: (.*)\n", file.read(), re.M)
-    assert match is not None
+    if match is None:  # this file is damaged too
+        return "error", f"{found.id}: {', '.join(found.fields.values())}.", "Install tmkb again."
     cause, remedy = (json.loads(text).format(**found.fields) for text in match.group(2, 3))
     return match[1], cause, remedy
 

@@ -14,11 +14,13 @@ from functools import cache
 from typing import NamedTuple
 
 from tmkb.doctor import program
+from tmkb.errors import DocumentError
 from tmkb.schema import hidden, reader, template
 from tmkb.schema.values import JsonObject
 
 ERROR, WARNING, FINE = LEVELS = ("error", "warning", "fine")
-_STOPS = re.compile(r"([.?!])\.(?= |$)")  # of a sentence in a sentence
+_STOPS = re.compile(r"""(?<=[\w'"`)])([.?!])\.(?= |$)""")  # of a sentence in a sentence
+_NAME = "tmkb.doctor.findings"  # a part of the program, as its modules are
 _MOST = 400  # characters of a field from a file or a process
 
 
@@ -99,7 +101,7 @@ def without_repetition(findings: Iterable[Finding]) -> list[Finding]:
 
 @cache
 def catalogue() -> dict[str, JsonObject]:
-    """Return every finding by id: ``level``, ``cause``, ``remedy``."""
+    """Return every finding by id: ``level``, ``cause``, ``remedy``. Raises ImportError if the file is damaged."""
     listed = _document()["findings"]
     assert isinstance(listed, dict)
     return {id_: entry for id_, entry in listed.items() if isinstance(entry, dict)}
@@ -126,7 +128,13 @@ def _symptoms(among: str) -> list[tuple[re.Pattern[str], str]]:
 
 @cache
 def _document() -> JsonObject:
-    return reader.read(os.path.join(os.path.dirname(__file__), "findings.yaml")).mapping()
+    try:
+        document = reader.read(os.path.join(os.path.dirname(__file__), "findings.yaml")).mapping()
+    except DocumentError as error:
+        raise ImportError(error, name=_NAME) from error
+    if not {"findings", "stderr", "logs"} <= {*document}:
+        raise ImportError("the end of the file is missing", name=_NAME)
+    return document
 
 
 def _short(value: object) -> str:
