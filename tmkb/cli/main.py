@@ -184,7 +184,9 @@ def _failed(error: Exception, words: list[str]) -> int:
 
     from tmkb.doctor import damage
 
-    if not os.environ.get("TMKB_TRACEBACK") and (text := damage.report(error, words)):
+    if text := damage.report(error, words):
+        if os.environ.get("TMKB_TRACEBACK"):
+            raise error
         is_doctor = words[:1] == ["doctor"]
         print(text, file=sys.stdout if is_doctor else sys.stderr)
         return 1 if is_doctor else 2
