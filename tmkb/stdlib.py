@@ -131,6 +131,6 @@ encoder = lean_encoder if IS_LEAN else public_encoder
 _decode = decoder()
 
 
-def loads(encoded: bytes | memoryview) -> Any:
+def loads(encoded: bytes) -> Any:
     """Decode JSON. Lone surrogates may be encoded, as in paths that are not UTF-8. Raises ValueError."""
-    return _decode(str(encoded, "utf-8", "surrogatepass"))
+    return _decode(encoded.decode("utf-8", "surrogatepass"))

@@ -45,7 +45,7 @@ _ENCODE = stdlib.encoder()
 class Entry:
     """A head, and unparsed sections by name."""
 
-    def __init__(self, head: JsonObject, sections: Mapping[str, bytes | memoryview]) -> None:
+    def __init__(self, head: JsonObject, sections: Mapping[str, bytes]) -> None:
         self.head = head
         self.sections = sections
 
@@ -73,9 +73,9 @@ def unpack(packed: bytes) -> Entry:
 def _unpack(packed: bytes, begin: int = 0) -> tuple[Any, Entry]:
     """Return the first line and the entry. Raises ValueError if they are not valid."""
     start = packed.index(b"\n", begin) + 1
-    first, rest, sections = stdlib.loads(packed[begin:start]), memoryview(packed), {}
+    first, sections = stdlib.loads(packed[begin:start]), {}
     for name, length in first["sections"].items():
-        sections[name] = rest[start : start + length]
+        sections[name] = packed[start : start + length]
         start += length
     if start != len(packed):
         raise ValueError("The sections have other lengths.")
