@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import json
 import os
 import shutil
 import sys
@@ -435,6 +436,16 @@ def test_a_timeout_that_is_too_short(home, name, timeout):
     home.write(file, {key: {"tmkb": {**entry, "timeout": timeout}}})
 
     assert "0.005 s" in home.wrong(name)["timeout-short"].cause
+
+
+def test_a_timeout_of_codex_with_a_fraction(home):
+    home.write(
+        ".codex/config.toml",
+        "[mcp_servers.tmkb]\nstartup_timeout_sec = 0.01\n"
+        f"command = {json.dumps(SERVE['command'])}\nargs = {json.dumps(SERVE['args'])}\n",
+    )
+
+    assert "0.01 s" in home.wrong("codex")["timeout-short"].cause
 
 
 @pytest.mark.parametrize("rule", ["mcp__tmkb", "mcp__tmkb__*", "mcp__tmkb__tmkb_query"])

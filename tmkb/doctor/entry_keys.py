@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 from tmkb.clients.machine import Machine
@@ -34,9 +35,10 @@ def limit(entry: Entry) -> float:
     """Return the seconds that the entry itself gives the server for its start; 0 if it says nothing."""
     facts = entry.client.data.get("timeout", {})
     value = entry.raw.get(facts.get("key", ""))
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return 0.0
-    return value * _UNITS[facts["unit"]]
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            return float(value) * _UNITS[facts["unit"]]  # numbers with a fraction in TOML are strings here
+    return 0.0
 
 
 def _tools(entry: Entry) -> Iterator[Finding]:
