@@ -310,22 +310,23 @@ def test_without_schemas_for_editors_a_new_file_names_none(mine, monkeypatch, tm
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "expected", "message"),
     [
-        (["new", "tool", "x", "--server", "tmkbb"], "--server: There is no server 'tmkbb'. Did you mean 'tmkb'?"),
-        (["new", "error", "unknown_tool"], "errors.unknown_tool already exists. Change it with `tmkb schema set`."),
+        (["new", "tool", "x", "--server", "tmkbb"], 2, "--server: There is no server 'tmkbb'. Did you mean 'tmkb'?"),
+        (["new", "error", "unknown_tool"], 2, "errors.unknown_tool already exists. Change it with `tmkb schema set`."),
         (
             ["check"],
+            1,
             "mine: This is a file, not a folder of schemas. Use the folder that contains errors.yaml or servers/.",
         ),
     ],
 )
-def test_what_cannot_be_created_or_checked(mine, tmp_path, words, message):
+def test_what_cannot_be_created_or_checked(mine, tmp_path, words, expected, message):
     if words == ["check"]:
         (tmp_path / "mine").touch()
     status, out, err = mine(*words)
 
-    assert status == 2 and (out + err).endswith(f"{message}\n")
+    assert status == expected and (out + err).endswith(f"{message}\n")
 
 
 def test_a_users_server_gets_its_own_error_table(mine, tmp_path):
