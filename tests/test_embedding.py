@@ -210,6 +210,41 @@ def naps(overlay):
     return write
 
 
+NOTING = """\
+import tmkb
+
+NOTES = open({path!r}, "a")
+
+
+class Slow(tmkb.Provider):
+    operations = {{"nap": ()}}
+
+    def nap(self):
+        NOTES.write("nap\\n")
+        return "rested"
+"""
+
+
+@pytest.mark.process
+def test_what_a_provider_has_not_flushed_is_written_at_the_end(naps, tmp_path):
+    (tmp_path / "noting.py").write_text(NOTING.format(path=str(tmp_path / "notes")))
+    folder = naps('{provider: "noting:Slow"}')
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "nap", "arguments": {}}}
+    first = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": CLIENT}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    for start in (1, 2):  # the second one from the cache
+        done = subprocess.run(
+            [sys.executable, "-m", "tmkb", "serve", "--server", "naps", "--schemas", str(folder), "--allow-python"],
+            input="".join(json.dumps(each) + "\n" for each in (first, ready, call)),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), ROOT])},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "rested" in done.stdout, done.stderr
+        assert (tmp_path / "notes").read_text() == "nap\n" * start
+
+
 def refusal(folder, allow_python=True):
     """The first problem of the server ``naps``."""
     with pytest.raises(tmkb.SpecError) as caught:

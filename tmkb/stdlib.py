@@ -27,6 +27,7 @@ __all__ = [
     "deque",
     "encoder",
     "itemgetter",
+    "loads",
     "signal",
     "tuple_field",
 ]

@@ -1,6 +1,6 @@
 """Fuzz with atheris, which changes inputs and keeps those that reach new code (libFuzzer, for Python).
 
-    python -m tests.fuzz.run [TARGET…] [--seconds N] [--keep] [--record]
+    python -m tests.fuzz.run [TARGET…] [--seconds N] [--seed N] [--keep] [--record]
 
 Each target of `targets.py` runs in a process of its own, one after the other. It begins with valid inputs from this
 repository, the inputs in `tests/fuzz/corpus/`, and those of earlier runs below `.cache`. An input that fails is written
@@ -25,7 +25,7 @@ from typing import NamedTuple
 from tests.fuzz import targets
 from tests.support import packages, pages
 
-ATHERIS = "atheris==3.*"
+ATHERIS = "atheris==3.0.0"
 KEPT = 20_000  # bytes of new inputs that are kept for one target
 TIMEOUT, MEMORY = 20, 2048  # seconds and megabytes for one input
 
@@ -42,15 +42,15 @@ class Run(NamedTuple):
     failures: list[str]
 
 
-def fuzz(name, seconds):
-    """Fuzz a target for so many seconds, or until an input fails."""
+def fuzz(name, seconds, seed):
+    """Fuzz a target for so many seconds, or until an input fails. ``seed``: of the changes; 0 is another each time."""
     folder, seeds, found = prepare(name)
     argv = [found, seeds, *([os.path.join(targets.CORPUS, name)] if targets.inputs(name) else [])]
     artifacts = os.path.join(folder, "failed-")
     limits = [f"-max_total_time={seconds}", f"-timeout={TIMEOUT}", f"-rss_limit_mb={MEMORY}"]
     flags = [f"-artifact_prefix={artifacts}", f"-dict={os.path.join(folder, 'words')}", "-print_final_stats=1"]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = start(name, *limits, *flags, "-reload=0", *argv)
+    done = start(name, *limits, *flags, f"-seed={seed}", "-reload=0", *argv)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     failures = [keep_failure(name, path) for path in glob.glob(f"{artifacts}*")]
@@ -164,12 +164,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", choices=[*targets.TARGETS, []])
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the changes; 0: another in each run")
     parser.add_argument("--keep", action="store_true", help="keep the inputs that reach most code")
     parser.add_argument("--record", action="store_true", help="write the figures to docs/reliability.md")
     args = parser.parse_args()
     failed = False
     for name in args.targets or targets.TARGETS:
-        run = fuzz(name, args.seconds)
+        run = fuzz(name, args.seconds, args.seed)
         if args.keep:
             keep_inputs(name)
         if args.record:

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bundle",
         metavar="FILE.zip",
-        help="write versions, findings, entries and logs without secrets, for a bug report",
+        help="write versions, findings, entries and logs for a bug report; secrets are replaced",
     )
     parser.add_argument("--http", type=target.url, metavar="URL", help="also check a server over HTTP")
     parser.add_argument(

@@ -121,12 +121,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if words[:1] == ["serve"]:
+            at_start = {*sys.modules}
             from tmkb.cli import serve
 
             if (options := serve.quick(words[1:])) is not None:
                 status = serve.serve(options)
                 if argv is None:
-                    _exit(status)
+                    _exit(status, sys.modules.keys() - at_start)
                 return status
         return _run(words)
     except KeyboardInterrupt:
@@ -136,9 +137,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error, words)
 
 
-def _exit(status: int) -> None:
-    """Exit without freeing all memory, unless a module that may have work to do at exit is loaded."""
-    if not sys.modules.keys() & {"atexit", "threading"}:
+def _exit(status: int, imported: set[str]) -> None:
+    """Exit without freeing all memory, unless a module can have work to do at exit, such as another provider."""
+    packages = {name.partition(".")[0] for name in imported} - sys.stdlib_module_names
+    if packages <= {"tmkb"} and not sys.modules.keys() & {"atexit", "threading"}:
         import os
 
         if sys.stderr is not None:

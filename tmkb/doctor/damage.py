@@ -102,11 +102,15 @@ def _page(findings: Sequence[Mapping[str, object]]) -> Iterator[str]:
 
 def _sentences(found: Damage) -> tuple[str, str, str]:
     """Return level, cause and remedy. The lines of the file are read without a parser of YAML, which may be missing."""
-    with open(_FINDINGS, encoding="utf-8") as file:
-        match = re.search(rf"^  {found.id}:\n    level: (\w+)\n    cause: (.*)\n    remedy: (.*)\n", file.read(), re.M)
+    try:
+        with open(_FINDINGS, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, ValueError):
+        text = ""
+    match = re.search(rf"^  {found.id}:\n    level: (\w+)\n    cause: (.*)\n    remedy: (.*)\n", text, re.M)
     if match is None:  # this file is damaged too
         return "error", f"{found.id}: {', '.join(found.fields.values())}.", "Install tmkb again."
-    cause, remedy = (json.loads(text).format(**found.fields) for text in match.group(2, 3))
+    cause, remedy = (json.loads(each).format(**found.fields) for each in match.group(2, 3))
     return match[1], cause, remedy
 
 
@@ -121,6 +125,6 @@ def _module(error: BaseException) -> str:
 def _package(file: str) -> str:
     """Return the package that a file below a folder of modules belongs to; empty if there is none."""
     for folder in sorted(filter(os.path.isabs, sys.path), key=len, reverse=True):
-        if os.path.abspath(file).startswith(os.path.join(folder, "")):
+        if file.startswith(os.path.join(folder, "")):
             return os.path.relpath(file, folder).split(os.sep)[0].removesuffix(".py")
     return ""

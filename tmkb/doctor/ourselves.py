@@ -176,7 +176,7 @@ def other_command() -> Iterator[Finding]:
     """Compare the command `tmkb` on PATH, which entries of projects use, with this installation."""
     command = shutil.which("tmkb")
     if command is None:
-        yield TOPIC.found("command-not-on-path", command=f"{sys.executable} -m tmkb")
+        yield TOPIC.found("command-not-on-path", command=program.name())
     elif not program.is_same_environment(command):
         yield TOPIC.found("command-elsewhere", command=command, python=sys.executable)
     else:

@@ -62,7 +62,7 @@ def below(folder: str) -> list[str]:
 
 def _place(path: str) -> tuple[Mapping[str, bytes], str]:
     """Return the packed files that ``path`` can be one of, and its name among them."""
-    path = os.path.abspath(path)
+    path = paths.absolute(path)
     for folder in (paths.PATTERNS, paths.CONFORMANCE):
         if path == folder or path.startswith(folder + os.sep):
             return _files(folder), path[len(folder) + 1 :].replace(os.sep, "/")
