@@ -112,6 +112,7 @@ LINKED = [
     *DOCUMENTS,
     *(name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")),
     "conformance/README.md",
+    "tests/mutation.md",
     *(os.path.join("docs", "decisions", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs", "decisions")))),
 ]
 
