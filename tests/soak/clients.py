@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Asking:
-    """One client: what it has asked, what it has heard, and how what it is told has to look."""
+    """One client: what it has asked, what it has received, and how notifications have to look."""
 
     def __init__(self, history, rng):
         self.history = history
@@ -167,8 +167,8 @@ class Sessions(OverHttp):
         for _ in range(self.rng.randint(1, 40)):
             request = self.request()
             modern = self.pending[request["id"]].modern
-            for told in self.post(request, described(request) if modern else named)[1]:
-                self.hear(told)
+            for message in self.post(request, described(request) if modern else named)[1]:
+                self.hear(message)
             assert not self.pending
             time.sleep(0.01)
         assert self._response("DELETE", headers=named).read() == b""

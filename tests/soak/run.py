@@ -1,11 +1,11 @@
-"""Requests by the thousand while the files that are served change by the hundred, well and badly, in every way there is.
+"""Send thousands of requests while the served files change hundreds of times, validly and invalidly.
 
     python -m tests.soak.run [--minutes 15] [--seed 0] [--over stdio,http] [--record]
 
-A server that watches runs over stdio, then over HTTP with several clients, each for half of the time, while `trouble`
-happens to it. Each request has to be answered once, whole, from one state that the files have been in, and never from an
-older one than has been seen; clients have to hear of lists that have changed, and of no others; what is bad has to be
-told once; memory and descriptors stay. Ends with 1 where any of it does not hold.
+A server with ``--watch`` runs over stdio, then over HTTP with several clients, each for half of the time, while
+`trouble.py` disturbs it. Each request must get one complete answer, from one state of the files, and never from an older
+state than an earlier answer. Clients must be notified of lists that changed, and of no others. An invalid file must be
+reported once. Memory and descriptors must not grow. The exit status is 1 if any of this does not hold.
 """
 
 import argparse
@@ -27,7 +27,7 @@ NEW = "Schemas and patterns reloaded"
 BAD = "Schemas and patterns not reloaded"
 SESSIONS = 4
 CALM = 3  # seconds until closed connections are gone
-# A way to change something → how many bad states it goes through, which may be noticed and then are told.
+# A way to change something → how many bad states it goes through, which may be noticed and then are reported.
 GAPS = {"swap": 1, "rebuild": 3, "write": 1, "write_in_pieces": 3, "rename_around": 1, "take_away": 1}
 
 
@@ -51,14 +51,14 @@ class Editor:
         """A good change, or a bad one and then a good one in its place."""
         if self.rng.random() < 0.4:
             spoiled = self._spoil(running)
-            self._mend(running, spoiled)
+            self._repair(running, spoiled)
         else:
-            self._mend(running, None)
+            self._repair(running, None)
 
     def _spoil(self, running):
         """Make something bad; the name of the file, None where it was the folder."""
         self.number += 1
-        before, gaps = running.told(BAD), self.gaps
+        before, gaps = running.reports(BAD), self.gaps
         name = self.rng.choice([*self.state, None])
         how = self.rng.choice([*stamped.SPOILED])
         if name is None:
@@ -68,12 +68,12 @@ class Editor:
             way = self.rng.choice([self.folder.replace, self.folder.write])
             way(name, stamped.SPOILED[how](stamped.text(name, self.number)))
         self.gaps += GAPS.get(way.__name__, 0)
-        running.until(lambda: running.told(BAD) > before, f"{how}: {name}, {way.__name__}")
-        assert running.told(BAD) - before <= 1 + self.gaps - gaps, "told more than once"
+        running.until(lambda: running.reports(BAD) > before, f"{how}: {name}, {way.__name__}")
+        assert running.reports(BAD) - before <= 1 + self.gaps - gaps, "reported more than once"
         self.done[f"bad: {how}"] += 1
         return name
 
-    def _mend(self, running, spoiled):
+    def _repair(self, running, spoiled):
         """Make something good, and of what is bad first of all."""
         self.number += 1
         whole = spoiled is None and not os.path.isdir(self.folder.path)
@@ -158,7 +158,7 @@ class Running:
     def answered(self):
         return sum((client.answered for client in self.asking), collections.Counter())
 
-    def told(self, sentence):
+    def reports(self, sentence):
         """How often the log says ``sentence``."""
         return sum(sentence in line for line in [*self.server.log])
 
@@ -175,7 +175,7 @@ class Running:
             while not self.over.is_set():
                 client.turn()
             client.finish()
-        except BaseException as error:  # told by whoever waits
+        except BaseException as error:  # raised by the thread that waits
             self.failures.append(error)
 
 
@@ -281,9 +281,9 @@ def _conclude(editor, running, status, early, late):
     good = sum(count for way, count in editor.done.items() if way.startswith("good"))
     bad = editor.done.total() - good
     assert status == 0
-    assert good <= running.told(NEW) <= good + editor.gaps + editor.halves
-    assert bad <= running.told(BAD) <= bad + editor.gaps
-    assert not running.told("Traceback") + running.told("watcher has stopped") + running.told("stays on the previous")
+    assert good <= running.reports(NEW) <= good + editor.gaps + editor.halves
+    assert bad <= running.reports(BAD) <= bad + editor.gaps
+    assert not sum(map(running.reports, ("Traceback", "watcher has stopped", "stays on the previous")))
     for client in running.listeners:
         more = client.heard - editor.promised
         assert set(client.heard) <= set(stamped.LISTS)
