@@ -26,7 +26,8 @@ pytestmark = pytest.mark.full
 def installed(tmp_path_factory):
     """Runs a command with the wheel unpacked in a folder of its own; dependencies come from the environment."""
     folder = tmp_path_factory.mktemp("wheel")
-    with zipfile.ZipFile(build_wheel(folder)) as archive:
+    wheel = build_wheel(folder)
+    with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE")}
     environment["PYTHONPATH"] = os.pathsep.join([str(folder / "site"), sysconfig.get_path("purelib")])
@@ -37,7 +38,7 @@ def installed(tmp_path_factory):
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, **options
         )
 
-    run.site, run.environment, run.folder = folder / "site", environment, folder
+    run.site, run.environment, run.folder, run.wheel = folder / "site", environment, folder, wheel
     return run
 
 
@@ -158,8 +159,7 @@ def core(installed):
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
     before = size(place)
     python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    (wheel,) = (installed.folder / "dist").iterdir()
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", installed.wheel], check=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("COVERAGE", "PYTHONPATH", "TMKB_"))}
 
     def run(*words):

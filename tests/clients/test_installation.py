@@ -449,7 +449,7 @@ def test_a_local_entry_belongs_to_the_repository(tmp_path):
         key = client("claude-code").key("local", dataclasses.replace(here, folder=str(folder)))
         assert key == ("projects", str(tmp_path / "project"), "mcpServers")
     outside = dataclasses.replace(here, folder=rf"{tmp_path}\a\b", platform="win32")
-    assert client("claude-code").key("local", outside)[1] == f"{tmp_path}/a/b"
+    assert client("claude-code").key("local", outside)[1] == f"{tmp_path.as_posix()}/a/b"
 
 
 def test_links_have_the_entry():
@@ -620,13 +620,14 @@ def test_the_lock_of_a_client_is_respected(tmp_path, monkeypatch):
     assert edit.uninstall(target).action == "removed" and not os.path.exists(lock)
 
 
-def test_hard_links_are_told(tmp_path):
+def test_hard_links_are_reported(tmp_path):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, "cursor", b"{}")
     os.link(target.path, tmp_path / "other.json")
 
     assert edit.install(target, entry_of(target)).warnings == [
-        "~/.cursor/mcp.json: This file has more than one name (hard links); the others keep the content of before."
+        f"{os.path.join('~', '.cursor', 'mcp.json')}: This file has more than one name (hard links); "
+        "the others keep the content of before."
     ]
 
 
