@@ -1,4 +1,4 @@
-"""Processes of this package that answer requests: proofs, and applications of idioms, are executed in them.
+"""Run a module of this package in a process that answers JSON requests.
 
 A request is a line of JSON. The answer to it is some lines, and then an empty one.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from tmkb.schema import paths
 
-DIED = {"status": "error", "detail": "the process died", "seconds": 0.0}
+DIED = {"status": "error", "detail": "the process died"}
 
 
 class Process:
@@ -31,7 +31,7 @@ class Process:
             stdout=subprocess.PIPE,
             cwd=folder,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())},
-            **_APART,
+            **_OWN_GROUP,
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
@@ -43,13 +43,15 @@ class Process:
 
     def answers(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Send ``request``, and yield its answers, of which the caller must read all. `DIED` is the last if it ends."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):  # it has ended: EPIPE, and EINVAL on Windows
             self._input.write(json.dumps(request) + "\n")
             self._input.flush()
-        while (line := self._output.readline()).strip():
+        for line in iter(self._output.readline, "\n"):
+            if not line.endswith("\n"):  # the end, perhaps in the middle of a line
+                self._process.wait()
+                yield DIED
+                return
             yield json.loads(line)
-        if not line:
-            yield DIED
 
     def terminate(self) -> None:
         """Stop the process and those that it has forked, unless they have a process group of their own."""
@@ -61,13 +63,13 @@ class Process:
 
     def close(self) -> None:
         """End the process."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             self._input.close()
         self._output.close()
         self._process.wait()
 
 
-_APART: Any = {} if sys.platform == "win32" else {"process_group": 0}  # Ctrl-C only reaches this process
+_OWN_GROUP: Any = {} if sys.platform == "win32" else {"process_group": 0}  # Ctrl-C only reaches this process
 
 
 def _import_path() -> list[str]:
@@ -75,6 +77,6 @@ def _import_path() -> list[str]:
 
     The current folder may contain a module with the name of a library. It stays if tmkb itself is imported from there.
     """
-    here, ours = paths.current(), os.path.dirname(os.path.dirname(paths.PROOF))
+    here, ours = paths.current(), os.path.abspath(os.path.join(paths.PROOF, "..", "..", ".."))
     folders = [paths.absolute(folder) for folder in sys.path if folder]
     return [each for each in folders if os.path.isabs(each) and (each != here or each == ours)]

@@ -35,6 +35,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tmkb.authoring import play
+from tmkb.authoring.process import DIED
 from tmkb.authoring.proofs import guard, reach, traces
 from tmkb.knowledge.attacks import Attacks
 
@@ -425,7 +426,7 @@ def _answer(data: bytes | None, request: Request) -> Answer:
     if data is None:
         return {"status": "error", "detail": f"no answer within {request['timeout']} s"}
     if not data:
-        return {"status": "error", "detail": "the process died"}
+        return DIED
     try:  # a proof can write to the pipe as well
         answer = json.loads(data)
         reached = {"reached": [str(name) for name in answer["reached"]]} if "reached" in answer else {}

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from tmkb.authoring import play
+from tmkb.authoring.process import DIED
 from tmkb.authoring.proofs import guard, traces
 from tmkb.authoring.stacks.stage import described
 from tmkb.knowledge.attacks import Attacks
@@ -167,7 +168,7 @@ class _Application:
         status = os.waitpid(pid, 0)[1]
         if not data:
             late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
-            return _late(self.request) if late else {"status": "error", "detail": "the process died"}
+            return _late(self.request) if late else DIED
         answer: Answer = json.loads(data)
         return answer
 
