@@ -154,7 +154,7 @@ for line in sys.stdin:
 
 def test_a_server_that_sends_anything(capsys, command, tmp_path):
     files = [f"--{name}={tmp_path / name}" for name in ("junit", "html")]
-    status, out, _ = run(capsys, "--command", command(HOSTILE), "--timeout", "5", *files)
+    status, out, _ = run(capsys, "--command", command(HOSTILE), "--timeout", "1", *files)
 
     assert status == 1
     assert "\x1b" not in out

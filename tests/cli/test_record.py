@@ -314,9 +314,12 @@ def test_a_folder_that_cannot_be_created(tmp_path):
 
 
 @pytest.mark.full
+@pytest.mark.needs("hypothesis")
 def test_nothing_that_the_client_has_received_is_lost_when_the_recorder_is_killed(tmp_path):
+    from hypothesis import settings
+
     chance = random.Random(7)
-    for number in range(200):
+    for number in range(2 * settings.default.max_examples):  # 200 in the tier `full`
         file = tmp_path / f"{number}.yaml"
         command = [*RECORD, "-o", str(file), "--", sys.executable, "-c", CAT]
         with subprocess.Popen(
