@@ -1,11 +1,18 @@
 """Reports on proofs and examples with deliberate faults."""
 
+import glob
+import os
 import shutil
 import sys
+import tempfile
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tmkb.authoring.proofs import runner
+from tmkb.authoring.proofs.worker import MEMORY
 from tmkb.knowledge import pattern
 
 pytestmark = [pytest.mark.full, pytest.mark.needs("flask", "celery")]
@@ -273,3 +280,40 @@ def test_reports_are_in_order_with_several_jobs(patterns):
     proofs = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
 
     assert [r.id[-3:] for r in runner.prove_all(proofs, jobs=2, mutate=False)] == ["026", "024", "001"]
+
+
+def test_a_worker_that_died_is_replaced(patterns, monkeypatch):
+    def prove(folder, pattern, worker, **options):
+        if pattern["id"].endswith("026"):
+            worker.process.terminate()
+        return original(folder, pattern, worker, **options)
+
+    original = runner.prove
+    monkeypatch.setattr(runner, "prove", prove)
+    names = [NAME, "acme_auth_024"]
+    folder = patterns(*names)
+    proofs = [(str(folder / name), pattern.read(str(folder / name)).pattern) for name in names]
+    died, proven = runner.prove_all(proofs, jobs=1, mutate=False)
+
+    assert died.faults == ["the worker process died"]
+    assert proven.proven
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_worker_that_is_stopped_leaves_nothing(tmp_path):
+    name = uuid.uuid4().hex
+    texts = dict.fromkeys(("source", "proof", "proof_file"), "")
+    app = f"import os, time\nos.mkdir({name!r})\nos.mkdir(f'{name}/{{os.getpid()}}')\ntime.sleep(600)"
+    request = {**texts, "app": app, "app_file": "app.py", "attacks": None, "services": {}, "expected": None}
+    worker = runner.Worker(timeout=600)
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(worker.run, {**request, "cases": ["exploit_nothing"]})
+        while not (found := glob.glob(f"{MEMORY or tempfile.gettempdir()}/tmkb-proof-*/{name}/*")) and run.running():
+            time.sleep(0.01)
+        worker.process.terminate()
+    worker.close()
+
+    assert "died" in str(run.exception())
+    assert not os.path.exists(found[0])
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(os.path.basename(found[0])), 0)

@@ -378,6 +378,8 @@ def prove_all(
     def one(each: tuple[str, Pattern]) -> Report:
         worker = idle.get()
         try:
+            if worker.process.ended:
+                workers.append(worker := Worker(timeout, spawn))
             return prove(*each, worker, mutate=mutate, running=running)
         finally:
             idle.put(worker)

@@ -80,17 +80,17 @@ def main() -> None:
             stage.warm()
         gc.collect()
         gc.freeze()  # children that collect would copy every page
-    applications = _Applications()
-    for line in sys.stdin:
-        request = json.loads(line)
-        if forking:
-            _preload(request["services"])
-        for answer in _forked(request, applications) if forking else _spawned(request):
-            sys.stdout.write(json.dumps(answer) + "\n")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it has started ends with it
+    with contextlib.closing(_Applications()) as applications:
+        for line in sys.stdin:
+            request = json.loads(line)
+            if forking:
+                _preload(request["services"])
+            for answer in _forked(request, applications) if forking else _spawned(request):
+                sys.stdout.write(json.dumps(answer) + "\n")
+                sys.stdout.flush()
+            sys.stdout.write("\n")
             sys.stdout.flush()
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-    applications.close()
 
 
 class _Version:
@@ -302,6 +302,7 @@ class _Application:
         self._pid = guard.fork()
         if not self._pid:
             try:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 if sys.platform != "win32":
                     os.setpgid(0, 0)
                 os.close(self._control)
