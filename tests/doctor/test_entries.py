@@ -116,6 +116,66 @@ def test_a_shared_entry_whose_command_is_not_on_path(home):
     )
 
 
+PLAIN = {"command": "tmkb", "args": ["serve"]}
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"command": "PROGRAM"}, "its command is not"),
+        ({"command": "PROGRAM", "args": ["serve"]}, "its command is not"),
+        ({"command": "sh", "args": ["-c", "PROGRAM tmkb serve"]}, "its command is not"),
+        ({"command": "${TMKB:-tmkb}", "args": ["serve"]}, "its command is not"),
+        ({"command": "tmkb", "args": ["serve", "--config", "/a.yaml"]}, "its command is not"),
+        ({"command": "tmkb", "args": ["serve", "--patterns", "/a"]}, "its command is not"),
+        ({**PLAIN, "env": {"PATH": "BIN"}}, "it has `env`"),
+        ({**PLAIN, "cwd": "BIN"}, "it has `cwd`"),
+        ({"type": "http", "url": "http://127.0.0.1:1/${SECRET}"}, "it has a URL"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["claude-code", "cursor"])
+def test_a_project_does_not_choose_what_is_started(home, monkeypatch, name, entry, reason):
+    mark = home.folder / "started"
+    program = home.program("tmkb", f"open({str(mark)!r}, 'w').close()")
+    text = json.dumps(entry).replace("PROGRAM", program).replace("BIN", os.path.dirname(program))
+    monkeypatch.setattr(client_entry, "web", lambda *_: pytest.fail("connected"))
+    for path in (".mcp.json", ".cursor/mcp.json"):
+        home.write(str(home.project / path), {"mcpServers": {"tmkb": json.loads(text)}})
+    found = home.wrong(name)
+
+    assert not mark.exists()
+    assert reason in found["entry-not-started"].cause
+
+
+@pytest.mark.parametrize("form", ["{project}/bin", "bin", "", "{link}"])
+def test_a_program_of_the_project_is_not_started(home, form):
+    home.environment["PATH"] = os.pathsep.join(
+        [form.format(project=home.project, link=home.folder / "link"), home.environment["PATH"]]
+    )
+    mark = home.folder / "started"
+    program = home.program("tmkb", f"open({str(mark)!r}, 'w').close()")
+    for folder in (home.project, home.project / "bin"):
+        folder.mkdir(exist_ok=True)
+        shutil.copy(program, folder)
+    (home.folder / "link").symlink_to(home.project / "bin")
+    home.write(str(home.project / ".mcp.json"), {"mcpServers": {"tmkb": PLAIN}})
+    found = home.wrong("claude-code")
+
+    assert not mark.exists()
+    assert "in the folder of the project" in found["entry-not-started"].cause
+
+
+def test_what_an_installation_writes_into_a_project_is_started(home):
+    program = home.program("tmkb", "import sys\nfrom tmkb.cli.main import main\nsys.exit(main(sys.argv[1:]))\n")
+    home.environment["PATH"] = os.pathsep.join([os.path.dirname(program), home.environment["PATH"]])
+    args = ["serve", "--server", "tmkb-full", "--patterns", "packaged"]
+    home.write(str(home.project / ".mcp.json"), {"mcpServers": {"tmkb": {"command": "tmkb", "args": args}}})
+
+    assert "server-answers" in {each.id for each in home.findings("claude-code")}
+    assert {*home.wrong("claude-code")} == {"approval-pending"}
+
+
 def test_another_version(home):
     source = (
         "import tmkb, sys\ntmkb.__version__ = '0.0.1'\nfrom tmkb.cli.main import main\n"
@@ -481,7 +541,8 @@ def test_a_folder_below_that_of_the_project(home):
     home.project = home.project / "sub" / "folder"
     home.project.mkdir(parents=True)
 
-    assert "command-missing" in home.wrong("claude-code")
+    found = home.wrong("claude-code")["entry-not-started"]
+    assert found.place.file == str(home.folder.parent / "project" / ".mcp.json")
 
 
 def test_a_banner_on_standard_output(home):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tmkb.clients.machine import Machine
-from tmkb.doctor import entry_keys, launch
+from tmkb.doctor import entry_keys, launch, project_entry
 from tmkb.doctor.damage import variables
 from tmkb.doctor.finding import ERROR, Finding, worst
 from tmkb.doctor.inventory import Entry
@@ -143,14 +143,21 @@ def _has_patterns(folder: str) -> bool:
 
 
 def starts(entry: Entry, machine: Machine, started: Started) -> Iterator[Finding]:
-    """Start the command of an entry as its client does, and yield what is wrong; or ask the server at its URL."""
+    """Start the command of an entry as its client does, and yield what is wrong; or ask the server at its URL.
+
+    An entry of a project is started only if it plainly starts the tmkb of this machine.
+    """
+    if not (entry.words or entry.url):
+        return
+    if reason := project_entry.refusal(entry, machine):
+        yield entry.topic.found("entry-not-started", name=entry.name, reason=reason)
+        return
     (argv, own), expansion = expanded(entry, machine)
     if expansion.unset or expansion.asked:
         return
     if not argv:
-        if entry.url:
-            headers = {**entry.headers, **_bearer(entry, machine)}
-            yield from web(expansion.text(entry.url), headers, started.spec, started.timeout, entry.topic)
+        headers = {**entry.headers, **_bearer(entry, machine)}
+        yield from web(expansion.text(entry.url), headers, started.spec, started.timeout, entry.topic)
         return
     cwd = entry.value.get("cwd")
     folder = os.path.join(machine.folder, expansion.text(cwd)) if isinstance(cwd, str) else ""
