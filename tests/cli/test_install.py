@@ -99,6 +99,12 @@ def test_the_list_names_a_command_that_is_gone(run_tmkb, home):
     )
 
 
+def test_the_list_has_an_entry_with_a_url(run_tmkb, home):
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"tmkb": {"url": "http://127.0.0.1:8000/mcp"}}}')
+
+    assert run_tmkb("install", "--list", "cursor")[1].splitlines()[1] == "cursor  tmkb   user   ~/.cursor/mcp.json"
+
+
 def test_all_clients_of_this_machine(run_tmkb, home):
     assert run_tmkb("install", "--list")[1].splitlines()[1:] == [
         "codex   -      -      not installed",

@@ -267,7 +267,7 @@ def _entries(each: Client, scope: str, machine: Machine) -> list[JsonObject]:
             continue
         for name, server in servers.items():
             if launch.is_ours(name, server):
-                gone = f"{machine.shown(path)}: The command {server['command']} does not exist."
+                gone = f"{machine.shown(path)}: The command {server.get('command')} does not exist."
                 found.append(row | {"entry": name, "problem": gone if launch.is_gone(server) else None})
     return found
 
