@@ -272,6 +272,44 @@ def test_an_entry_of_ours_whose_command_is_gone_is_replaced_and_keeps_what_the_u
         edit.install(target, target.client.entry("user", "tmkb", "/z/bin/tmkb", ["serve", "--server", "x"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("codex", b'[KEY.tmkb] # a\nstartup_timeout_sec = 20.50 # b\nsince = 2026-01-02 # c\ncommand = "/x/bin/tmkb" # d\n'
+                  b'args = [ "serve" ]\n\n[KEY.tmkb.env] # e\nPATTERNS = "/x/bin/tmkb"\n'),
+        ("codex", b"[KEY.tmkb]\ncommand = '/x/bin/tmkb' # d\nargs = ['serve']\nwhen = 07:32:00\nx = nan\n"),
+        ("cline", b'{"KEY": {"tmkb": {"command": "/x/bin/tmkb", // a\n  "args": ["serve"], /* b */ "timeout": 1.50}}}\n'),
+        ("opencode", b'{"KEY": {"tmkb": { "type": "local",\n "command": [ "/x/bin/tmkb", "serve" ], // a\n "enabled": true}}}'),
+        ("goose", b"KEY:\n  tmkb: # a\n    since: 2026-01-02 # b\n    REST\n"),
+    ],
+)  # fmt: skip
+def test_only_the_command_of_an_entry_changes_if_it_is_gone(tmp_path, name, content):
+    edit = Edit("tmkb", machine(tmp_path))
+    target = target_of(edit, name)
+    if name == "goose":
+        edit.install(target, entry_of(target))
+        rest = read(target.path).partition(b"tmkb:\n")[2].strip()
+        content = content.replace(b"REST", rest)
+    target = target_of(edit, name, content)
+    before = read(target.path)
+    moved = target.client.entry("user", "tmkb", "/y/bin/tmkb", ["serve"])
+
+    assert edit.install(target, moved).action == "replaced"
+    assert read(target.path) == before.replace(b"/x/bin/tmkb", b"/y/bin/tmkb", 1)
+    assert edit.uninstall(target).action == "removed"
+
+
+def test_an_entry_whose_command_cannot_be_found_in_the_text_is_another_one(tmp_path):
+    edit = Edit("tmkb", machine(tmp_path))
+    content = b'[KEY.tmkb]\n# not /x/bin/tmkb\ncommand = "/x/bin/tmkb"\nargs = ["serve"]\nsince = 2026-01-02\n'
+    target = target_of(edit, "codex", content)
+    moved = target.client.entry("user", "tmkb", "/y/bin/tmkb", ["serve"])
+
+    with pytest.raises(Differs):
+        edit.install(target, moved)
+    assert Edit("tmkb", edit.machine, force=True).install(target, moved).action == "replaced"
+
+
 def test_what_others_add_meanwhile_stays(tmp_path):
     edit = Edit("tmkb", machine(tmp_path))
     target = target_of(edit, "cursor", b'{\n  "a": 1\n}\n')

@@ -58,6 +58,7 @@ def test_entries_have_places():
         ("a = \n", "client_syntax", 4),
         ("a = 1\nb = [1,\n", "client_syntax", 14),
         ("a = 1\na = 2\n", "client_syntax", 11),
+        ("a = '\u2028\x85'\nb = 1\na = \n", "client_syntax", 19),
         ("mcp_servers = 1\n", "client_not_a_map", 0),
         ("a = 1\nx=" + "1" * 5000, "client_long_number", 8),
         ("a = " + "[" * 5000 + "]" * 5000, "client_too_deep", 0),

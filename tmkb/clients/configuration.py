@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -140,6 +141,23 @@ class Configuration:
             text = syntax.fresh(self.key, name, entry, newline)
             return (self.mark + text).encode()
         return self._checked(self._edit(syntax.with_entry, self.text, self.key, name, entry), name, entry)
+
+    def with_word(self, name: str, old: str, new: str, entry: JsonObject) -> bytes | None:
+        """Return the content of the file with one word in it replaced; None unless just that changes an entry.
+
+        Args:
+            name: of the entry.
+            old: the word, which is replaced where it first occurs in the entry.
+            new: what replaces it.
+            entry: the entry as it must be then.
+        """
+        text = self.text or ""
+        old, new = (json.dumps(each, ensure_ascii=False)[1:-1] for each in (old, new))  # escaped as in a string
+        _, offset = self._entries[name]
+        try:
+            return self._checked(text[:offset] + text[offset:].replace(old, new, 1), name, entry)
+        except ConfigurationError:
+            return None
 
     def without_server(self, name: str) -> bytes | None:
         """Return the content of the file without an entry; everything else is equal, and the map stays.

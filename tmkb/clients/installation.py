@@ -121,12 +121,14 @@ class Edit:
         found = configuration.raw.get(self.name)
         if is_same(entry, found):
             return Outcome(target, "unchanged", data, data, warnings=warnings)
-        is_moved = False
         if isinstance(found, dict) and _is_moved(target.client, entry, found):
-            is_moved, entry = True, found | entry  # what the user added stays
+            old, new = (str(target.client.normalised(each)["command"]) for each in (found, entry))
+            after = configuration.with_word(self.name, old, new, found | entry)
+            if after is not None:
+                return Outcome(target, "replaced", data, after, warnings=warnings)
         action = "replaced" if self.name in configuration.raw else "added"
         plan = Outcome(target, action, data, configuration.with_server(self.name, entry), warnings=warnings)
-        if action == "replaced" and not (self.force or is_moved):
+        if action == "replaced" and not self.force:
             raise self._differs("client_differs", configuration, plan)
         return plan
 

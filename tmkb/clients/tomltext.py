@@ -46,8 +46,10 @@ def load(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         place = _PLACE.search(message)
-        lines = text.splitlines(keepends=True)
-        offset = sum(map(len, lines[: int(place[1]) - 1])) + int(place[2]) - 1 if place else len(text)
+        offset = len(text)
+        if place:
+            line, column = int(place[1]), int(place[2])
+            offset = sum(len(each) + 1 for each in text.split("\n")[: line - 1]) + column - 1
         reason = _PLACE.sub("", message).replace("(at end of document)", "").strip()
         reason = _TUPLE.sub(lambda found: ".".join(_KEY.findall(found[0])).replace("'", ""), reason)
         raise TextError("client_syntax", offset, reason=reason[:1].lower() + reason[1:]) from error
@@ -243,4 +245,5 @@ def _value(value: JsonValue) -> str:
         return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(value, ensure_ascii=False, default=str)  # a date becomes a string, which `_check` refuses
+    return text.replace("\x7f", "\\u007f")
