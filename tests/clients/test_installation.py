@@ -1,5 +1,6 @@
 """Files of every client, as users have them: an entry is added, stays as it is, and is taken out again."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -637,6 +638,49 @@ def test_new_files_of_root_get_the_owner_of_their_folder(tmp_path):
 
     for path in (target.path, os.path.dirname(target.path)):
         assert (os.stat(path).st_uid, os.stat(path).st_gid) == (1234, 2345)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("step", ["folder", "file"])
+def test_a_link_in_the_place_of_a_new_file_of_root_is_not_followed(tmp_path, monkeypatch, step):
+    other = tmp_path / "other"
+    other.write_text("")
+    mode = stat.S_IMODE(other.stat().st_mode)
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 1234, 2345)
+    mkdir, temporary = os.mkdir, tempfile.mkstemp
+
+    def swapped(path, *rest):
+        mkdir(path, *rest)
+        os.rmdir(path)
+        os.symlink(other, path)
+
+    def swapped_file(**options):
+        handle, path = temporary(**options)
+        os.unlink(path)
+        os.symlink(other, path)
+        return handle, path
+
+    if step == "folder":
+        monkeypatch.setattr(files.os, "mkdir", swapped)
+    else:
+        monkeypatch.setattr(files.tempfile, "mkstemp", swapped_file)
+    path = home / "new" / "mcp.json" if step == "folder" else home / "mcp.json"
+    with contextlib.suppress(ConfigurationError):
+        files.replace(str(path), "mcp.json", lambda _: b"{}", True)
+
+    status = other.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (os.getuid(), os.getgid(), mode)
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system opens links")
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / "mcp.json.tmkb.lock").symlink_to(tmp_path / "other")
+
+    with pytest.raises(ConfigurationError, match="client_not_written"):
+        files.replace(str(tmp_path / "mcp.json"), "mcp.json", lambda _: b"{}")
+    assert not (tmp_path / "other").exists() and not (tmp_path / "mcp.json").exists()
 
 
 def test_the_lock_of_a_client_is_respected(tmp_path, monkeypatch):

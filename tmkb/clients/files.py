@@ -19,7 +19,7 @@ Change = Callable[[bytes | None], bytes | None]
 _KEPT = 5  # backups of one file
 _TRIES = 5  # if the file changes meanwhile
 _WAIT = 10.0  # seconds for a lock
-_STALE = 10.0  # seconds after which a client ignores a folder that locks its file, as it renews those in use
+_STALE = 10.0  # seconds; a client that still holds its lock has changed the time of the folder since
 _STAMP = "%Y%m%dT%H%M%S"
 
 
@@ -159,7 +159,7 @@ def _temporary(real: str, content: bytes, status: os.stat_result | None, is_priv
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            _adopt(file.fileno(), temporary, status, 0o600 if is_private else 0o666 & ~_umask())
+            _adopt(file.fileno(), folder, status, 0o600 if is_private else 0o666 & ~_umask())
             os.fsync(file.fileno())
     except BaseException:
         os.unlink(temporary)
@@ -178,22 +178,21 @@ def _back_up(real: str, content: bytes, status: os.stat_result) -> str:
     return backup
 
 
-def _adopt(handle: int, path: str, status: os.stat_result | None, mode: int) -> None:
-    """Give a new file the mode and owner of ``status``; without, ``mode`` and the owner of its folder."""
-    if status is not None and sys.platform != "win32":
-        own = os.fstat(handle)
-        if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
-            os.fchown(handle, status.st_uid, status.st_gid)
-    elif status is None:
-        _give_to_owner_of_folder(path)
-    os.chmod(path, mode if status is None else stat.S_IMODE(status.st_mode))
+def _adopt(handle: int, folder: str, status: os.stat_result | None, mode: int) -> None:
+    """Give a new file the mode and owner of ``status``; without, ``mode`` and, by root, the owner of ``folder``.
+
+    Its name may lead to another file meanwhile, because another user may own the folder.
+    """
+    if sys.platform != "win32":
+        own, owner = os.fstat(handle), status or _owner(folder)
+        if owner is not None and (own.st_uid, own.st_gid) != (owner.st_uid, owner.st_gid):
+            os.fchown(handle, owner.st_uid, owner.st_gid)
+        os.fchmod(handle, mode if status is None else stat.S_IMODE(status.st_mode))
 
 
-def _give_to_owner_of_folder(path: str) -> None:
-    """Let root, who may have the home folder of another user, create files for that user."""
-    if sys.platform != "win32" and os.geteuid() == 0:
-        owner = os.stat(os.path.dirname(path))
-        os.chown(path, owner.st_uid, owner.st_gid)
+def _owner(folder: str) -> os.stat_result | None:
+    """Return whose files root, who may have the home folder of another user, creates in a folder; None for others."""
+    return os.stat(folder) if sys.platform != "win32" and os.geteuid() == 0 else None
 
 
 def _umask() -> int:
@@ -216,7 +215,8 @@ def _make_folders(folder: str, made: list[str]) -> None:
         _make_folders(os.path.dirname(folder), made)
         os.mkdir(folder)
         made.append(folder)
-        _give_to_owner_of_folder(folder)
+        if sys.platform != "win32" and (owner := _owner(os.path.dirname(folder))):
+            os.chown(folder, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _sync_folder(folder: str) -> None:
@@ -234,7 +234,7 @@ def _lock(real: str, shown: str) -> Iterator[None]:
     """Keep other processes of ours from the file. The operating system releases the lock of a process that ended."""
     path, until = f"{real}.tmkb.lock", time.monotonic() + _WAIT
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         if _is_locked(handle) and _is_same(handle, path):
             break
         os.close(handle)
