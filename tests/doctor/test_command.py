@@ -173,6 +173,17 @@ def test_no_secret_is_in_the_output_or_the_bundle(home, doctor, monkeypatch, tmp
     assert oct(os.stat(file).st_mode & 0o777) == "0o600"
 
 
+def test_a_bundle_has_dates_of_toml(home, doctor, tmp_path):
+    home.write(
+        ".codex/config.toml", '[mcp_servers.tmkb]\ncommand = "/gone/tmkb"\nargs = ["serve"]\nsince = 2026-01-02\n'
+    )
+    doctor("codex", "--bundle", tmp_path / "report.zip")
+
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        (entry,) = [each["entry"] for each in json.loads(archive.read("configurations.json")) if "entry" in each]
+    assert entry["since"] == "2026-01-02"
+
+
 def test_a_bundle_replaces_no_file(home, doctor, tmp_path):
     file = tmp_path / "report.zip"
     file.write_text("mine")

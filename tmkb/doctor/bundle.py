@@ -108,4 +108,4 @@ def _packages() -> Iterable[str]:
 
 
 def _json(value: JsonValue) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"  # TOML has dates
