@@ -6,19 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.code import MISTAKE
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import index
 from tmkb.review import changes, github, judge, sarif
 from tmkb.server.server import Server
 
-MISTAKE = """@bp.patch("/profile")
-@login_required
-def change_profile():
-    for key, value in request.get_json().items():
-        setattr(current_user, key, value)
-    db.session.commit()
-    return jsonify(id=current_user.id, name=current_user.name)
-"""
+FUNCTION = MISTAKE.partition("\n\n\n")[2]
 CHECKED = """--- a/app/orders.py
 +++ b/app/orders.py
 @@ -10,7 +10,5 @@ def show_order(order_id):
@@ -45,7 +39,7 @@ def commented(judging, text):
 
 
 def test_a_mistake_is_named_at_its_line(judging):
-    comment = commented(judging, MISTAKE)
+    comment = commented(judging, FUNCTION)
 
     assert comment.pattern == "TMKB-AUTH-006"
     assert {4, 5} & {*comment.lines}
@@ -62,9 +56,9 @@ def test_a_removed_check_is_commented_beside_it(judging):
 
 
 def test_a_comment_that_ignores_a_pattern_does_not_change_the_judgement(judging):
-    ignored = MISTAKE.replace("key, value)\n", "key, value)  # tmkb: ignore[14] these fields are public\n")
+    ignored = FUNCTION.replace("key, value)\n", "key, value)  # tmkb: ignore[14] these fields are public\n")
 
-    assert commented(judging, ignored).probability == commented(judging, MISTAKE).probability
+    assert commented(judging, ignored).probability == commented(judging, FUNCTION).probability
 
 
 @pytest.mark.parametrize("text", ["", "x = 1\n", "import os\nimport sys\n\nfrom flask import request\n", "\n\n"])
@@ -88,15 +82,15 @@ def test_no_section_breaks_the_judge(judging, lines):
 
 
 def test_equal_lines_have_one_fingerprint_in_any_function(judging):
-    moved = commented(judging, "# moved\n\n\n" + MISTAKE)
+    moved = commented(judging, "# moved\n\n\n" + FUNCTION)
 
-    assert moved.fingerprint == commented(judging, MISTAKE).fingerprint
-    assert moved.line == commented(judging, MISTAKE).line + 3
+    assert moved.fingerprint == commented(judging, FUNCTION).fingerprint
+    assert moved.line == commented(judging, FUNCTION).line + 3
 
 
 def test_names_of_files_are_escaped(judging):
     pattern = {"name": "A, b: c%", "severity": "high", "cwe": ["CWE-1"]}
-    comment = judge.Comment("X-1", "a\n::b,c.py", 3, (3,), 0.5, commented(judging, MISTAKE).advice, "f")
+    comment = judge.Comment("X-1", "a\n::b,c.py", 3, (3,), 0.5, commented(judging, FUNCTION).advice, "f")
 
     assert github.annotation(comment, pattern).startswith(
         "::warning file=a%0A%3A%3Ab%2Cc.py,line=3,title=X-1 A%2C b%3A c%25::"
@@ -112,7 +106,7 @@ def test_names_of_files_are_escaped(judging):
     ],
 )
 def test_sarif_names_a_file_by_its_address(judging, path, location):
-    comment = judge.Comment("X-1", path, 3, (3, 5), 0.5, commented(judging, MISTAKE).advice, "f")
+    comment = judge.Comment("X-1", path, 3, (3, 5), 0.5, commented(judging, FUNCTION).advice, "f")
     log = sarif.log([comment], {"X-1": {"name": "X", "severity": "low", "cwe": ["CWE-1"]}})
     (result,) = log["runs"][0]["results"]
 

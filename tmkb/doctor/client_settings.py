@@ -32,6 +32,10 @@ def _disabled(found: Inventory, entry: Entry, how: str) -> Finding:
     return entry.topic.found("entry-disabled", name=entry.name, client=found.client.title, how=how)
 
 
+def _untrusted(found: Inventory, entry: Entry, machine: Machine, remedy: str) -> Finding:
+    return entry.topic.found("project-untrusted", client=found.client.title, folder=machine.folder, remedy=remedy)
+
+
 def _claude_code(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
     project = found.at(("projects", machine.repository), "user")
     off = {key: _names(project.get(key)) for key in ("disabledMcpServers", "disabledMcpjsonServers")}
@@ -68,12 +72,8 @@ def _codex(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding
         isinstance(each, dict) and each.get("trust_level") == "trusted" for each in map(projects.get, folders)
     )
     if entry.scope == "project" and not trusted:
-        yield entry.topic.found(
-            "project-untrusted",
-            client=found.client.title,
-            folder=machine.folder,
-            remedy="Start `codex` in this folder and trust it, or put the entry into the user's file",
-        )
+        remedy = "Start `codex` in this folder and trust it, or put the entry into the user's file"
+        yield _untrusted(found, entry, machine, remedy)
 
 
 def _gemini(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Finding]:
@@ -87,12 +87,8 @@ def _gemini(found: Inventory, entry: Entry, machine: Machine) -> Iterator[Findin
     path = os.path.join(machine.home, ".gemini", "trustedFolders.json")
     folders = {folder: level for folder, level in _settings(path, found.client).items() if isinstance(level, str)}
     if trust is not False and folders and not _is_trusted(machine.folder, folders):
-        yield entry.topic.found(
-            "project-untrusted",
-            client=found.client.title,
-            folder=machine.folder,
-            remedy="Start `gemini` in this folder and trust it; `/permissions` changes it later",
-        )
+        remedy = "Start `gemini` in this folder and trust it; `/permissions` changes it later"
+        yield _untrusted(found, entry, machine, remedy)
 
 
 def _opencode(found: Inventory, entry: Entry, _: Machine) -> Iterator[Finding]:
