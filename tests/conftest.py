@@ -66,7 +66,7 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """Nothing is read from, or left in, the cache of whoever runs the tests."""
+    """Nothing is read from, or left in, the cache of the person who runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMKB_TRACEBACK", "1")  # an error that no command expects fails a test with its traceback
         folder = tmp_path_factory.mktemp("cache")
@@ -124,7 +124,7 @@ def runtimes(quiet):
 
 @pytest.fixture(scope="session")
 def quiet():
-    """A log that nobody reads."""
+    """A log that is not read."""
     with open(os.devnull, "wb") as sink:
         yield lambda spec: log.Log(spec["server"]["log"], fd=sink.fileno())
 

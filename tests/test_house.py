@@ -95,11 +95,11 @@ def test_every_error_that_is_raised_exists_and_every_one_that_exists_is_used():
         for path in glob.glob(os.path.join(paths.SCHEMAS, "**", "*.yaml"), recursive=True)
         for match in re.findall(r": (\w+)", source(path))
     }
-    told = {id_ for id_, error in table.items() if "keyword" in error}
+    by_keyword = {id_ for id_, error in table.items() if "keyword" in error}
     defaults = {"invalid_params", "tool_failed"}
 
     assert raised <= set(table)
-    assert set(table) - raised - named - told - defaults == set()
+    assert set(table) - raised - named - by_keyword - defaults == set()
 
 
 def test_every_problem_that_is_found_has_its_sentence_and_every_sentence_is_used():

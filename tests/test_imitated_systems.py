@@ -171,7 +171,7 @@ def test_the_imitation_fails_where_windows_fails(tmp_path):
         import os, pytest, select, signal, subprocess, sys
         assert (sys.platform, os.sep, os.linesep) == ("win32", chr(92), "\\r\\n")
         os.chdir({str(tmp_path)!r})
-        assert os.getcwd() == {imitated_system.foreign(str(tmp_path))!r}
+        assert os.getcwd() == {imitated_system.windows_path(str(tmp_path))!r}
         for module, name in ((os, "fork"), (select, "poll"), (signal, "SIGKILL"), (os, "O_NOFOLLOW"), (os, "geteuid")):
             assert not hasattr(module, name), name
         with pytest.raises(ImportError):

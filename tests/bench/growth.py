@@ -30,7 +30,7 @@ WIDTH, HEIGHT, MARGIN, COLUMNS = 230, 150, 30, 4  # of one plot, in pixels; plot
 
 
 class Silent(Log):
-    """A log that nobody reads."""
+    """A log that is not read."""
 
     def flush(self):
         self.pending.clear()

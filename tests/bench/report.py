@@ -1,4 +1,4 @@
-"""The figures as tables, and whether they are as good as they have to be."""
+"""The figures as tables, and whether they meet the expectations."""
 
 import datetime
 import json

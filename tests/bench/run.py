@@ -4,7 +4,7 @@
 
 Installs pinned peers below ``.cache/bench`` (Node included, so that none has to be there). Each has one tool, which gives
 a canned answer and asks nothing; ours does its work. Compare ratios only. Needs Linux; exit status 1 where our figures
-are not as good as they have to be. Ours is installed as clients have it: a wheel, in an environment of its own.
+miss an expectation. Ours is installed as clients have it: a wheel, in an environment of its own.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The bench measures what it says it does, and tells good figures from bad ones. How fast anything is, is not asked here."""
+"""The bench measures what it says it does, and distinguishes good figures from bad ones. How fast anything is, is not asked here."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import run
 
 pytestmark = pytest.mark.full
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process takes is read as Linux tells it")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process takes is read from Linux")
 GOOD = {
     "tmkb": dict.fromkeys(report.HEADINGS, 2.0),
     "tmkb-no-cache": dict.fromkeys(report.HEADINGS, 2.1),

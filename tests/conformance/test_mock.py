@@ -287,10 +287,10 @@ def test_changed_lists_reach_the_streams_of_stateless_clients():
     client = Client(HANDSHAKE, (call(1), changed, text(1, "done")))
     wanted = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}, "_meta": META}
     acknowledged = client.ask("subscriptions/listen", "s", **wanted)
-    told, done = client.send(call(2, meta=META))
+    notification, done = client.send(call(2, meta=META))
 
     assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
-    assert told == {**changed, "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": "s"}}}
+    assert notification == {**changed, "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": "s"}}}
     assert done["result"]["content"] == text(2, "done")["result"]["content"]
 
 

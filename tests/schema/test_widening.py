@@ -98,7 +98,7 @@ def edits(draw, old, keywords):
 
 
 def sent(old, new, value):
-    """``value`` without the names that only ``new`` offers: nobody sends what was not offered."""
+    """``value`` without the names that only ``new`` offers: a client sends only what was offered."""
     if isinstance(value, list):
         items = old.get("items", {}), new.get("items", {})
         return [sent(*items, each) if all(isinstance(i, dict) for i in items) else each for each in value]

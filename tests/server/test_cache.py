@@ -289,7 +289,7 @@ def test_a_relative_folder_for_caches_is_ignored(home, source, tmp_path, monkeyp
     assert not (tmp_path / "cloned").exists()
 
 
-def foreign(folder):
+def owned_by_another(folder):
     os.chown(folder, 12345, 12345)
 
 
@@ -299,9 +299,9 @@ def linked(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owner there")
-@pytest.mark.parametrize("spoil", [foreign, linked, lambda folder: folder.chmod(0o777)])
+@pytest.mark.parametrize("spoil", [owned_by_another, linked, lambda folder: folder.chmod(0o777)])
 def test_a_folder_that_other_users_control_is_ignored(home, source, spoil):
-    if spoil is foreign and os.geteuid() != 0:
+    if spoil is owned_by_another and os.geteuid() != 0:
         pytest.skip("only root gives a folder away")
     keep(source, {})
     assert cache.read({})
@@ -563,7 +563,7 @@ def test_the_command_shows_and_clears(home, capsys):
     assert main.main(["cache"]) == 0
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc tells whether a process is there")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only /proc shows whether a process is there")
 @pytest.mark.process
 def test_a_child_process_ends_with_its_parent():
     code = (

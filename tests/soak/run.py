@@ -32,7 +32,7 @@ GAPS = {"swap": 1, "rebuild": 3, "write": 1, "write_in_pieces": 3, "rename_aroun
 
 
 class Editor:
-    """Changes the folder, and waits each time until the server has noticed: somebody is served it, or the log tells."""
+    """Changes the folder, and waits each time until the server has noticed: a client is served it, or the log says so."""
 
     def __init__(self, folder, history, rng):
         self.folder = folder

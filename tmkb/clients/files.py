@@ -124,7 +124,7 @@ def _exchange(
 
 
 def _remove_leftovers(real: str) -> None:
-    """Remove temporary files of processes that were killed: while we have the lock, nobody else has any."""
+    """Remove temporary files of processes that were killed: while we have the lock, no other process has any."""
     folder, name = os.path.split(real)
     try:
         entries = os.listdir(folder)

@@ -18,7 +18,7 @@ def imitated(name):
 def path(real):
     """A path of this machine as the system has it."""
     text = str(real)
-    return imitated("pathlib").Path(imitated_system.foreign(text) if SYSTEM == "win32" else text)
+    return imitated("pathlib").Path(imitated_system.windows_path(text) if SYSTEM == "win32" else text)
 
 
 class Folders:

@@ -193,14 +193,14 @@ def install(system):
     if system == WINDOWS:
         home = os.path.expanduser("~")
         for variable, below in (("USERPROFILE", ""), ("APPDATA", "AppData/Roaming"), ("LOCALAPPDATA", "AppData/Local")):
-            os.environ.setdefault(variable, foreign(os.path.join(home, below).rstrip("/")))
-        os.environ.setdefault("TEMP", foreign(os.environ.get("TMPDIR", "/tmp")))
+            os.environ.setdefault(variable, windows_path(os.path.join(home, below).rstrip("/")))
+        os.environ.setdefault("TEMP", windows_path(os.environ.get("TMPDIR", "/tmp")))
         for stream in (sys.stdout, sys.stderr):  # of a pipe or a file
             if stream is not None and not stream.isatty():
                 stream.reconfigure(encoding=os.environ.get("PYTHONIOENCODING") or "cp1252", newline="\r\n")
 
 
-def foreign(path):
+def windows_path(path):
     """Return a path of this machine as Windows has it."""
     return "C:" + path.replace("/", "\\") if path.startswith("/") else path.replace("/", "\\")
 
@@ -305,7 +305,7 @@ class _System:
     def _sys(self):
         own = {"platform": self.system}
         if self.windows:
-            own |= {"executable": foreign(sys.executable), "getfilesystemencodeerrors": lambda: "surrogatepass"}
+            own |= {"executable": windows_path(sys.executable), "getfilesystemencodeerrors": lambda: "surrogatepass"}
             own |= {"getwindowsversion": lambda: (10, 0, 26100, 2, "")}
         return Imitation(sys, own=own)
 
@@ -322,7 +322,7 @@ class _System:
             own |= FLAGS
             own |= {"name": "nt", "sep": "\\", "altsep": "/", "linesep": "\r\n", "pathsep": ";", "devnull": "nul"}
             own |= {"extsep": ".", "curdir": ".", "pardir": "..", "defpath": ".;C:\\bin"}
-            own |= {"getcwd": lambda: foreign(os.getcwd()), "read": self._read, "write": self._write}
+            own |= {"getcwd": lambda: windows_path(os.getcwd()), "read": self._read, "write": self._write}
             own |= {name: self._on_free(own[name]) for name in ("remove", "unlink", "rename", "replace")}
             own |= {name: frozenset() for name in ("supports_dir_fd", "supports_fd", "supports_follow_symlinks")}
             own |= {"rename": self._rename(own["rename"]), "fdopen": self.open, "startfile": print}
@@ -457,7 +457,7 @@ class _System:
         return fd in self.texts and stat.S_ISREG(os.fstat(fd).st_mode)
 
     def _final(self, path):
-        return "\\\\?\\" + foreign(_renamed(path, os.path.realpath, self.native(path), strict=True))
+        return "\\\\?\\" + windows_path(_renamed(path, os.path.realpath, self.native(path), strict=True))
 
     def _scandir(self, path="."):
         if isinstance(path, int) and self.windows:
@@ -468,7 +468,7 @@ class _System:
         start, top = self.native(top), os.fspath(top)
         for folder, folders, files in os.walk(start, *rest, **options):
             below = folder[len(start) :]
-            yield top + (foreign(below) if self.windows and below else below).removeprefix("C:"), folders, files
+            yield top + (windows_path(below) if self.windows and below else below).removeprefix("C:"), folders, files
 
 
 class _Scan:
@@ -530,7 +530,7 @@ class XnuPoll:
 
 
 class _Ntdll:
-    """The function of ntdll that tells whether the other end of a pipe is closed."""
+    """The function of ntdll that says whether the other end of a pipe is closed."""
 
     def __init__(self, name):
         assert name == "ntdll"
@@ -544,7 +544,7 @@ class _Ntdll:
 
 
 def _full(path):
-    return ntpath.normpath(ntpath.join(foreign(os.getcwd()), os.fspath(path)))
+    return ntpath.normpath(ntpath.join(windows_path(os.getcwd()), os.fspath(path)))
 
 
 def inherited(environment):
