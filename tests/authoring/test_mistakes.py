@@ -4,7 +4,7 @@ import pytest
 
 from tmkb.knowledge import library
 from tmkb.knowledge.questions import Question
-from tmkb.knowledge.retrieval import index
+from tmkb.knowledge.retrieval import index, signs
 
 pytestmark = pytest.mark.needs("sklearn")
 
@@ -50,7 +50,7 @@ def test_a_change_is_told_from_its_correction(asked, patterns, tmp_path):
 
     labelled = mistakes.prepare(asked, [], patterns)
     held = mistakes.folds(labelled)
-    calibration = mistakes.calibrate(held, labelled)
+    calibration = mistakes.calibrate(held, labelled, signs.packaged())
     trained = mistakes.train(labelled.every, labelled.grades, labelled.weights)
     path = tmp_path / "review.bin"
     ids = [pattern["id"] for pattern in patterns]
@@ -59,7 +59,8 @@ def test_a_change_is_told_from_its_correction(asked, patterns, tmp_path):
 
     def probability(change):
         scores = model.scores(change)
-        return index.logistic(calibration["mistake"], scores[-1] + calibration["best"] * max(scores[:-1]))
+        weight = signs.Signs(calibration["signs"]).weight(change)
+        return index.logistic(calibration["mistake"], scores[-1] + calibration["best"] * max(scores[:-1]) + weight)
 
     change = "app/new.py\n+row99 = load(id)\n+save(row)"
     assert probability(change) > 0.5 > probability(f"{change}\n+owned_by(current_user)")

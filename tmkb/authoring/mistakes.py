@@ -1,16 +1,17 @@
 """Train the model of `tmkb.review`, which separates changes that make a mistake from those that do not.
 
 It learns from the example questions that are code, most of which are pairs of authors: the same change with the mistake
-and right. The grades of code that is right are zero here. Idioms are further examples of right code.
+and right. The grades of code that is right are zero here. Idioms are further examples of right code. The weights
+of signs are learned on the scores of authors held out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from tmkb.authoring import training
@@ -18,13 +19,14 @@ from tmkb.authoring.training import Array, Examples, Matrix, Trained, Weights
 from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index
+from tmkb.knowledge.retrieval.signs import Signs
 
 BEST = 5.0  # weight of the best pattern's score in the score of a mistake
 FEATURES = 25_000  # in the model
 COST = 0.5  # of an error of the support vector machine
 DIFF = 3.0  # weight of an example that is a diff, as reviews see it
 ALPHA = 0.5  # of the ridge regression
-COMMENTED = 0.03  # share of harmless sections, of authors held out, that may get a comment; a diff has two or three
+COMMENTED = 0.01  # share of harmless sections, of authors held out, that may get a comment; a diff has two or three
 _CODE = ("code", "diff", "stub")  # kinds that show a mistake unless their code is right
 _IDIOMS = "idioms"  # the author of idioms, which is never held out
 
@@ -102,9 +104,33 @@ def folds(labelled: Labelled) -> Array:
     return found
 
 
-def calibrate(held: Array, labelled: Labelled) -> dict[str, Any]:
-    """Return how the score of a mistake becomes a probability, and from where on a change gets a comment."""
-    measured = ~np.isnan(held[:, -1])
-    mistake = training.logistic(held[measured, -1], labelled.mistaken[measured])
-    limit = float(np.quantile(held[measured & labelled.harmless, -1], 1 - COMMENTED))
-    return {"mistake": mistake, "commented": round(index.logistic(mistake, limit), 4), "best": BEST}
+def calibrate(held: Array, labelled: Labelled, rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how scores and signs become the probability of a mistake, and from where on a change gets a comment.
+
+    Args:
+        held: scores from `folds`.
+        labelled: the examples of these scores.
+        rules: of signs. The threshold is measured with the weights of signs that the other authors give.
+    """
+    measured = np.flatnonzero(~np.isnan(held[:, -1]))
+    found = [Signs(rules).of(labelled.samples[at]) for at in measured]
+    names = sorted(set().union(*found))
+    cells = np.array(
+        [[held[at, -1], *(name in signs for name in names)] for at, signs in zip(measured, found, strict=True)]
+    )
+    mistaken, authors = labelled.mistaken[measured], labelled.authors[measured]
+    totals = np.zeros(len(measured))
+    for author in np.unique(authors):
+        others = authors != author
+        totals[~others] = cells[~others] @ _weights(cells[others], mistaken[others])
+    limit = float(np.quantile(totals[labelled.harmless[measured]], 1 - COMMENTED))
+    mistake = training.logistic(totals, mistaken)
+    weights = {name: round(float(weight), 4) for name, weight in zip(names, _weights(cells, mistaken)[1:], strict=True)}
+    signs = {"words": rules["words"], "forms": rules["forms"], "weights": weights}
+    return {"mistake": mistake, "commented": round(index.logistic(mistake, limit), 4), "best": BEST, "signs": signs}
+
+
+def _weights(cells: Array, mistaken: Array) -> Array:
+    """Return the weight of each column on the scale of the first, which is the score."""
+    weights = LogisticRegression(max_iter=1000).fit(cells, mistaken).coef_[0]
+    return weights / weights[0]

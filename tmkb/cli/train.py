@@ -13,7 +13,7 @@ from tmkb.errors import SpecError
 from tmkb.knowledge import idioms, library, questions
 from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question
-from tmkb.knowledge.retrieval import index
+from tmkb.knowledge.retrieval import index, signs
 from tmkb.schema import paths
 from tmkb.server import sources
 
@@ -111,7 +111,7 @@ def _train_review(
     if same_as and os.path.isfile(path := index.path(same_as, index.REVIEW_FILE)):
         calibration = index.read(path).facts["calibration"]
     else:
-        calibration = mistakes.calibrate(mistakes.folds(labelled), labelled)
+        calibration = mistakes.calibrate(mistakes.folds(labelled), labelled, signs.packaged())
     trained = mistakes.train(labelled.every, labelled.grades, labelled.weights)
     facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
     training.write(target, trained, [pattern["id"] for pattern in patterns], facts, compressed=True)

@@ -1,7 +1,8 @@
 """Judge sections of changed code.
 
-Two linear models decide. One knows how changes with a mistake differ from the same changes done right; it decides
-whether there is something to say. Together with that of queries it decides which pattern is named.
+Two linear models decide. One knows how changes with a mistake differ from the same changes done right; with signs of
+what the change does, it decides whether there is something to say. Together with that of queries it decides which
+pattern is named.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from tmkb.knowledge.retrieval import index as index_
 from tmkb.knowledge.retrieval.index import Index
+from tmkb.knowledge.retrieval.signs import Signs
 from tmkb.review import suppression
 from tmkb.review.changes import Line, Section
 
@@ -59,6 +61,7 @@ class Judge:
         self.index = index
         self.model = index_.read(model)
         self.advise = advise
+        self._signs = Signs(self.model.facts["calibration"]["signs"])
         self._outputs: dict[str, int] = {id_: output for output, id_ in enumerate(self.model.facts["patterns"])}
 
     def comment(self, section: Section) -> Comment | None:
@@ -71,7 +74,8 @@ class Judge:
             return None
         scores = self.model.total(known)
         calibration = self.model.facts["calibration"]
-        probability = index_.logistic(calibration["mistake"], scores[-1] + calibration["best"] * max(scores[:-1]))
+        score = scores[-1] + calibration["best"] * max(scores[:-1]) + self._signs.weight(text)
+        probability = index_.logistic(calibration["mistake"], score)
         if probability < calibration["commented"]:
             return None
         number = self._named(text, scores)
