@@ -112,6 +112,20 @@ def test_forms_of_a_statement(of, sign, code, right):
     assert sign not in of(right)
 
 
+def test_a_variable_of_another_function_is_not_trusted(of):
+    other = " def mine(pk):\n     lab = current_user.labs.get(pk)\n     return lab\n"
+
+    assert "read_by_key" in of(f"{other}+def any(pk):\n+    lab = Lab.objects.get(pk=pk)\n+    return lab")
+
+
+def test_words_count_near_changes():
+    text = "app/x.py\n@@ -1,9 +1,9 @@\n far\n far\n one\n two\n+new\n-old\n one\n two\n far"
+
+    assert signs.nearby(text) == "app/x.py\n@@ -1,9 +1,9 @@\n one\n two\n+new\n-old\n one\n two"
+    assert signs.nearby("+++ b/x\n+new") == "+++ b/x\n+new"
+    assert signs.nearby("def f():\n    return 1") == "def f():\n    return 1"
+
+
 def test_weights_are_added(rules):
     weighed = signs.Signs({**rules, "weights": {"read_by_key": 1.5, "whole_body": 2.0, "other": 4.0}})
 

@@ -19,7 +19,7 @@ from tmkb.authoring.training import Array, Examples, Matrix, Trained, Weights
 from tmkb.knowledge.pattern import Pattern
 from tmkb.knowledge.questions import Question
 from tmkb.knowledge.retrieval import index
-from tmkb.knowledge.retrieval.signs import Signs
+from tmkb.knowledge.retrieval.signs import Signs, nearby
 
 BEST = 5.0  # weight of the best pattern's score in the score of a mistake
 FEATURES = 25_000  # in the model
@@ -60,6 +60,7 @@ def prepare(questions: Sequence[Question], idioms: Sequence[str], patterns: Sequ
     right = [Question(code, "code", "any", _IDIOMS, {}, True) for code in idioms]
     chosen = [each for each in questions if each.kind in _CODE or (not each.grades and "\n" in each.context)] + right
     samples = [each.context for each in chosen]
+    every = training.examples([nearby(sample) for sample in samples])
     grades = training.targets(
         [each._replace(grades={}) if each.secure else each for each in chosen], [pattern["id"] for pattern in patterns]
     )
@@ -67,7 +68,7 @@ def prepare(questions: Sequence[Question], idioms: Sequence[str], patterns: Sequ
     authors = np.array([each.author for each in chosen])
     secure = np.array([each.secure for each in chosen])
     harmless = np.array([not each.grades for each in chosen])
-    return Labelled(samples, training.examples(samples), grades, weights, authors, secure, harmless)
+    return Labelled(samples, every, grades, weights, authors, secure, harmless)
 
 
 def _is_diff(sample: str) -> bool:

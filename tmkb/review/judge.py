@@ -14,7 +14,7 @@ from typing import Any
 
 from tmkb.knowledge.retrieval import index as index_
 from tmkb.knowledge.retrieval.index import Index
-from tmkb.knowledge.retrieval.signs import Signs
+from tmkb.knowledge.retrieval.signs import Signs, nearby
 from tmkb.review import suppression
 from tmkb.review.changes import Line, Section
 
@@ -69,7 +69,7 @@ class Judge:
         if not section.places or not self.index.patterns:
             return None
         text = suppression.without_ignores(section.text)
-        known = self.model.known(text)
+        known = self.model.known(nearby(text))
         if len(known[0]) < _LEAST:
             return None
         scores = self.model.total(known)

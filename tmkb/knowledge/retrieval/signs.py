@@ -20,6 +20,7 @@ _COUNTED = ("caller", "scope", "check")  # words whose number before and after t
 _LONGEST = 25  # lines of a statement
 _WIDEST = 400  # characters of a line that count; bounds the time of a search
 _HEADER = 3  # lines that can name the file
+_NEAR = 2  # lines around a change whose words count
 _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 _COMMENT = re.compile(r"\s*(#(?!\[)|//|\*|/\*|--\s)")
 _BLOCK = re.compile(
@@ -48,11 +49,17 @@ class _Statement(NamedTuple):
     is_added: bool
     text: str
 
+    @property
+    def depth(self) -> int:
+        """Its indentation."""
+        return len(self.text) - len(self.text.lstrip())
+
 
 class _Facts(NamedTuple):
     """What a statement says: the variables that it sets, their value, and the bare variables in it."""
 
     is_added: bool
+    depth: int
     text: str
     names: list[str]
     value: str
@@ -120,14 +127,15 @@ class _Reads:
 
     def __init__(self, words: Mapping[str, re.Pattern[str]]) -> None:
         self.words = words
-        self.trusted: set[str] = set()
-        self.bare: dict[str, str | None] = {}  # variable → sign, if the change adds its read
+        self.trusted: dict[str, int] = {}  # variable → indentation of its statement
+        self.bare: dict[str, tuple[int, str | None]] = {}  # the same with the sign, if the change adds the read
         self.signs: set[str] = set()
 
-    def end(self) -> None:
-        """End a function: what was read and not checked remains so."""
-        self.signs.update(sign for sign in self.bare.values() if sign)
-        self.bare.clear()
+    def end(self, depth: int = -1) -> None:
+        """End functions whose content is indented more than ``depth``: what was read and not checked remains so."""
+        self.signs.update(sign for deep, sign in self.bare.values() if deep > depth and sign)
+        self.bare = {name: facts for name, facts in self.bare.items() if facts[0] <= depth}
+        self.trusted = {name: deep for name, deep in self.trusted.items() if deep <= depth}
 
     def follow(self, statement: _Statement) -> None:
         """Follow the next statement."""
@@ -135,9 +143,9 @@ class _Reads:
         if words["ignored"].search(text):
             return
         if words["function"].search(text):
-            self.end()
+            self.end(statement.depth)
             for found in words["caller_parameter"].finditer(text):
-                self.trusted.add(next(filter(None, found.groups())))
+                self.trusted[next(filter(None, found.groups()))] = statement.depth + 1
             if not _ONE_LINE_BODY.search(text):
                 return
         facts = self._facts(statement)
@@ -151,17 +159,18 @@ class _Reads:
         names, value = (_variables(assigned["names"]), assigned["value"]) if assigned else ([], text)
         if assigned and _LITERAL.match(value) and "${" not in value:
             names, value, text = [], "", ""
-        is_own = bool(words["caller"].search(text)) or _has(self.trusted, text)
-        is_scoped = is_own or bool(words["scope"].search(text))
-        named = [name for name in self.bare if _has([name], text)]
-        is_check = bool(words["check"].search(text))
-        return _Facts(statement.is_added, text, names, value, named, is_own, is_scoped, is_check)
+        said = value if assigned else text
+        is_own = bool(words["caller"].search(said)) or _has(self.trusted, said)
+        is_scoped = is_own or bool(words["scope"].search(said))
+        named = [name for name in self.bare if _has([name], said)]
+        is_check = bool(words["check"].search(said))
+        return _Facts(statement.is_added, statement.depth, text, names, value, named, is_own, is_scoped, is_check)
 
     def _is_checked(self, facts: _Facts) -> bool:
         """Return whether a statement checks what was read before, which is then no longer bare."""
         words, text, named = self.words, facts.text, facts.named
         if facts.is_check and any(re.search(rf"{re.escape(name)}(?:{words['first'].pattern})", text) for name in named):
-            self.bare |= {name: self.bare[name] and "checked_first" for name in named}
+            self.bare |= {name: (facts.depth, self.bare[name][1] and "checked_first") for name in named}
             return True
         decides = facts.is_scoped and (not facts.is_own or words["decision"].search(text))
         if not named or not (facts.is_check or decides):
@@ -169,22 +178,30 @@ class _Reads:
         for name in named:
             del self.bare[name]
         if facts.is_scoped:
-            self.trusted.update(named, facts.names)
+            self._trust(facts, [*named, *facts.names])
         return True
+
+    def _trust(self, facts: _Facts, names: Iterable[str]) -> None:
+        for name in names:
+            self.trusted.setdefault(name, facts.depth)
 
     def _assign(self, facts: _Facts) -> None:
         """Follow a statement into its variables."""
         names, named = facts.names, facts.named
         if (loop := _LOOP.search(facts.text)) and _has(self.trusted, loop[2]):
-            self.trusted.add(loop[1])
+            self.trusted[loop[1]] = facts.depth
         is_read = self._is_read(facts.value)
         if facts.is_scoped:
-            self.trusted.update(names)
+            self._trust(facts, names)
             self._add(facts, "read_own" if is_read else None)
         elif named and (is_read or re.match(rf"\s*(await\s+)?{re.escape(named[0])}\b", facts.value)):
             self.bare |= dict.fromkeys(names[:1], self.bare[named[0]])
         elif is_read and not named and not facts.is_check:
             self._read(facts)
+        else:
+            return
+        for name in [] if facts.is_scoped else names:
+            self.trusted.pop(name, None)
 
     def _is_read(self, value: str) -> bool:
         words = self.words
@@ -201,13 +218,23 @@ class _Reads:
             return None
         sign = "read_by_key" if words["key"].search(value) else "read_list"
         if facts.names:
-            self.bare[facts.names[0]] = sign if facts.is_added else None
+            self.bare[facts.names[0]] = (facts.depth, sign if facts.is_added else None)
             return None
         return self._add(facts, sign)
 
     def _add(self, facts: _Facts, sign: str | None) -> None:
         if facts.is_added and sign:
             self.signs.add(sign)
+
+
+def nearby(text: str) -> str:
+    """Return a change without its unchanged lines that are far from others: their words describe other code."""
+    lines = text.split("\n")
+    changed = [at for at, line in enumerate(lines) if line[:1] in ("+", "-") and not _is_header(at, line)]
+    near = {around for at in changed for around in range(at - _NEAR, at + _NEAR + 1)}
+    return "\n".join(
+        line for at, line in enumerate(lines) if at in near or not changed or (at < _HEADER and line[:1] != " ")
+    )
 
 
 def packaged() -> dict[str, Any]:
@@ -230,11 +257,15 @@ def _lines(text: str) -> list[tuple[str, str]]:
     """Return the signs and texts of the lines, without the path and the heads of hunks."""
     found: list[tuple[str, str]] = []
     for number, line in enumerate(text.split("\n")):
-        is_path = number < _HEADER and (line.startswith(("+++", "---")) or (not found and line[:1] not in "+- \t"))
+        is_path = _is_header(number, line) or (number < _HEADER and not found and line[:1] not in "+- \t")
         if not is_path and not line.startswith("@@"):
             sign = line[:1] if line[:1] in ("+", "-", " ") else ""
             found.append((sign or " ", line[len(sign) : _WIDEST]))
     return found
+
+
+def _is_header(number: int, line: str) -> bool:
+    return number < _HEADER and line.startswith(("+++", "---"))
 
 
 def _statements(lines: Iterable[tuple[str, str]]) -> Iterator[_Statement]:
@@ -270,9 +301,9 @@ def _depth(text: str) -> int:
 
 
 def _variables(names: str) -> list[str]:
-    """Return the variables on the left of an assignment; of ``order.total``, the first part."""
-    if not names.startswith(("{", "[", "self.", "this.")):
-        names = ",".join(each.split(".")[0] for each in names.split(","))
+    """Return the variables on the left of an assignment; of ``order.total``, none."""
+    if "." in names.removeprefix("self.").removeprefix("this."):
+        return []
     return [name for name in _NAME.findall(names) if name not in _NO_VARIABLES]
 
 
