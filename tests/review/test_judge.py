@@ -1,12 +1,15 @@
 """Comments: where they stand, what they name, and that no section breaks the judge."""
 
 import json
+import pathlib
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.code import MISTAKE
+from tmkb.errors import SpecError
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import index
 from tmkb.review import changes, github, judge, sarif
@@ -46,6 +49,15 @@ def test_a_mistake_is_named_at_its_line(judging):
     assert comment.line in comment.lines and 0 < comment.probability <= 1
     assert comment.advice["patterns"][0]["id"] == "TMKB-AUTH-006"
     assert comment.advice["code_pattern"]["framework"] == "flask"
+
+
+def test_a_model_without_signs_is_reported(judging, tmp_path):
+    trained = zlib.decompress(pathlib.Path(index.path(library.resolve(None), index.REVIEW_FILE)).read_bytes())
+    older = tmp_path / "review.bin"
+    older.write_bytes(trained.replace(b'"signs":', b'"other":', 1))
+
+    with pytest.raises(SpecError, match="without signs"):
+        judge.Judge(judging.index, str(older), judging.advise)
 
 
 def test_a_removed_check_is_commented_beside_it(judging):

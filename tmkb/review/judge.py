@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tmkb.errors import SpecError
 from tmkb.knowledge.retrieval import index as index_
 from tmkb.knowledge.retrieval.index import Index
 from tmkb.knowledge.retrieval.signs import Signs, nearby
@@ -55,12 +56,17 @@ class Judge:
         index: searches the patterns.
         model: the file of the model of mistakes.
         advise: returns the answer about the pattern with a number, for a question.
+
+    Raises:
+        SpecError: the model cannot be used.
     """
 
     def __init__(self, index: Index, model: str, advise: Callable[[int, str], dict[str, Any]]) -> None:
         self.index = index
         self.model = index_.read(model)
         self.advise = advise
+        if "signs" not in self.model.facts["calibration"]:
+            raise SpecError([index_.bad_model(model, "it was trained without signs")])
         self._signs = Signs(self.model.facts["calibration"]["signs"])
         self._outputs: dict[str, int] = {id_: output for output, id_ in enumerate(self.model.facts["patterns"])}
 
