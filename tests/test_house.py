@@ -1,6 +1,5 @@
 """The rules of the house that a test can hold."""
 
-import ast
 import glob
 import os
 import re
@@ -21,26 +20,6 @@ MODULES = sorted(glob.glob(os.path.join(ROOT, "tmkb", "**", "*.py"), recursive=T
 
 def name(path):
     return os.path.relpath(path, ROOT)
-
-
-def test_every_module_and_every_public_definition_has_a_docstring():
-    trees = {name(path): ast.parse(source(path)) for path in MODULES}
-    undocumented = [f"{module}: {node.name}" for module, tree in trees.items() for node in _public(tree)]
-
-    assert undocumented + [module for module, tree in trees.items() if not ast.get_docstring(tree)] == []
-
-
-def _public(tree):
-    """The public definitions without a docstring at the top of a module, or in a public class of it."""
-    owners = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))]
-    return [
-        node
-        for owner in owners
-        for node in owner.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and not node.name.startswith("_")
-        and not ast.get_docstring(node)
-    ]
 
 
 PROTOCOL = re.compile(

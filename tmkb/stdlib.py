@@ -51,7 +51,7 @@ else:
 
     GeneratorType = type(each for each in ())
 
-    def tuple_field(number):
+    def tuple_field(number):  # noqa: D103, the other one has it
         return _tuplegetter(number, None)
 
 

@@ -81,7 +81,10 @@ BROKEN = {
     "own": b"a: [\n",
 }
 NAMES = [each.name for each in clients()]
-CASES = [(each.name, name) for each in clients() for name in CORPORA[each.syntax]]
+LARGE = "cline"  # the client whose file is also a large one: the size matters to a syntax, not to a client
+CASES = [
+    (each.name, name) for each in clients() for name in CORPORA[each.syntax] if name != "large" or each.name == LARGE
+]
 
 
 def machine(folder, platform="linux", **environment):

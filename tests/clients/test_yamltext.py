@@ -76,7 +76,7 @@ def test_an_entry_among_others_is_replaced_and_taken_out(text):
         ("{extensions: {a: 1}}\n", "client_flow"),
         ("a: |\n  b", "client_no_line_end"),
         ("extensions:\n  a: |\n    b", "client_no_line_end"),
-        ("a: " + "[" * 2000 + "]" * 2000, "client_too_deep"),
+        ("a: " + "[" * 1100 + "]" * 1100, "client_too_deep"),
         ("extensions: {a: 1}\nextensions: {b: 1}\n", "client_twice"),
     ],
 )

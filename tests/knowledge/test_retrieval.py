@@ -50,7 +50,7 @@ def test_patterns_of_ones_own_are_found_without_training(made_up):
 def test_patterns_of_ones_own_leave_the_others_as_they_are(made_up, patterns):
     index, _ = made_up
     plain = Index(json.loads(json.dumps(indexes.build(patterns, indexes.path([]), lambda ids: {}))).__getitem__)
-    asked = questions.read([paths.PATTERNS]).questions[::40]
+    asked = questions.read([paths.PATTERNS]).questions[::120]
 
     same = sum(first(index, question.context) == first(plain, question.context) for question in asked)
     assert same >= 0.97 * len(asked)
@@ -58,7 +58,7 @@ def test_patterns_of_ones_own_leave_the_others_as_they_are(made_up, patterns):
 
 def test_search_beats_bm25_on_the_questions_it_was_trained_on(patterns):
     """No measure of quality (`tmkb eval --cross` is), but a check that model, patterns and search fit together."""
-    asked = [each._asdict() for each in questions.read([paths.PATTERNS]).questions[::20] if each.is_query]
+    asked = [each._asdict() for each in questions.read([paths.PATTERNS]).questions[::60] if each.is_query]
     labelled = [{**question, "id": str(at), "relevant": question["grades"]} for at, question in enumerate(asked)]
     index = Index(json.loads(json.dumps(indexes.build(patterns, indexes.path([]), lambda ids: {}))).__getitem__)
     ranked = bm25.ranking(patterns)

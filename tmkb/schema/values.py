@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     @dataclass_transform(frozen_default=True)
-    def record(body: type[T]) -> type[T]: ...
+    def record(body: type[T]) -> type[T]: ...  # noqa: D103, the other one has it
 else:
 
     def record(body):

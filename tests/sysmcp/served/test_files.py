@@ -581,13 +581,13 @@ def test_very_many_files_in_one_folder_take_little_more_memory_than_their_names(
 
 
 def test_the_next_page_continues_after_the_time_limit(tmp_path):
-    for number in range(20_000):
+    for number in range(8_000):
         os.mknod(tmp_path / f"{number:05}")
     hurried = served(limits={"seconds": 0.001}, docs=tmp_path)
     result, last = pages(hurried, pattern="*00", offset=7)
 
-    assert [each["name"] for each in result] == [f"{number:05}" for number in range(700, 20_000, 100)]
-    assert last["totalCount"] == 200
+    assert [each["name"] for each in result] == [f"{number:05}" for number in range(700, 8_000, 100)]
+    assert last["totalCount"] == 80
     first = search(hurried, "none")
     assert (first["files"], first["totalCount"], first["complete"]) == ([], None, False)
     assert "nextOffset" not in first
