@@ -7,6 +7,7 @@ import is missing is skipped with a reason. Hypothesis has no deadline, and trie
 import contextlib
 import dataclasses
 import functools
+import gc
 import os
 import pickle
 import re
@@ -17,7 +18,7 @@ import textwrap
 import pytest
 
 from tests.support import optional
-from tmkb.knowledge import pattern
+from tmkb.knowledge import pattern, questions
 from tmkb.schema import load, metaschema, paths, problems, reader
 from tmkb.server import log, sources
 from tmkb.server.runtime import Runtime
@@ -31,6 +32,7 @@ with contextlib.suppress(ImportError):
     hypothesis.settings.load_profile("tmkb")
 
 STARTS = frozenset(["subprocess.Popen", "os.fork", "os.posix_spawn"])  # audit events
+gc.set_threshold(20_000, 50, 100)  # a run keeps many objects: patterns, schemas, the tests themselves
 running = {"may_start": True}  # what the test that runs now may do
 
 
@@ -142,6 +144,18 @@ def loaded(server, config=None):
 def found():
     """The packaged server, with the packaged patterns."""
     return loaded("tmkb")
+
+
+@pytest.fixture(scope="session")
+def full_server():
+    """The server with all tools, with the packaged patterns."""
+    return loaded("tmkb-full")
+
+
+@pytest.fixture(scope="session")
+def packaged_questions():
+    """The questions that the packaged models are trained on."""
+    return questions.read([paths.PATTERNS]).questions
 
 
 @pytest.fixture(scope="session")

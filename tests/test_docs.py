@@ -11,7 +11,6 @@ from tmkb.knowledge import library, questions, vocabulary
 from tmkb.knowledge.attacks import Attacks
 from tmkb.schema import configuration, load, problems, reader
 from tmkb.server import sources
-from tmkb.server.server import Server
 
 DOCUMENTS = [
     "README.md",
@@ -85,11 +84,11 @@ def test_every_example_loads(tmp_path, name, number, text):
         assert problems_of_schema(tmp_path, name, value, text) == []
 
 
-def test_the_answer_in_the_readme_is_what_is_answered():
+def test_the_answer_in_the_readme_is_what_is_answered(full_server):
     command, shown = re.search(
         r'tmkb query "(.*?)"\n```\n\n```text\n(.*?)^```$', source(os.path.join(ROOT, "README.md")), re.M | re.S
     ).groups()
-    answer = Server.load("tmkb-full").query(command)
+    answer = full_server.query(command)
 
     assert shown.rstrip("\n") == layout.rendered(pages.answer(answer)).rstrip("\n")
 

@@ -276,10 +276,10 @@ def test_a_feature_has_a_head_and_a_tail(feature, parts):
     assert words.split(feature) == parts
 
 
-def test_the_model_finds_the_features_that_it_is_trained_on(whole):
+def test_the_model_finds_the_features_that_it_is_trained_on(whole, packaged_questions):
     """Training writes features as strings, and a search finds them by head and tail."""
     trained = whole.model
-    texts = [question.context for question in questions.read([paths.PATTERNS]).questions[::291]]
+    texts = [question.context for question in packaged_questions[::291]]
     for text in [*texts, "\n".join(texts), "a || b|c ~x \ud800 日本語", "x" * 300]:
         found = [{trained.name(number) for number in block} for block in trained.known(text)]
         expected = [

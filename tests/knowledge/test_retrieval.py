@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tmkb.authoring import bm25, metrics
-from tmkb.knowledge import library, questions
+from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import index as indexes
 from tmkb.knowledge.retrieval.index import Index
 from tmkb.schema import paths, reader
@@ -47,18 +47,18 @@ def test_patterns_of_ones_own_are_found_without_training(made_up):
     assert all(found >= 6 for found in hits.values()), hits
 
 
-def test_patterns_of_ones_own_leave_the_others_as_they_are(made_up, patterns):
+def test_patterns_of_ones_own_leave_the_others_as_they_are(made_up, patterns, packaged_questions):
     index, _ = made_up
     plain = Index(json.loads(json.dumps(indexes.build(patterns, indexes.path([]), lambda ids: {}))).__getitem__)
-    asked = questions.read([paths.PATTERNS]).questions[::120]
+    asked = packaged_questions[::120]
 
     same = sum(first(index, question.context) == first(plain, question.context) for question in asked)
     assert same >= 0.97 * len(asked)
 
 
-def test_search_beats_bm25_on_the_questions_it_was_trained_on(patterns):
+def test_search_beats_bm25_on_the_questions_it_was_trained_on(patterns, packaged_questions):
     """No measure of quality (`tmkb eval --cross` is), but a check that model, patterns and search fit together."""
-    asked = [each._asdict() for each in questions.read([paths.PATTERNS]).questions[::60] if each.is_query]
+    asked = [each._asdict() for each in packaged_questions[::60] if each.is_query]
     labelled = [{**question, "id": str(at), "relevant": question["grades"]} for at, question in enumerate(asked)]
     index = Index(json.loads(json.dumps(indexes.build(patterns, indexes.path([]), lambda ids: {}))).__getitem__)
     ranked = bm25.ranking(patterns)

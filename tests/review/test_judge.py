@@ -13,7 +13,6 @@ from tmkb.errors import SpecError
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import index
 from tmkb.review import changes, github, judge, sarif
-from tmkb.server.server import Server
 
 FUNCTION = MISTAKE.partition("\n\n\n")[2]
 CHECKED = """--- a/app/orders.py
@@ -30,8 +29,8 @@ CHECKED = """--- a/app/orders.py
 
 
 @pytest.fixture(scope="module")
-def judging():
-    provider = Server.load("tmkb-full").provider("knowledge")
+def judging(full_server):
+    provider = full_server.provider("knowledge")
     advise, model = provider.advise_on, index.path(library.resolve(None), index.REVIEW_FILE)
     return judge.Judge(provider.index, model, lambda *asked: json.loads(advise(*asked)))
 
