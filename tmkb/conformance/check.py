@@ -21,13 +21,14 @@ from tmkb.conformance.session import (
     NOT_APPLICABLE,
     NOT_COVERED,
     PASS,
+    SHOWN,
     Connect,
     Session,
     Stop,
     at,
-    short,
 )
 from tmkb.conformance.targets import flat
+from tmkb.schema.template import cut
 from tmkb.schema.values import JsonObject, JsonValue
 
 _BEGUN, _OPEN, _LAST, _OTHER, _ALONE = range(5)  # the order of requirements; see `_Run._rank`
@@ -242,7 +243,7 @@ class _Run:
                 message = line
             for each in [message] if "type" in shape else flat([message]):
                 if faults := self.wanted.differences(shape, each):
-                    return self.outcome(requirement, FAIL, *faults, received=short(line))
+                    return self.outcome(requirement, FAIL, *faults, received=cut(line, SHOWN))
         return self.outcome(requirement, PASS)
 
     def drop(self) -> None:

@@ -11,8 +11,9 @@ from tmkb.conformance import report
 from tmkb.conformance.check import Outcome
 from tmkb.conformance.checks import KEYWORDS
 from tmkb.conformance.report import Case, Suite
-from tmkb.conformance.session import ACCEPTED, FAIL, NOT_APPLICABLE, NOT_COVERED, PASS, short
+from tmkb.conformance.session import ACCEPTED, FAIL, NOT_APPLICABLE, NOT_COVERED, PASS
 from tmkb.schema import hidden
+from tmkb.schema.template import cut
 
 Links = Mapping[str, str]  # revision → the address of its specification
 _MARKS = {PASS: "pass", FAIL: "FAIL", ACCEPTED: "(fail)", NOT_APPLICABLE: "-", NOT_COVERED: "?"}
@@ -57,8 +58,8 @@ def _failures(outcomes: Sequence[Outcome], links: Links) -> Iterator[str]:
             yield from _indented("", shown.requirement.says)
             yield from _indented("under  ", where)
             yield from _indented("", "; ".join(shown.reasons))
-            yield from _indented("sent   ", short(shown.sent, _SHOWN))
-            yield from _indented("came   ", short(shown.received, _SHOWN))
+            yield from _indented("sent   ", cut(shown.sent, _SHOWN))
+            yield from _indented("came   ", cut(shown.received, _SHOWN))
             yield f"  clause {link(shown, links)}"
             yield ""
 
@@ -164,7 +165,7 @@ def github(outcomes: Sequence[Outcome], links: Links, fail_on: Sequence[str]) ->
         for each, where in _grouped(outcomes, keyword):
             title = f"{keyword} {each.requirement.id}"
             reasons = [each.requirement.says, f"under {where}", *each.reasons]
-            seen = [f"sent: {short(each.sent, _SHOWN)}", f"came: {short(each.received, _SHOWN)}"]
+            seen = [f"sent: {cut(each.sent, _SHOWN)}", f"came: {cut(each.received, _SHOWN)}"]
             message = "\n".join([*reasons, *seen, link(each, links)])
             yield report.annotation("error" if keyword in fail_on else "notice", {"title": title}, message)
 

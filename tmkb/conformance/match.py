@@ -16,6 +16,7 @@ from tmkb.conformance.matchers import Bindings, Matcher, Redacted
 from tmkb.protocol import messages
 from tmkb.protocol.arguments import json_type
 from tmkb.schema import keywords
+from tmkb.schema.template import cut
 from tmkb.schema.values import JsonObject, JsonValue
 
 _SHOWN = 200  # characters of a value in a sentence
@@ -44,7 +45,7 @@ def short(value: JsonValue) -> str:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
         text = "(nested too deeply to show)"
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return cut(text, _SHOWN)
 
 
 def sort_like(
@@ -206,7 +207,7 @@ def _other_names(wanted: Collection[str], found: Collection[str]) -> Iterator[st
     """Yield a phrase for the names that are missing, and one for those that are not expected."""
     for phrase, names, known in (("missing", wanted, found), ("not expected", found, wanted)):
         if listed := ", ".join(name for name in names if name not in known):
-            yield f"{phrase}: {listed if len(listed) <= _SHOWN else listed[:_SHOWN] + '…'}"
+            yield f"{phrase}: {cut(listed, _SHOWN)}"
 
 
 def _unequal(expected: JsonValue, actual: JsonValue) -> str:

@@ -11,12 +11,13 @@ from tmkb.conformance.checks import Checks
 from tmkb.conformance.peers import HTTP, Peer, Pipe, Reply
 from tmkb.conformance.targets import answers, flat
 from tmkb.protocol import headers, messages
+from tmkb.schema.template import cut
 from tmkb.schema.values import JsonObject, JsonValue
 
 PASS, FAIL, NOT_APPLICABLE, NOT_COVERED = "pass", "fail", "not applicable", "not covered"
 ACCEPTED = "accepted"  # a failure that the user knows
 Connect = Callable[[Callable[[JsonValue], bytes | None]], Peer]  # starts a server or connects to it
-_SHOWN = 600  # characters of a message in a report
+SHOWN = 600  # characters of a message in a report
 
 
 class Stop(Exception):
@@ -135,7 +136,7 @@ class Session:
 
     def _require_given(self, step: dict[str, Any], subject: JsonValue, reply: Reply) -> None:
         if "given" in step and subject is not None and self.differs(step["given"], subject):
-            raise Stop(NOT_APPLICABLE, ["the response is of another kind: " + messages.compact(subject)[:_SHOWN]])
+            raise Stop(NOT_APPLICABLE, ["the response is of another kind: " + messages.compact(subject)[:SHOWN]])
         if "given_status" in step and reply.status not in step["given_status"]:
             raise Stop(NOT_APPLICABLE, [f"the status is {reply.status}"])
 
@@ -143,9 +144,9 @@ class Session:
         is_refused = self.peer.transport == HTTP and (reply.status or 0) >= 400
         for each in flat(reply.messages):
             if messages.is_response(each) and each not in responses and not is_refused:
-                yield "a response to no request of the client: " + messages.compact(each)[:_SHOWN]
+                yield "a response to no request of the client: " + messages.compact(each)[:SHOWN]
             if "without" in step and not self.differs(step["without"], each):
-                yield "not allowed here: " + messages.compact(each)[:_SHOWN]
+                yield "not allowed here: " + messages.compact(each)[:SHOWN]
 
     def _status_faults(self, step: dict[str, Any], reply: Reply) -> Iterator[str]:
         if self.peer.transport != HTTP:
@@ -262,7 +263,7 @@ class Session:
     def _shown(self, step: dict[str, Any], message: Any) -> str:
         changed = step.get("headers", {})
         shown = [f"{name}: {'(left out)' if value is None else value}" for name, value in changed.items()]
-        text = step.get("verb") or short(messages.compact(message))
+        text = step.get("verb") or cut(messages.compact(message), SHOWN)
         return "\n".join([text, *shown]) if self.peer.transport == HTTP else text
 
 
@@ -305,11 +306,6 @@ def at(value: Any, pointer: str) -> Any:
 
 def _received(reply: Reply) -> str:
     status = [f"HTTP status {reply.status}"] if reply.status is not None else []
-    arrived = [short(each if isinstance(each, str) else messages.compact(each)) for each in reply.messages]
-    body = [short(reply.body.decode("utf-8", "replace"))] if reply.body and not arrived else []
+    arrived = [cut(each if isinstance(each, str) else messages.compact(each), SHOWN) for each in reply.messages]
+    body = [cut(reply.body.decode("utf-8", "replace"), SHOWN)] if reply.body and not arrived else []
     return "\n".join([*status, *arrived, *body, *([reply.fault] if reply.fault else [])]) or "nothing"
-
-
-def short(text: str, most: int = _SHOWN) -> str:
-    """Return a text for a report, cut after ``most`` characters."""
-    return text if len(text) <= most else text[:most] + "…"

@@ -16,9 +16,9 @@ SHOWN_CODE_POINTS = 80  # longer values of the peer are cut
 _parsed: dict[str, list[tuple[str, str | None]]] = {}  # bounded: templates come from files
 
 
-def cut(value: str) -> str:
-    """Return ``value`` cut after 80 code points, with an ellipsis."""
-    return value if len(value) <= SHOWN_CODE_POINTS else value[:SHOWN_CODE_POINTS] + "…"
+def cut(value: str, most: int = SHOWN_CODE_POINTS) -> str:
+    """Return ``value`` cut after ``most`` code points, with an ellipsis."""
+    return value if len(value) <= most else value[:most] + "…"
 
 
 def plural(count: int, noun: str) -> str:
