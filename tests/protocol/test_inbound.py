@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tmkb.errors import ToolError
 from tmkb.protocol import inbound, messages
 from tmkb.protocol import requests as lives
-from tmkb.protocol.effects import Invoke, LogException, Send
+from tmkb.protocol.effects import Drop, Invoke, LogException, Send
 from tmkb.protocol.requests import Batch
 from tmkb.providers.operation import Result
 from tmkb.server.runtime import Runtime
@@ -81,7 +81,7 @@ def test_a_batch_waits_for_all_its_operations(runtime):
             "jsonrpc": "2.0",
             "id": n,
             "method": "tools/call",
-            "params": {"name": "tmkb_query", "arguments": {"context": "x"}},
+            "params": {"name": "tmkb_query", "arguments": {"context": "a batch that waits"}},
         }
         for n in (1, 2)
     ]
@@ -95,6 +95,52 @@ def test_a_batch_waits_for_all_its_operations(runtime):
     (sent,) = [json.loads(e.message) for e in lives.complete(first, "one") if isinstance(e, Send)]
     assert [response["id"] for response in sent] == [1, 2, 3]
     assert sent[0]["result"]["content"] == [{"type": "text", "text": "one"}]
+
+
+def called(connection, *ids):
+    """The exchanges of calls with these ids, in one batch if there are several."""
+    arguments = {"context": "an exchange that ends early"}
+    calls = [
+        {
+            "jsonrpc": "2.0",
+            "id": id,
+            "method": "tools/call",
+            "params": {"name": "tmkb_query", "arguments": arguments},
+        }
+        for id in ids
+    ]
+    effects = inbound.receive(connection, json.dumps(calls if len(calls) > 1 else calls[0]).encode())
+    return [effect.exchange for effect in effects if isinstance(effect, Invoke)]
+
+
+def test_nobody_waits_for_a_cancelled_request(runtime):
+    connection = opened(runtime)
+    (alone,) = called(connection, 1)
+
+    assert lives.cancel(alone) == [Drop(connection, 1)]
+    assert not connection.in_flight
+
+    first, second = called(connection, 2, 3)
+
+    assert lives.cancel(second) == []
+    assert connection.in_flight == {2: first, 3: None}
+    assert lives.cancel(first) == [Drop(connection, 2)]
+    assert not connection.in_flight
+
+
+def test_a_request_that_breaks_down_ends_with_an_error(runtime):
+    connection, error = opened(runtime), RuntimeError("broken")
+    (exchange,) = called(connection, 4)
+    logged, _, sent = lives.fail(exchange, error)
+
+    assert (logged.error, logged.request_id) == (error, 4)
+    assert logged.ref.endswith("-1")  # the first of this connection
+    assert json.loads(sent.message) == {
+        "jsonrpc": "2.0",
+        "id": 4,
+        "error": {"code": -32603, "message": "Internal error"},
+    }
+    assert (exchange.lifecycle.state, connection.in_flight) == ("finished", {})
 
 
 def test_outcomes_become_results(runtime):
@@ -193,7 +239,7 @@ def test_adding_a_response_leaves_none_pending():
     batch = Batch(limit=100)
     batch.add(b"first")
 
-    assert (batch.responses, batch.pending) == ([b"first"], set())
+    assert (batch.responses, batch.size, batch.pending) == ([b"first"], 5, set())
 
 
 ids = (

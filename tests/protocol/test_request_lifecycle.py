@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tmkb.server.runtime
 from tests.protocol import connection_model as model
 from tmkb.errors import ToolError
+from tmkb.protocol import requests
 from tmkb.protocol.effects import Send
 from tmkb.protocol.requests import IllegalTransitionError, Lifecycle
 from tmkb.providers.operation import Ask, Pause, Question
@@ -378,6 +379,44 @@ def test_a_task_continues_after_the_timeout_of_its_questions():
         state.exchange(("task", 1, "get", task))
         state.time_passes(model.PAUSE)
         state.exchange(("task", 1, "get", task))
+    finally:
+        state.teardown()
+
+
+def test_a_task_shows_its_times_its_questions_and_its_error():
+    state = Stateless()
+    try:
+        state.clock.now += 0.25
+        state.describe()
+        state.call(1, "asks", True)
+        (task,) = state.tasks
+
+        def shown():
+            (sent,) = state.runtime.handle(state.connection, json.dumps(state.wire("task", 9, "get", task)).encode())
+            return {key: value for key, value in json.loads(sent.message)["result"].items() if key != "_meta"}
+
+        expected = {
+            "resultType": "complete",
+            "taskId": task[0],
+            "status": "input_required",
+            "createdAt": "1970-01-12T13:46:40.250Z",
+            "lastUpdatedAt": "1970-01-12T13:46:40.250Z",
+            "ttlMs": model.TASK_SECONDS * 1000,
+            "pollIntervalMs": 500,
+            "inputRequests": {key: {"method": "roots/list", "params": {}} for key in model.KEYS},
+        }
+        assert shown() == expected
+
+        state.time_passes(1)
+        state.exchange(("task", 1, "update", task, dict.fromkeys(model.KEYS, "good")))
+        del expected["inputRequests"]
+        assert shown() == {**expected, "status": "working", "lastUpdatedAt": "1970-01-12T13:46:41.250Z"}
+
+        state.clock.now += 1
+        requests.fail(state.runtime.jobs[0].exchange, RuntimeError("broken"))
+        error = {"code": -32603, "message": "Internal error"}
+        ended = {"status": "failed", "lastUpdatedAt": "1970-01-12T13:46:42.250Z", "error": error}
+        assert shown() == {**expected, **ended}
     finally:
         state.teardown()
 
