@@ -400,6 +400,28 @@ def test_footprint_is_the_memory_of_a_value():
     assert 0.8 < footprint(value) / (after - before) < 1.5
 
 
+def test_a_limit_can_be_used_up_and_is_not_exceeded():
+    evicted = []
+    parent = Budget(10)
+    budget = Budget(15, parent)
+    for name in "ab":
+        budget.add(Entry(5, lambda name=name: evicted.append(name)))
+
+    assert (budget.capacity, evicted) == (10, [])
+    assert (budget.fits(10), budget.fits(11)) == (True, False)
+
+    budget.reserve(5)
+    assert evicted == ["a"]
+    budget.close()
+    budget.reserve(5)
+    assert (parent.reserved, parent.entry_bytes, evicted) == (0, 0, ["a"])
+    budget.reserve(5)
+    assert evicted == ["a", "b"]
+    with pytest.raises(ProtocolError) as caught:
+        budget.reserve(1)
+    assert (caught.value.error, caught.value.fields) == ("too_much_held", {"limit": 15})
+
+
 @given(
     st.lists(
         st.tuples(
