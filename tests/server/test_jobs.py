@@ -11,7 +11,7 @@ from tests.server.test_stateless import meta
 from tests.support.process import Server
 from tmkb.errors import ToolError
 from tmkb.protocol.effects import Send
-from tmkb.providers.operation import Ask, Log, Notify, Pause, Progress, Question
+from tmkb.providers.operation import Ask, Detach, Log, Notify, Pause, Progress, Question
 from tmkb.server.runtime import Runtime
 
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"test_slow","_meta":{"progressToken":"t"}}}'
@@ -370,3 +370,39 @@ def test_an_operation_completes_after_a_signal(overlay):
 
         assert texts([answer]) == ["done"]
         assert server.wait() == 0
+
+
+def test_a_call_becomes_a_task_when_its_operation_detaches(peer):
+    def act():
+        yield Progress(1)
+        yield Detach()
+        yield Progress(2)
+        return "done"
+
+    able = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
+    call["params"] = {"name": "test_tool_with_task", "_meta": {**meta(able), "progressToken": "t"}}
+    client = peer(act)
+    client.connection = client.runtime.connect()
+    said = client.send(call) + client.finish()
+    (task,) = client.runtime.tasks.by_id.values()
+
+    assert [message["params"]["progress"] for message in said if "method" in message] == [1]
+    assert [message["result"]["taskId"] for message in said if "result" in message] == [task.id]
+    assert task.view()["result"]["content"] == [{"type": "text", "text": "done"}]
+
+
+def test_a_notification_about_one_call_goes_to_no_other_client(peer):
+    def act():
+        yield Notify("notifications/elicitation/complete", {"elicitationId": "e"})
+        return "done"
+
+    client = peer(act, {"elicitation": {"url": {}}})
+    other = client.runtime.connect()
+    other.negotiated = client.connection.negotiated
+    sent = client.runtime.handle(client.connection, CALL)
+    while client.runtime.due() is not None:
+        sent += client.runtime.work()
+
+    assert [json.loads(each.message).get("method") for each in sent] == ["notifications/elicitation/complete", None]
+    assert {each.connection for each in sent} == {client.connection}
