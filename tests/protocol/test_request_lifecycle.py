@@ -417,6 +417,9 @@ def test_a_task_shows_its_times_its_questions_and_its_error():
         error = {"code": -32603, "message": "Internal error"}
         ended = {"status": "failed", "lastUpdatedAt": "1970-01-12T13:46:42.250Z", "error": error}
         assert shown() == {**expected, **ended}
+
+        state.runtime.handle(state.connection, json.dumps(state.wire("task", 9, "cancel", task)).encode())
+        assert shown() == {**expected, **ended}
     finally:
         state.teardown()
 

@@ -61,3 +61,24 @@ def test_the_end_of_a_stream_names_it(runtimes):
     assert (result["id"], result["result"]["_meta"].items() >= meta.items()) == ("s", True)
     assert cancelled["params"] == {"requestId": "s", "_meta": meta}
     assert subscriptions.end(connection) == []
+
+
+def test_the_end_of_a_subscription_frees_its_memory(runtimes):
+    runtime = runtimes("everything")
+    connection = runtime.connect()
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    runtime.handle(
+        connection, json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode()
+    )
+    runtime.handle(connection, b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+    def reserved_after(method):
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": "test://template/a/data"}}
+        runtime.handle(connection, json.dumps(request).encode())
+        return connection.budget.reserved
+
+    before, once, twice = (reserved_after(method) for method in ("ping", *["resources/subscribe"] * 2))
+
+    assert before < once == twice
+    assert reserved_after("resources/unsubscribe") == before
+    assert reserved_after("resources/unsubscribe") == before
