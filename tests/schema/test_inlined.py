@@ -28,10 +28,10 @@ def test_a_value_or_null_is_a_list_of_types():
     assert inlined(OPTIONAL) == {"type": ["integer", "null"], "minimum": 0, "default": None, "title": "N"}
 
 
-RECURSIVE = {"$defs": {"t": {"properties": {"child": {"$ref": "#/$defs/t"}}}}, "$ref": "#/$defs/t"}
+RECURSIVE = {"$defs": {"t": {"properties": {"child": {"$ref": "#/$defs/t"}}}}, "items": {"$ref": "#/$defs/t"}}
 DOUBLED = {
     "$defs": {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(40)} | {"40": {}},
-    "$ref": "#/$defs/0",
+    "items": {"$ref": "#/$defs/0"},
 }
 
 
@@ -45,6 +45,7 @@ DOUBLED = {
         {"$ref": "#/$defs/a", "maxLength": 3, "$defs": {"a": {"maxLength": 5}}},  # both hold
         {"properties": {"a": {"$anchor": "here"}, "b": {"$ref": "#here"}}},
         {"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 1}]},
+        {"anyOf": [{"type": "integer"}, True]},
         {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]},
         {"anyOf": [{"type": "string", "title": "A"}, {"type": "null", "title": "B"}]},
         {"anyOf": [{"type": "string"}, {"type": "null"}], "type": "string"},

@@ -68,6 +68,14 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
     assert fault(tmp_path / "a", limit=4) == ("too_many_bytes", {"limit": 4})
 
 
+def test_a_file_that_cannot_be_replaced_leaves_no_other_file(tmp_path):
+    (tmp_path / "a.yaml").mkdir()
+
+    with pytest.raises(OSError):
+        textfile.save(str(tmp_path / "a.yaml"), "a: 1\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.yaml"]
+
+
 def test_a_large_file_is_refused_sooner_than_a_small_one_is_read(tmp_path):
     small, large = tmp_path / "small.yaml", tmp_path / "large.yaml"
     small.write_text("a:\n" + "- 1\n" * 20_000)
