@@ -418,7 +418,10 @@ def test_a_task_shows_its_times_its_questions_and_its_error():
         ended = {"status": "failed", "lastUpdatedAt": "1970-01-12T13:46:42.250Z", "error": error}
         assert shown() == {**expected, **ended}
 
-        state.runtime.handle(state.connection, json.dumps(state.wire("task", 9, "cancel", task)).encode())
+        cancel = json.dumps(state.wire("task", 9, "cancel", task)).encode()
+        assert [json.loads(sent.message).keys() for sent in state.runtime.handle(state.connection, cancel)] == [
+            {"jsonrpc", "id", "result"}
+        ]
         assert shown() == {**expected, **ended}
     finally:
         state.teardown()
