@@ -186,3 +186,21 @@ def test_nan_and_infinity_are_refused(number):
         reader.parse(f'{{"NaN": "NaN",\n "x": {number}}}', "t.json")
 
     assert [(p.rule, p.line, p.column) for p in caught.value.problems] == [("json_syntax", 2, 7)]
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "sentence"),
+    [
+        ("{", "a.json", "a.json:1:2: "),
+        ("a: \ud800", "a.yaml", "a.yaml:1:4: "),
+        ("[" * 100, "a.yaml", f"a.yaml:1:{reader.DEEPEST + 1}: "),
+    ],
+)
+def test_a_problem_names_its_file(text, file, sentence):
+    with pytest.raises(DocumentError) as caught:
+        parse(text, file)
+    (problem,) = caught.value.problems
+
+    assert problems.line(problem).startswith(sentence)
+    assert problem.rule in ("json_syntax", "not_utf8", "too_deep")
+    assert problem.fields.get("limit", reader.DEEPEST) == reader.DEEPEST
