@@ -26,6 +26,7 @@ _CATALOG = (
     "prompt",
 )
 _LIKELY = 0.15  # probability that the second pattern is relevant, from which on its code is shown
+_SURE, _POSSIBLE = 3, 0.05  # the first three patterns are shown; of the others those that are relevant with this probability
 _FACTS = ("pattern_count", "patterns_included")
 
 
@@ -134,7 +135,9 @@ class Knowledge(Provider):
         """Answer ``context`` with the idiom of its stack, which `Stacks.choose` chooses; nothing is left out for it."""
         adviser = self._adviser()
         matches = self.index.matches(context)
-        numbers = [*matches][: self._most(verbosity, limit)]
+        ranked = enumerate(matches.items())
+        likely = [n for rank, (n, score) in ranked if rank < _SURE or self.index.probability(score) >= _POSSIBLE]
+        numbers = (likely if limit is None else [*matches])[: self._most(verbosity, limit)]
         stack = adviser.stacks.choose(context, language, framework)
         if verbosity == "human":
             return _result(adviser.for_human(numbers, stack))
