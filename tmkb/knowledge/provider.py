@@ -26,7 +26,8 @@ _CATALOG = (
     "prompt",
 )
 _LIKELY = 0.15  # probability that the second pattern is relevant, from which on its code is shown
-_SURE, _POSSIBLE = 3, 0.05  # the first three patterns are shown; of the others those that are relevant with this probability
+_SURE = 3  # patterns that are shown if they match
+_POSSIBLE = 0.05  # probability that a pattern is relevant, from which on it is shown beside these
 _FACTS = ("pattern_count", "patterns_included")
 
 
