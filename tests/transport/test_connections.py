@@ -177,17 +177,26 @@ def test_a_client_that_does_not_read_its_response_is_disconnected(tmp_path):
     body, headers = alone("tools/call", name="test_error_handling", filling="x")
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
-    with HttpServer("--server", "everything", "--schemas", str(tmp_path)) as server, connect(server) as peer:
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        peer.setblocking(False)
-        rest, deadline = b"", time.monotonic() + TIMEOUT
-        with pytest.raises(ConnectionError):
-            while time.monotonic() < deadline:
-                rest = rest or one * 100
-                try:
-                    rest = rest[peer.send(rest) :]
-                except BlockingIOError:  # the server is slow, or has stopped reading
-                    time.sleep(0.01)
+    with HttpServer("--server", "everything", "--schemas", str(tmp_path)) as server:
+        healthy(server)  # the server has opened what it keeps
+        time.sleep(0.5)  # until the connection of that request is closed
+        before = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        with connect(server) as peer:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            peer.setblocking(False)
+            rest, deadline = b"", time.monotonic() + TIMEOUT
+            with contextlib.suppress(ConnectionError):
+                while time.monotonic() < deadline:
+                    rest = rest or one * 100
+                    try:
+                        rest = rest[peer.send(rest) :]
+                    except BlockingIOError:  # the server is slow, or has stopped reading, or is gone
+                        if len(os.listdir(f"/proc/{server.process.pid}/fd")) == before:
+                            break
+                        time.sleep(0.1)
+            while len(os.listdir(f"/proc/{server.process.pid}/fd")) > before:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
 
 
 @linux
