@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from tmkb.knowledge.retrieval import signs
+from tmkb.knowledge.retrieval import index, signs
+from tmkb.schema import paths
 
 BY_KEY = {
     "flask": """
@@ -132,11 +133,28 @@ def test_weights_are_added(rules):
     assert weighed.weight(BY_KEY["next"]) == 1.5
 
 
-def test_long_lines_take_no_longer_than_as_many_short_ones(of):
+HOSTILE = {
+    "a long word": "+" + "a_" * 10_000,
+    "spaces after a parameter": "\n+".join(["+def f(", *["ab:" + " " * 390 + "x"] * 48]),
+    "spaces after a type": "\n+".join(["+a:" + " " * 395 + "x"] * 48),
+    "many variables of the caller": "\n+".join(["+a", *[f"v{n} = current_user.x" for n in range(800)]]),
+    "many records": "\n+".join(["+a", *[f"v{n} = Order.objects.get(id=k)" for n in range(600)]]),
+    "names of a finder": "+" + "\n+".join(["findByAndA" * 39] * 48),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_no_change_takes_much_longer_than_others_of_its_size(of, case):
     def seconds(text):
         start = time.process_time()
         of(text)
         return time.process_time() - start
 
-    short = "+" + "\n+".join(["total = order.total(price, tax)"] * 600)
-    assert seconds("+" + "a_" * 10_000) < 5 * seconds(short)
+    ordinary = "+" + "\n+".join(["total = order.total(price, tax)"] * 600)
+    assert seconds(HOSTILE[case]) < 20 * seconds(ordinary)
+
+
+def test_the_model_of_reviews_has_the_packaged_rules():
+    rules = index.read(index.path([paths.PATTERNS], index.REVIEW_FILE)).facts["calibration"]["signs"]
+
+    assert {key: rules[key] for key in ("words", "forms")} == signs.packaged()

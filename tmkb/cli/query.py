@@ -100,7 +100,6 @@ def _warn_unknown(option: str, name: str) -> None:
 
 def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:
     """Print the explanation of the result."""
-    most = args.limit or provider.settings["agent"]["patterns"]
-    facts = provider.explain(arguments["context"], most)
+    facts = provider.explain(arguments["context"], args.limit)
     output.write(args, facts, pages.explanation(facts))
     return 0

@@ -136,7 +136,7 @@ class Session:
 
     def _require_given(self, step: dict[str, Any], subject: JsonValue, reply: Reply) -> None:
         if "given" in step and subject is not None and self.differs(step["given"], subject):
-            raise Stop(NOT_APPLICABLE, ["the response is of another kind: " + messages.compact(subject)[:SHOWN]])
+            raise Stop(NOT_APPLICABLE, ["the response is of another kind: " + cut(messages.compact(subject), SHOWN)])
         if "given_status" in step and reply.status not in step["given_status"]:
             raise Stop(NOT_APPLICABLE, [f"the status is {reply.status}"])
 
@@ -144,9 +144,9 @@ class Session:
         is_refused = self.peer.transport == HTTP and (reply.status or 0) >= 400
         for each in flat(reply.messages):
             if messages.is_response(each) and each not in responses and not is_refused:
-                yield "a response to no request of the client: " + messages.compact(each)[:SHOWN]
+                yield "a response to no request of the client: " + cut(messages.compact(each), SHOWN)
             if "without" in step and not self.differs(step["without"], each):
-                yield "not allowed here: " + messages.compact(each)[:SHOWN]
+                yield "not allowed here: " + cut(messages.compact(each), SHOWN)
 
     def _status_faults(self, step: dict[str, Any], reply: Reply) -> Iterator[str]:
         if self.peer.transport != HTTP:

@@ -103,9 +103,9 @@ class Knowledge(Provider):
             self.catalog = catalog.Catalog(self.part, self.advise)
         return self.catalog.operation(name, definition)
 
-    def explain(self, context: str, limit: int) -> JsonObject:
+    def explain(self, context: str, limit: int | None = None) -> JsonObject:
         """Explain the answer of `advise` to ``context``."""
-        return self.index.explain(context, self.index.search(context)[:limit])
+        return self.index.explain(context, self._likely(self.index.matches(context), "agent", limit))
 
     def query(
         self,
@@ -136,9 +136,7 @@ class Knowledge(Provider):
         """Answer ``context`` with the idiom of its stack, which `Stacks.choose` chooses; nothing is left out for it."""
         adviser = self._adviser()
         matches = self.index.matches(context)
-        ranked = enumerate(matches.items())
-        likely = [n for rank, (n, score) in ranked if rank < _SURE or self.index.probability(score) >= _POSSIBLE]
-        numbers = (likely if limit is None else [*matches])[: self._most(verbosity, limit)]
+        numbers = self._likely(matches, verbosity, limit)
         stack = adviser.stacks.choose(context, language, framework)
         if verbosity == "human":
             return _result(adviser.for_human(numbers, stack))
@@ -150,6 +148,14 @@ class Knowledge(Provider):
         adviser = self._adviser()
         text: str = adviser.for_agent([number], adviser.stacks.choose(context), sys.maxsize).text
         return text
+
+    def _likely(self, matches: Mapping[int, float], verbosity: str, limit: int | None) -> list[int]:
+        """Return the numbers of the patterns that are shown: with a ``limit``, all that match, up to it."""
+        if limit is not None:
+            return [*matches][:limit]
+        ranked = enumerate(matches.items())
+        likely = [n for rank, (n, score) in ranked if rank < _SURE or self.index.probability(score) >= _POSSIBLE]
+        return likely[: self._most(verbosity, limit)]
 
     def _adviser(self) -> Adviser:
         if self.adviser is None:

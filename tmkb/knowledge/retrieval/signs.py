@@ -22,7 +22,8 @@ _WIDEST = 400  # characters of a line that count; bounds the time of a search
 _HEADER = 3  # lines that can name the file
 _NEAR = 2  # lines around a change whose words count
 _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
-_COMMENT = re.compile(r"\s*(#(?!\[)|//|\*|/\*|--\s)")
+_COMMENT = re.compile(r"\s*(#(?!\[)|//|\*(\s|/|$)|/\*|--\s)")
+_LATE_COMMENT = re.compile(r"\s(#|//)\s.*")
 _BLOCK = re.compile(
     r"(\)\s*(:[^{]*)?\{|=>\s*\{|\b(else|try)\s*\{|^\s*\{|\bclass\b.*\{|:|\bdo(\s*\|[^|]*\|)?|\bthen|\bbegin)\s*$"
 )
@@ -35,14 +36,16 @@ _OPEN = re.compile(r"(=|,|\(|\[|&&|\|\||\+|\band|\bor|\?|\\|return|await)\s*$")
 _ASSIGNED = re.compile(
     r"\s*(?:if\s+|if\s*\(|while\s+)?(?:export\s+)?(?:(?:const|let|var|val|final|auto|my|local|def)\s+)?"
     r"(?:[A-Z][\w<>\[\],?.]*\s+)?(?P<names>[@$]?[\w$.]+(?:\s*,\s*[\w$]+)*|\{[^}=]*\}|\[[^\]=]*\])"
-    r"(?:\s*:\s*[\w<>\[\]|. ?]+)?\s*(?:\|\|=|:=|=|<-)(?![=>~])\s*(?P<value>.+)",
+    r"(?:\s*:[\w<>\[\]|. ?]++)?\s*+(?:\|\|=|:=|=|<-)(?![=>~])\s*(?P<value>.+)",
     re.DOTALL,
 )
 _LOOP = re.compile(r"\bfor\s*\(?(?:const|let|var|final|\w+)?\s*(\w+)\s*(?:in|of|:)\s+(.*)")
 _NAME = re.compile(r"[@$]?[\w$]+")
+_USED = re.compile(r"(?<![\w$@.])[@$]?[\w$]+")
+_SOURCE = re.compile(r"\s*(?:await\s+)?([@$]?[\w$]+)")
 _NO_VARIABLES = {"err", "_", "error", "ok", "self", "this", "const", "let", "res"}
 _ONE_LINE_BODY = re.compile(r"=>\s*[^{\s]|=\s*$")
-_LITERAL = re.compile(r"\s*(f|r|text\()?[`'\"]")
+_LITERAL = re.compile(r"\s*(r|text\()?('[^']*'|\"[^\"]*\"|`[^`]*`|\"\"\".*\"\"\")\)?[;,]?\s*$", re.DOTALL)
 
 
 class _Statement(NamedTuple):
@@ -159,17 +162,18 @@ class _Reads:
         names, value = (_variables(assigned["names"]), assigned["value"]) if assigned else ([], text)
         if assigned and _LITERAL.match(value) and "${" not in value:
             names, value, text = [], "", ""
-        said = value if assigned else text
-        is_own = bool(words["caller"].search(said)) or _has(self.trusted, said)
-        is_scoped = is_own or bool(words["scope"].search(said))
-        named = [name for name in self.bare if _has([name], said)]
-        is_check = bool(words["check"].search(said))
+        relevant = value if assigned else text
+        used = _used(relevant)
+        is_own = bool(words["caller"].search(relevant)) or not used.isdisjoint(self.trusted)
+        is_scoped = is_own or bool(words["scope"].search(relevant))
+        named = [name for name in self.bare if name in used]
+        is_check = bool(words["check"].search(relevant))
         return _Facts(statement.is_added, statement.depth, text, names, value, named, is_own, is_scoped, is_check)
 
     def _is_checked(self, facts: _Facts) -> bool:
         """Return whether a statement checks what was read before, which is then no longer bare."""
         words, text, named = self.words, facts.text, facts.named
-        if facts.is_check and any(re.search(rf"{re.escape(name)}(?:{words['first'].pattern})", text) for name in named):
+        if facts.is_check and any(self._is_first(name, text) for name in named):
             self.bare |= {name: (facts.depth, self.bare[name][1] and "checked_first") for name in named}
             return True
         decides = facts.is_scoped and (not facts.is_own or words["decision"].search(text))
@@ -181,6 +185,9 @@ class _Reads:
             self._trust(facts, [*named, *facts.names])
         return True
 
+    def _is_first(self, name: str, text: str) -> bool:
+        return bool(re.search(rf"(?<![\w$@.]){re.escape(name)}(?:{self.words['first'].pattern})", text))
+
     def _trust(self, facts: _Facts, names: Iterable[str]) -> None:
         for name in names:
             self.trusted.setdefault(name, facts.depth)
@@ -188,20 +195,25 @@ class _Reads:
     def _assign(self, facts: _Facts) -> None:
         """Follow a statement into its variables."""
         names, named = facts.names, facts.named
-        if (loop := _LOOP.search(facts.text)) and _has(self.trusted, loop[2]):
+        if (loop := _LOOP.search(facts.text)) and not _used(loop[2]).isdisjoint(self.trusted):
             self.trusted[loop[1]] = facts.depth
         is_read = self._is_read(facts.value)
         if facts.is_scoped:
             self._trust(facts, names)
             self._add(facts, "read_own" if is_read else None)
-        elif named and (is_read or re.match(rf"\s*(await\s+)?{re.escape(named[0])}\b", facts.value)):
-            self.bare |= dict.fromkeys(names[:1], self.bare[named[0]])
+        elif named and (source := self._source(facts, is_read)):
+            self.bare |= dict.fromkeys(names[:1], self.bare[source])
         elif is_read and not named and not facts.is_check:
             self._read(facts)
-        else:
-            return
         for name in [] if facts.is_scoped else names:
             self.trusted.pop(name, None)
+
+    def _source(self, facts: _Facts, is_read: bool) -> str | None:
+        """Return the bare variable from which a statement takes the one that it sets."""
+        leading = _SOURCE.match(facts.value)
+        if leading and leading[1] in facts.named:
+            return leading[1]
+        return facts.named[0] if is_read else None
 
     def _is_read(self, value: str) -> bool:
         words = self.words
@@ -260,7 +272,7 @@ def _lines(text: str) -> list[tuple[str, str]]:
         is_path = _is_header(number, line) or (number < _HEADER and not found and line[:1] not in "+- \t")
         if not is_path and not line.startswith("@@"):
             sign = line[:1] if line[:1] in ("+", "-", " ") else ""
-            found.append((sign or " ", line[len(sign) : _WIDEST]))
+            found.append((sign or " ", _without_comment(line[len(sign) : _WIDEST])))
     return found
 
 
@@ -307,5 +319,12 @@ def _variables(names: str) -> list[str]:
     return [name for name in _NAME.findall(names) if name not in _NO_VARIABLES]
 
 
-def _has(names: Iterable[str], text: str) -> bool:
-    return any(re.search(rf"(?<![\w$@.]){re.escape(name)}(?![\w$])", text) for name in names)
+def _used(text: str) -> set[str]:
+    """Return the variables in ``text``, among other words."""
+    return {*_USED.findall(text)}
+
+
+def _without_comment(text: str) -> str:
+    """Return a line without the comment at its end."""
+    comment = _LATE_COMMENT.search(_STRING.sub(lambda string: "'" * len(string[0]), text))
+    return text[: comment.start()] if comment else text
