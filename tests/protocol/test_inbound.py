@@ -74,18 +74,16 @@ def test_the_end_of_input_leads_to_shutdown(runtime):
     assert connection.state == "shutdown"
 
 
+def calls(context, *ids):
+    """Queries about ``context`` with these ids."""
+    params = {"name": "tmkb_query", "arguments": {"context": context}}
+    return [{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params} for id in ids]
+
+
 def test_a_batch_waits_for_all_its_operations(runtime):
     connection = opened(runtime)
-    calls = [
-        {
-            "jsonrpc": "2.0",
-            "id": n,
-            "method": "tools/call",
-            "params": {"name": "tmkb_query", "arguments": {"context": "a batch that waits"}},
-        }
-        for n in (1, 2)
-    ]
-    effects = inbound.receive(connection, json.dumps([*calls, {"jsonrpc": "2.0", "id": 3, "method": "ping"}]).encode())
+    batch = [*calls("a batch that waits", 1, 2), {"jsonrpc": "2.0", "id": 3, "method": "ping"}]
+    effects = inbound.receive(connection, json.dumps(batch).encode())
     first, second = [effect.exchange for effect in effects if isinstance(effect, Invoke)]
     for invoke in (first, second):
         invoke.definition = {**invoke.definition, "log": {"level": "info", "message": "Done"}}
@@ -99,17 +97,8 @@ def test_a_batch_waits_for_all_its_operations(runtime):
 
 def called(connection, *ids):
     """The exchanges of calls with these ids, in one batch if there are several."""
-    arguments = {"context": "an exchange that ends early"}
-    calls = [
-        {
-            "jsonrpc": "2.0",
-            "id": id,
-            "method": "tools/call",
-            "params": {"name": "tmkb_query", "arguments": arguments},
-        }
-        for id in ids
-    ]
-    effects = inbound.receive(connection, json.dumps(calls if len(calls) > 1 else calls[0]).encode())
+    batch = calls("an exchange that ends early", *ids)
+    effects = inbound.receive(connection, json.dumps(batch if len(batch) > 1 else batch[0]).encode())
     return [effect.exchange for effect in effects if isinstance(effect, Invoke)]
 
 

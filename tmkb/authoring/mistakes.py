@@ -114,7 +114,8 @@ def calibrate(held: Array, labelled: Labelled, rules: Mapping[str, Any]) -> dict
         rules: of signs. The threshold is measured with the weights of signs that the other authors give.
     """
     measured = np.flatnonzero(~np.isnan(held[:, -1]))
-    found = [Signs(rules).of(labelled.samples[at]) for at in measured]
+    unweighted = Signs(rules)  # compiles all expressions
+    found = [unweighted.of(labelled.samples[at]) for at in measured]
     names = sorted(set().union(*found))
     cells = np.array(
         [[held[at, -1], *(name in signs for name in names)] for at, signs in zip(measured, found, strict=True)]

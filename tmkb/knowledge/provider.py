@@ -151,11 +151,9 @@ class Knowledge(Provider):
 
     def _likely(self, matches: Mapping[int, float], verbosity: str, limit: int | None) -> list[int]:
         """Return the numbers of the patterns that are shown: with a ``limit``, all that match, up to it."""
-        if limit is not None:
-            return [*matches][:limit]
         ranked = enumerate(matches.items())
         likely = [n for rank, (n, score) in ranked if rank < _SURE or self.index.probability(score) >= _POSSIBLE]
-        return likely[: self._most(verbosity, limit)]
+        return (likely if limit is None else [*matches])[: self._most(verbosity, limit)]
 
     def _adviser(self) -> Adviser:
         if self.adviser is None:
