@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tmkb.errors import ToolError
+from tmkb.protocol.caller import Caller
 from tmkb.providers.operation import Pause, Result
 from tmkb.providers.usage import Usage
 from tmkb.server.runtime import Runtime
@@ -186,7 +187,7 @@ def test_the_default_server_counts_nothing(runtime):
 def test_a_principal_sees_its_own_figures_only(talk):
     talker = talk(query=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
     reports = []
-    for talker.connection.principal in ("one", "two"):
+    for talker.connection.caller in (Caller("one"), Caller("two")):
         talker.call("tmkb_query", context="x")
         (answer,) = talker.send("resources/read", uri="tmkb://usage")
         reports.append(json.loads(json.loads(answer)["result"]["contents"][0]["text"]))

@@ -479,9 +479,8 @@ def test_unread_responses_count_against_the_budget(runtimes, quiet):
     assert echo(few, 1, MEBIBYTE // 4).status == 200
     many.read()
     assert echo(many, 7, MEBIBYTE // 4).status == 200
-    assert many.endpoint.runtime.budget(
-        many.endpoint.principal(Request("POST", "/mcp", {**JSON, **many.token}, b""))
-    ).reserved
+    caller = many.endpoint.caller(Request("POST", "/mcp", {**JSON, **many.token}, b""))
+    assert many.endpoint.runtime.budget(caller.principal).reserved
     many.read()
     few.read()
     assert [budget.reserved for budget in many.endpoint.runtime.budgets.values()] == [0, 0]

@@ -21,6 +21,7 @@ from tmkb.errors import ProtocolError
 from tmkb.protocol import headers as http_headers
 from tmkb.protocol import messages, negotiation, outbound
 from tmkb.protocol.budget import Budget
+from tmkb.protocol.caller import ANONYMOUS, Caller
 from tmkb.protocol.connection import Connection, Snapshot
 from tmkb.protocol.effects import Disconnect, Drop, Send, Sent
 from tmkb.protocol.messages import Id, Notification, Request, Response
@@ -39,8 +40,8 @@ _WRONG_ID = 1_000_000  # what the fault `wrong_id` adds to a number
 class Peer(Connection):
     """A client of a mock: its connection, and the scripts that are played for it."""
 
-    def __init__(self, spec: Spec, principal: str) -> None:
-        super().__init__(Snapshot(spec), principal=principal)
+    def __init__(self, spec: Spec, caller: Caller) -> None:
+        super().__init__(Snapshot(spec), caller=caller)
         self.plays: dict[Id, Play] = {}  # by request id
         self.waiting: dict[Id, tuple[Play, Id]] = {}  # by the id of a request to the client; with the recorded id
         self.counts: dict[int, int] = {}  # how often a script and those like it were played
@@ -136,9 +137,9 @@ class Mock:
 
     # --- The methods for transports
 
-    def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Peer:
+    def connect(self, headers: Mapping[str, str] | None = None, caller: Caller = ANONYMOUS) -> Peer:
         """Return a connection for a new client. ``headers``: of the request, if it is the only one."""
-        peer = Peer(self.spec, principal)
+        peer = Peer(self.spec, caller)
         peer.headers = headers
         self.peers.append(peer)
         return peer

@@ -6,11 +6,13 @@ from itertools import count
 
 from tmkb.protocol import negotiation
 from tmkb.protocol.budget import Budget
+from tmkb.protocol.caller import ANONYMOUS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tmkb.protocol.caller import Caller
     from tmkb.protocol.messages import Id
     from tmkb.protocol.requests import Exchange
     from tmkb.protocol.tasks import Tasks
@@ -36,7 +38,7 @@ class Connection:
     """One peer: its lifecycle state, its negotiated revision and capabilities, its requests and subscriptions."""
 
     def __init__(
-        self, snapshot: Snapshot, tasks: Tasks | None = None, traced: bool = False, principal: str = ""
+        self, snapshot: Snapshot, tasks: Tasks | None = None, traced: bool = False, caller: Caller = ANONYMOUS
     ) -> None:
         """Initialize the state of a new peer.
 
@@ -44,10 +46,10 @@ class Connection:
             snapshot: what is served until the next reload.
             tasks: the tasks of the server; None if it does not support tasks.
             traced: whether to return effects for the debug log.
-            principal: the owner of the requests, identified by an access token; empty without tokens.
+            caller: the owner of the requests, identified by an access token.
         """
         self.snapshot = snapshot
-        self.principal = principal
+        self.caller = caller
         self.budget = Budget(self.spec["server"]["limits"]["session_bytes"])
         self.tasks = tasks
         self.headers: Mapping[str, str] | None = None  # of the HTTP request, by lower-case name
@@ -70,6 +72,11 @@ class Connection:
     def spec(self) -> Spec:
         """The current spec. A running request keeps the spec that it began with (`Exchange.spec`)."""
         return self.snapshot.spec
+
+    @property
+    def principal(self) -> str:
+        """The principal that owns the requests; "" for anonymous requests."""
+        return self.caller.principal
 
     @property
     def revision(self) -> Revision:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import InvalidArguments
 from tmkb.protocol import arguments as argument_checks
+from tmkb.protocol.caller import Caller
 from tmkb.protocol.effects import Send, Sent
 from tmkb.server.log import StandardLog
 
@@ -32,7 +33,7 @@ class Embedding:
     def connect(self, principal: str, on_output: Callable[[], None] | None) -> Connection:
         """Return a new connection."""
         with self.lock:
-            state = self.runtime.connect(principal=principal)
+            state = self.runtime.connect(caller=Caller(principal))
             connection = Connection(self, state, on_output)
             self.connections[state] = connection
         return connection

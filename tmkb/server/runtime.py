@@ -15,6 +15,7 @@ from itertools import count
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.protocol import inbound, messages, outbound, requests
 from tmkb.protocol.budget import Budget
+from tmkb.protocol.caller import ANONYMOUS
 from tmkb.protocol.connection import Connection
 from tmkb.protocol.effects import (
     Broadcast,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from tmkb.protocol.caller import Caller
     from tmkb.protocol.effects import Effect
     from tmkb.protocol.messages import Id
     from tmkb.protocol.requests import Exchange, Outcome
@@ -122,15 +124,15 @@ class Runtime:
 
             self.tasks = Tasks(server["limits"], _unix_time, _monotonic_time, _random_id)
 
-    def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Connection:
+    def connect(self, headers: Mapping[str, str] | None = None, caller: Caller = ANONYMOUS) -> Connection:
         """Return a connection for a new peer.
 
         Args:
             headers: of the HTTP request, by lower-case name, if the connection is for a single request.
-            principal: the owner of the requests; empty for anonymous requests and for stdio.
+            caller: the owner of the requests.
         """
-        connection = Connection(self.snapshot, self.tasks, self.log.level == "debug", principal)
-        connection.budget.parent = self.budget(principal)
+        connection = Connection(self.snapshot, self.tasks, self.log.level == "debug", caller)
+        connection.budget.parent = self.budget(caller.principal)
         connection.headers = headers
         connection.references = self.references
         self.connections.add(connection)

@@ -162,14 +162,14 @@ class Application:
             ProtocolError: if its principal has too many connections, or the body is too slow or too large.
             ConnectionError: if the client has disconnected.
         """
-        principal = self.endpoint.principal(request)
-        if principal is not None:
-            connection.assign(principal)
-        needs_body = principal is not None and self.endpoint.wants_body(request)
+        caller = self.endpoint.caller(request)
+        if caller is not None:
+            connection.assign(caller.principal)
+        needs_body = caller is not None and self.endpoint.wants_body(request)
         if needs_body or not _has_body(request.headers):
             connection.read_body()
-        if principal is not None and needs_body:
-            budget = self.endpoint.runtime.budget(principal)
+        if caller is not None and needs_body:
+            budget = self.endpoint.runtime.budget(caller.principal)
             request = request._replace(body=await self._read_body(receive, request.headers, budget))
         return self.endpoint.handle(request)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tmkb.protocol.caller import ANONYMOUS
+
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
+    from tmkb.protocol.caller import Caller
     from tmkb.protocol.effects import Sent
     from tmkb.schema.model import Spec
     from tmkb.schema.values import JsonValue
@@ -22,7 +25,7 @@ class Engine(Protocol):
     def spec(self) -> Spec:
         """The rules of each revision, and the limits."""
 
-    def connect(self, headers: Mapping[str, str] | None = None, principal: str = "") -> Any:
+    def connect(self, headers: Mapping[str, str] | None = None, caller: Caller = ANONYMOUS) -> Any:
         """Return a connection for a new peer."""
 
     def budget(self, principal: str) -> Budget:

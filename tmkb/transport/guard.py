@@ -11,6 +11,7 @@ import ipaddress
 from collections.abc import Collection, Mapping
 
 from tmkb.errors import ProtocolError
+from tmkb.protocol.caller import ANONYMOUS, Caller
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -43,14 +44,14 @@ class Guard:
         self.origins = {origin.lower() for origin in origins}
         self.tokens = [token.lower().encode("ascii") for token in tokens]
 
-    def admit(self, headers: Mapping[str, str]) -> str:
-        """Return the principal of a request: the digest of its token, or "" if the server has no tokens.
+    def admit(self, headers: Mapping[str, str]) -> Caller:
+        """Return the caller of a request. Its principal is the digest of its token, or "" if the server has no tokens.
 
         Raises:
             ProtocolError: if the host, the origin or the token is not permitted.
         """
         self.check_source(headers)
-        return self._authenticate(headers.get("authorization", "")) if self.tokens else ""
+        return Caller(self._authenticate(headers.get("authorization", ""))) if self.tokens else ANONYMOUS
 
     def check_source(self, headers: Mapping[str, str]) -> None:
         """Check Host and Origin of a request. Raises ProtocolError if one of them is not permitted."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol import messages, negotiation, outbound
+from tmkb.protocol.caller import ANONYMOUS, Caller
 from tmkb.protocol.connection import Connection
 from tmkb.protocol.effects import Disconnect, Drop, ReleaseStream, Send
 from tmkb.protocol.messages import Id
@@ -111,8 +112,8 @@ class Endpoint:
             self._reject(response, error)
         return response
 
-    def principal(self, request: Request) -> str | None:
-        """Return the principal of ``request``; None if the guard rejects it."""
+    def caller(self, request: Request) -> Caller | None:
+        """Return the caller of ``request``; None if the guard rejects it."""
         try:
             return self.guard.admit(request.headers)
         except ProtocolError:
@@ -170,17 +171,17 @@ class Endpoint:
         preflight = cors.is_preflight(request.verb, request.headers)
         if preflight:  # sent without the token
             self.guard.check_source(request.headers)
-        principal = "" if preflight else self.guard.admit(request.headers)
+        caller = ANONYMOUS if preflight else self.guard.admit(request.headers)
         if not preflight:
-            response.budget = self.runtime.budget(principal)
+            response.budget = self.runtime.budget(caller.principal)
         if request.path != PATH:
             raise ProtocolError("no_such_path", path=request.path, endpoint=PATH)
         if preflight:
             response.complete(204, cors.preflight(request.headers, _VERBS))
             return
         if request.verb == "POST":
-            self._post(request, principal, response)
-        elif request.verb in ("GET", "DELETE") and (session := self._session(request, principal)) is not None:
+            self._post(request, caller, response)
+        elif request.verb in ("GET", "DELETE") and (session := self._session(request, caller)) is not None:
             self._get(request, session, response) if request.verb == "GET" else self._delete(session, response)
         else:
             raise ProtocolError("no_such_verb", verb=request.verb, permitted="POST")
@@ -193,24 +194,24 @@ class Endpoint:
             return cors.response(None, ())
         return cors.response(request.headers.get("origin"), [*self.session_headers, "www-authenticate"])
 
-    def _post(self, request: Request, principal: str, response: Response) -> None:
+    def _post(self, request: Request, caller: Caller, response: Response) -> None:
         _check_media_types(request.headers)
         if request.body is None:
             raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
         try:
             value = messages.decode(request.body)
         except ProtocolError as error:
-            self._reject(response, error, self._session(request, principal))
+            self._reject(response, error, self._session(request, caller))
             return
         if negotiation.describes_itself(self.runtime.spec, value, request.headers):
-            self._handle_standalone(self.runtime.connect(request.headers, principal), value, response)
-        elif (session := self._session(request, principal)) is not None:
+            self._handle_standalone(self.runtime.connect(request.headers, caller), value, response)
+        elif (session := self._session(request, caller)) is not None:
             stream = session.open_stream()
             stream.attach(response)
             self._process(session.connection, value, stream)
         else:
             self._check_version(negotiation.preferred(self.runtime.spec), request.headers)
-            self._handle_handshake(value, principal, response)
+            self._handle_handshake(value, caller, response)
 
     def _handle_standalone(self, connection: Connection, value: JsonValue, response: Response) -> None:
         """Handle a stateless request. The connection ends with its response."""
@@ -238,9 +239,9 @@ class Endpoint:
             return self.limits["principal_streams"]
         return self.limits["streams"] if len(same) > self.limits["streams"] else None
 
-    def _handle_handshake(self, value: JsonValue, principal: str, response: Response) -> None:
+    def _handle_handshake(self, value: JsonValue, caller: Caller, response: Response) -> None:
         """Handle a request without a session, and start one if the handshake succeeds."""
-        connection = self.runtime.connect(principal=principal)
+        connection = self.runtime.connect(caller=caller)
         stream = Stream(0, False, False, self.limits["stream_bytes"], connection.budget)
         stream.attach(response)
         self._process(connection, value, stream)
@@ -249,7 +250,7 @@ class Endpoint:
             self.runtime.abandon(connection)
             return
         try:
-            self._make_room(principal)
+            self._make_room(caller.principal)
         except ProtocolError:
             self.runtime.abandon(connection)
             raise
@@ -349,7 +350,7 @@ class Endpoint:
         self._end_session(session)
         response.complete(204)
 
-    def _session(self, request: Request, principal: str) -> Session | None:
+    def _session(self, request: Request, caller: Caller) -> Session | None:
         """Return the session that the headers of ``request`` name; None without such a header.
 
         Raises:
@@ -360,7 +361,7 @@ class Endpoint:
             return None
         self._end_expired_sessions()
         session = self.sessions.get(id_)
-        if session is None or session.connection.principal != principal:
+        if session is None or session.connection.principal != caller.principal:
             raise ProtocolError("no_such_session")
         session.last_used = time.monotonic()
         self._check_version(session.connection.revision, request.headers)
