@@ -162,7 +162,7 @@ def check_http(stage):
     token = "0" * 64
     with open(os.path.join(stage.root, "tokens"), "w", encoding="utf-8") as file:
         file.write(hashlib.sha256(token.encode()).hexdigest())
-    words = ["serve", "--http", f"0.0.0.0:{PORT}", "--allow-remote", "--auth-tokens", "/tokens"]
+    words = ["serve", "--http", f"0.0.0.0:{PORT}", "--auth-tokens", "/tokens"]
     client = f"""
 import json, time, urllib.error, urllib.request
 body = {{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {{"protocolVersion": "{programs.REVISION}", "capabilities": {{}}, "clientInfo": {{"name": "run", "version": "1"}}}}}}

@@ -254,28 +254,15 @@ def refused(*arguments):
     ("arguments", "message"),
     [
         (
-            ["--http", "0.0.0.0:0"],
-            "--http: Other machines can reach 0.0.0.0. Use 127.0.0.1, or add --allow-remote and "
-            "--auth-tokens FILE.",
-        ),
-        (
             ["--http", "0.0.0.0:0", "--allow-remote"],
-            "--allow-remote: A server that other machines can reach needs tokens. "
-            "Add --auth-tokens FILE, or remove --allow-remote.",
+            "--http: Other machines can reach 0.0.0.0, and nobody would have to authenticate. "
+            "Use 127.0.0.1, or add --auth-tokens FILE. --insecure serves everyone.",
         ),
         (["--http", "8321"], "--http: '8321' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
         (["--http", "localhost:99999"], "--http: 'localhost:99999' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
-        (
-            ["--allow-remote"],
-            "--allow-remote: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH.",
-        ),
+        (["--insecure"], "--insecure: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH."),
         (["--workers", "2"], "--workers: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH."),
         (["--http", ""], "--http: '' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
-        (
-            ["--http", "127.0.0.1:0", "--allow-remote"],
-            "--allow-remote: A server that other machines can reach needs tokens. "
-            "Add --auth-tokens FILE, or remove --allow-remote.",
-        ),
         (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot run 0 worker processes here. Remove --workers to run one."),
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],

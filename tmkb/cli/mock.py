@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tmkb.cli import listen, output
+from tmkb.cli import output
 from tmkb.conformance import transcript
 from tmkb.conformance.faults import Faults
 from tmkb.conformance.mock import Mock
@@ -62,13 +62,13 @@ def _tell_redacted(transcripts: list[Transcript], mock: Mock) -> None:
 def _serve_http(mock: Mock, address: str) -> bool:
     """Serve on ``address`` until a signal arrives. Return False for an address of other machines. Raises SpecError."""
     try:
-        from tmkb.transport import guard, listener
+        from tmkb.transport import guard, listener, sockets
     except ImportError as error:
         from tmkb.schema import installation
 
         raise SpecError([installation.missing("--http", "http", error.name)]) from error
     try:
-        bound, url = listen.bind(address)
+        bound, url = sockets.bind(address)
     except SpecError as error:
         if [problem.rule for problem in error.problems] != ["remote_not_allowed"]:
             raise
