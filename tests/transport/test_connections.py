@@ -18,8 +18,8 @@ import pytest
 
 from tests.support.process import SERVE, TIMEOUT, HttpServer
 from tests.transport.test_asgi import HEAD, alone, ask, raw, received, refused, stream
-from tmkb.cli import listen
 from tmkb.errors import SpecError
+from tmkb.transport import sockets
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory and limits of a process are read from Linux")
 HEAD_BYTES = 65536  # limits.head_bytes
@@ -441,7 +441,7 @@ def test_a_file_that_is_not_a_socket_is_not_replaced(tmp_path, kind):
 def test_a_system_without_unix_sockets_is_reported(monkeypatch):
     monkeypatch.delattr(socket, "AF_UNIX")
     with pytest.raises(SpecError) as caught:
-        listen._unix("s")
+        sockets.bind(None, "s")
     assert [problem.rule for problem in caught.value.problems] == ["no_unix_sockets"]
 
 
