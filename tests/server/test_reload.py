@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.support.process import SERVE, TIMEOUT, HttpServer, Server
+from tests.support.process import TIMEOUT, HttpServer, Server
 from tests.transport.test_asgi import alone, ask
 from tmkb.server import reload
 
@@ -328,18 +328,6 @@ def test_streams_over_http_are_notified(folder):
             assert names == ["motto", "tmkb_query"]
             assert server.end() == 0
             assert "result" in next(events)  # and nothing before it
-
-
-def test_watch_excludes_several_workers():
-    done = subprocess.run(
-        [*SERVE, "--http", "127.0.0.1:0", "--watch", "--workers", "2"],
-        capture_output=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-
-    assert done.returncode == 2
-    assert b"--watch cannot be combined with several workers" in done.stderr
 
 
 def test_without_watchfiles_the_error_names_the_extra():

@@ -393,6 +393,22 @@ def test_a_slow_call_is_cancelled_without_any_handshake(everything):
     assert everything.end() == ([], 0)
 
 
+@pytest.mark.parametrize("keys", ["new,old", "file", "new"])
+def test_keys_rotate(tmp_path, everything, keys):
+    name = "test_input_required_result_request_state"
+    state = everything.call(name)["result"]["requestState"]
+    new, file = "n" * 32, tmp_path / "keys"
+    file.write_text(f"{new}\n{KEY}\n")
+    variables = {
+        "new,old": {"TMKB_STATE_KEY": f"{new},{KEY}"},
+        "file": {"TMKB_STATE_KEY_FILE": str(file)},
+        "new": {"TMKB_STATE_KEY": new},
+    }
+
+    with Client("--server", "everything", env=variables[keys]) as other:
+        assert ("result" in other.call(name, requestState=state)) is (keys != "new")
+
+
 def test_a_short_key_is_refused():
     with Server(env={"TMKB_STATE_KEY": "short"}) as server:
         assert server.wait() == 2

@@ -331,7 +331,7 @@ def test_without_tokens_all_clients_are_one_principal(runtimes, quiet):
 def test_a_request_state_without_a_principal_is_invalid_with_a_token(runtimes, quiet):
     anonymous, *_ = peers(runtimes, quiet, tokens=(None,))
     known, _ = peers(runtimes, quiet)
-    known.endpoint.runtime.given_key = anonymous.endpoint.runtime.key
+    known.endpoint.runtime.configured_keys = anonymous.endpoint.runtime.keys
     state = asking(anonymous)
 
     assert json.loads(answered(known, state).take())["error"]["code"] == -32602

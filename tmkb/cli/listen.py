@@ -7,9 +7,10 @@ import os
 import re
 import sys
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tmkb.cli import replicas
 from tmkb.errors import Problem, SpecError
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
@@ -47,13 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file with the SHA-256 of each valid token, one per line; see `tmkb token`",
     )
-    http.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="number of processes; more than one only for stateless revisions",
-    )
+    replicas.configure(http)
 
 
 def requested(args: argparse.Namespace) -> bool:
@@ -63,7 +58,7 @@ def requested(args: argparse.Namespace) -> bool:
 
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
-    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens")
+    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "cluster_address")
     used = [name for name in names if getattr(args, name)] + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
@@ -79,35 +74,40 @@ def listen(
     args: argparse.Namespace,
     server: Server,
     output: log.Log,
-    key: bytes | None,
+    keys: Sequence[bytes],
     updates: Callable[[Runtime], Reloader | None] = lambda _: None,
 ) -> int:
     """Serve until a signal arrives. ``updates`` returns the reloads of a runtime. Raises SpecError."""
     _require_modules()
-    _check(args, server)
+    _check(args)
     from tmkb.transport import listener, sockets
 
-    guard = _guard(args)
-    bound, address = sockets.bind(args.http, args.uds, remote=_authenticates(args) or args.insecure)
+    guard, remote = _guard(args), _authenticates(args) or args.insecure
+    others = replicas.Replicas(args, server, remote, bool(keys))
+    bound, address = sockets.bind(args.http, args.uds, remote)
     server.announce(output, address)
     output.flush()
-    key = key or os.urandom(32)
+    keys = keys or [os.urandom(32)]
 
-    def work() -> None:
-        runtime = server.runtime(output, key, stateless=args.workers != 1)
+    def work(number: int) -> None:
+        runtime = server.runtime(output, keys)
         news = updates(runtime)
         try:
-            listener.serve(runtime, guard, bound, news)
+            application, inner = others.application(runtime, guard, news, number)
+            listener.serve(application, bound, *inner)
         finally:
             if news is not None:
                 news.close()
 
-    if sys.platform == "win32" or args.workers == 1:
-        work()
-        return 0
-    from tmkb.transport import workers
+    try:
+        if sys.platform == "win32" or args.workers == 1:
+            work(1)
+            return 0
+        from tmkb.transport import workers
 
-    return workers.run(args.workers, work)
+        return workers.run(args.workers, work)
+    finally:
+        others.close()
 
 
 def _require_modules() -> None:
@@ -120,19 +120,12 @@ def _require_modules() -> None:
         raise SpecError([installation.missing("--http", "http", error.name)]) from error
 
 
-def _check(args: argparse.Namespace, server: Server) -> None:
-    """Raise SpecError for options that exclude each other, need another, or do not fit ``server``."""
+def _check(args: argparse.Namespace) -> None:
+    """Raise SpecError for options that exclude each other, or need another."""
     if args.http is None and args.uds is None:
         raise SpecError([Problem.of_argument("http_only", str(_first(args)))])
-    if args.workers == 1:
-        return
-    if args.watch:
-        raise SpecError([Problem.of_argument("watch_alone", "--watch")])
-    if args.workers < 1 or sys.platform == "win32":
+    if args.workers < 1 or (args.workers > 1 and sys.platform == "win32"):
         raise SpecError([Problem.of_argument("bad_workers", "--workers", count=args.workers)])
-    if not server.spec["negotiation"]["stateless"]:
-        name = server.spec["server"]["name"]
-        raise SpecError([Problem.of_argument("workers_need_stateless", "--workers", server=name)])
 
 
 def _authenticates(args: argparse.Namespace) -> bool:

@@ -85,7 +85,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     name = options.get("--server", [DEFAULT_SERVER])[-1]
     began = time.time()
     try:
-        key = _key()
+        keys = _keys()
         server = Server.load(
             name,
             schemas=options.get("--schemas"),
@@ -101,9 +101,9 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
 
             if listen.requested(args):
                 return listen.listen(
-                    args, server, output, key, lambda runtime: _updates(runtime, server, began, options)
+                    args, server, output, keys, lambda runtime: _updates(runtime, server, began, options)
                 )
-        runtime = server.runtime(output, key)
+        runtime = server.runtime(output, keys)
         news = _updates(runtime, server, began, options)
     except SpecError as error:
         from tmkb.schema import problems
@@ -138,9 +138,19 @@ def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:
     return output
 
 
-def _key() -> bytes | None:
-    """Return the key for signing request states, which several servers can share. Raises SpecError."""
-    key = os.environ.get("TMKB_STATE_KEY") or None
-    if key is not None and len(key) < _SHORTEST_KEY:
-        raise SpecError([Problem.of_argument("weak_key", "TMKB_STATE_KEY", count=len(key), least=_SHORTEST_KEY)])
-    return None if key is None else key.encode("utf-8", "surrogateescape")
+def _keys() -> list[bytes]:
+    """Return the keys for request states, which several servers can share. The first signs. Raises SpecError."""
+    variable, text = "TMKB_STATE_KEY", os.environ.get("TMKB_STATE_KEY", "")
+    file = os.environ.get("TMKB_STATE_KEY_FILE")
+    if file and not text:
+        variable = file
+        try:
+            with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+                text = lines.read()
+        except OSError as error:
+            raise SpecError([Problem("unreadable", file, reason=error.strerror)]) from error
+    keys = [key.strip() for key in text.replace("\n", ",").split(",") if key.strip()]
+    for key in keys or [""] * bool(file):
+        if len(key) < _SHORTEST_KEY:
+            raise SpecError([Problem.of_argument("weak_key", variable, count=len(key), least=_SHORTEST_KEY)])
+    return [key.encode("utf-8", "surrogateescape") for key in keys]

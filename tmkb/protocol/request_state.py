@@ -14,6 +14,8 @@ from tmkb.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tmkb.schema.values import JsonObject, JsonValue
 
 
@@ -31,10 +33,15 @@ def sign(key: bytes, value: JsonObject, subject: JsonValue, expires: float) -> s
     return f"{text}.{_signature(key, text)}"
 
 
-def verify(key: bytes, state: str, subject: JsonValue, now: float) -> JsonObject:
-    """Return the value in ``state``. Raises ProtocolError if it was changed, has another subject, or has expired."""
+def verify(keys: Iterable[bytes], state: str, subject: JsonValue, now: float) -> JsonObject:
+    """Return the value in ``state``, which one of ``keys`` has signed.
+
+    Raises:
+        ProtocolError: if it was changed, has another subject, or has expired.
+    """
     text, _, signature = state.rpartition(".")
-    if not hmac.compare_digest(_signature(key, text).encode(), signature.encode("utf-8", "surrogatepass")):
+    given = signature.encode("utf-8", "surrogatepass")
+    if not any(hmac.compare_digest(_signature(key, text).encode(), given) for key in keys):
         raise ProtocolError("request_state_invalid")
     payload = json.loads(base64.urlsafe_b64decode(text))
     if payload["about"] != _digest(subject) or payload["until"] < now:

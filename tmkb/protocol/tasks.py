@@ -30,16 +30,19 @@ _STATUSES = {"received": "working", "detached": "working", "detached_waiting": "
 class Task:
     """A request whose response is a task: its open questions and, after its end, its result or error."""
 
-    def __init__(self, id_: str, exchange: Exchange, tasks: Tasks, budget: Budget) -> None:
-        """Reserve memory for the params in ``budget``, the principal's. Raises ProtocolError if they do not fit."""
-        self.memory = footprint(exchange.params)
+    def __init__(self, id_: str, principal: str, exchange: Exchange | None, tasks: Tasks, budget: Budget) -> None:
+        """Reserve memory for the params in ``budget``, the principal's. Raises ProtocolError if they do not fit.
+
+        ``exchange``: the request; None for a task that has ended in another process.
+        """
+        self.memory = 0 if exchange is None else footprint(exchange.params)
         budget.reserve(self.memory)
         self.id = id_
-        self.principal = exchange.connection.principal
+        self.principal = principal
         self.budget = budget
         self.entry: Entry | None = None  # of the outcome, in the budget
         self.exchange: Any = exchange  # None after the end
-        self.lifecycle = exchange.lifecycle
+        self.lifecycle = None if exchange is None else exchange.lifecycle
         self.limits = tasks.limits
         self.clock = tasks.clock
         self.created_at = self.updated_at = self.clock()
@@ -57,7 +60,7 @@ class Task:
         """The status as defined by the extension."""
         if self.outcome:
             return "completed" if "result" in self.outcome else "failed"
-        return _STATUSES.get(self.lifecycle.state, "cancelled")
+        return _STATUSES.get(self.lifecycle.state if self.lifecycle is not None else "", "cancelled")
 
     def ask(self, questions: Questions) -> None:
         """Wait for the client's answers to ``questions``."""
@@ -140,7 +143,7 @@ class Tasks:
             self._remove(oldest)
         budget = connection.budget.parent
         assert budget is not None  # every request has a principal
-        task = Task(self.new_id(), exchange, self, budget)
+        task = Task(self.new_id(), connection.principal, exchange, self, budget)
         self.by_id[task.id] = task
         return task
 
@@ -159,7 +162,33 @@ class Tasks:
     def settle(self, task: Task, response: JsonObject) -> None:
         """End ``task`` with ``response``, which may be evicted when memory is needed."""
         task.settle(response)
-        task.entry = Entry(footprint(response), lambda: self._delete(task))
+        self._keep(task)
+
+    def adopt(self, id_: str, principal: str, budget: Budget, created_at: float, outcome: JsonObject) -> None:
+        """Add a task that has ended in another process.
+
+        Args:
+            id_: its id.
+            principal: its owner.
+            budget: the budget of the owner.
+            created_at: Unix time in seconds.
+            outcome: its ``result`` or ``error``; empty if it was cancelled.
+        """
+        task = Task(id_, principal, None, self, budget)
+        task.created_at, task.outcome = created_at, outcome
+        task.began = self.timer() - max(0.0, self.clock() - created_at)
+        self.by_id[id_] = task
+        self._keep(task)
+
+    def drop(self, id_: str) -> None:
+        """Remove a task that another process continues. Its operation, if it runs, has no effect any more."""
+        if (task := self.by_id.get(id_)) is not None:
+            self._remove(task)
+
+    def _keep(self, task: Task) -> None:
+        if self.by_id.get(task.id) is not task:  # dropped
+            return
+        task.entry = Entry(footprint(task.outcome), lambda: self._delete(task))
         task.budget.add(task.entry)
 
     def _reached_limit(self, own: int) -> int | None:

@@ -40,7 +40,7 @@ from tmkb.stdlib import GeneratorType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from tmkb.protocol.caller import Caller
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tmkb.protocol.messages import Id
     from tmkb.protocol.requests import Exchange, Outcome
     from tmkb.protocol.tasks import Tasks
+    from tmkb.providers.operation import Notify
     from tmkb.schema.model import Spec
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.server.job import Job
@@ -57,7 +58,7 @@ class Runtime:
     """A server for any number of connections. Providers are opened on first use."""
 
     def __init__(
-        self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, key: bytes | None = None
+        self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, keys: Sequence[bytes] = ()
     ) -> None:
         """Initialize the server.
 
@@ -65,11 +66,11 @@ class Runtime:
             spec: what it serves.
             provider: opens a provider by name.
             output: the log.
-            key: signs request states; None for a random key.
+            keys: the first signs request states, and all verify them; empty for a random key.
         """
         self.snapshot = Snapshot(spec, provider)
         self.log = output
-        self.configured_key = key
+        self.configured_keys = keys
         self.tasks: Tasks | None = None
         seed = os.urandom(3).hex()
         self.references = (f"{seed}-{number}" for number in count(1))
@@ -78,6 +79,7 @@ class Runtime:
         self.budgets: dict[str, Budget] = {}  # by principal
         self.usage: Any = None
         self.start_times: dict[Exchange, float] = {}  # of requests whose usage is recorded
+        self.publish: Callable[[Notify], None] = lambda _: None  # to the clients of other replicas
         self._apply_settings()
 
     @property
@@ -182,6 +184,10 @@ class Runtime:
                 sent += self._perform(effects)
         return sent
 
+    def broadcast(self, notification: Notify) -> list[Sent]:
+        """Return ``notification`` for every subscribed client."""
+        return [s for each in [*self.connections] for s in self._perform(outbound.broadcast(each, notification))]
+
     def end(self, connection: Connection) -> list[Sent]:
         """End a connection whose peer has closed its input; return the last messages to send.
 
@@ -264,8 +270,8 @@ class Runtime:
         if isinstance(effect, (ReleaseStream, Drop)):
             return [effect]
         if isinstance(effect, Broadcast):
-            item = effect.notification
-            return [s for each in [*self.connections] for s in self._perform(outbound.broadcast(each, item))]
+            self.publish(effect.notification)
+            return self.broadcast(effect.notification)
         job = next((job for job in self.jobs if job.exchange is effect.exchange), None)
         if job is None:  # it has already ended
             return []
@@ -321,20 +327,20 @@ class Runtime:
             return {}
         from tmkb.protocol import request_state
 
-        return request_state.verify(self.key, str(state), _subject(exchange), time.time())
+        return request_state.verify(self.keys, str(state), _subject(exchange), time.time())
 
     def _sign(self, exchange: Exchange, answers: JsonObject) -> str:
         from tmkb.protocol import request_state
 
         expires = time.time() + exchange.spec["server"]["limits"]["answer_seconds"]
-        return request_state.sign(self.key, answers, _subject(exchange), expires)
+        return request_state.sign(self.keys[0], answers, _subject(exchange), expires)
 
     @property
-    def key(self) -> bytes:
-        """The key that signs request states: the configured one, or a random one."""
-        if self.configured_key is None:
-            self.configured_key = os.urandom(32)
-        return self.configured_key
+    def keys(self) -> Sequence[bytes]:
+        """The keys of request states: the configured ones, or a random one. The first signs."""
+        if not self.configured_keys:
+            self.configured_keys = [os.urandom(32)]
+        return self.configured_keys
 
     def _stop(self, job: Job) -> list[Effect]:
         self.jobs.remove(job)

@@ -115,22 +115,16 @@ class Server:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 
-    def runtime(self, log: Log, key: bytes | None = None, *, stateless: bool = False) -> Runtime:
+    def runtime(self, log: Log, keys: Sequence[bytes] = ()) -> Runtime:
         """Return a new runtime for a transport.
 
         Args:
             log: receives the log lines.
-            key: see `asgi`.
-            stateless: omit sessions, tasks and subscriptions, so that several processes can share the clients.
+            keys: see `asgi`.
         """
         from tmkb.server.runtime import Runtime
 
-        spec = self.spec
-        if stateless:
-            from tmkb.server.snapshot import without_sessions
-
-            spec = without_sessions(spec)
-        return Runtime(spec, self.provider, log, key)
+        return Runtime(self.spec, self.provider, log, keys)
 
     def connect(self, *, principal: str = "", on_output: Callable[[], None] | None = None) -> Connection:
         """Return a connection for a new client. Log lines go to the standard logger ``tmkb``.
@@ -174,7 +168,7 @@ class Server:
         hosts: Collection[str] | None = None,
         origins: Collection[str] = (),
         token_digests: Collection[str] = (),
-        key: bytes | None = None,
+        key: bytes | Sequence[bytes] = (),
     ) -> Application:
         """Return an ASGI application: Streamable HTTP at ``/mcp`` below the path where it is mounted.
 
@@ -183,14 +177,15 @@ class Server:
             origins: accepted origins such as ``https://HOST``, besides those of the hosts.
             token_digests: SHA-256, in hexadecimal, of each accepted bearer token (``tmkb token``). Empty: no token is
                 required.
-            key: at least 32 bytes that sign request states; None for a random key. Processes that share clients need
-                the same key.
+            key: at least 32 bytes that sign request states; empty for a random key. Processes that share clients need
+                the same key. Of several keys, the first signs, and all verify.
         """
         from tmkb.server.log import StandardLog
         from tmkb.transport import guard
         from tmkb.transport.asgi import Application
 
-        runtime = self.runtime(StandardLog(self.spec["server"]["log"]), key)
+        keys = ([key] if key else []) if isinstance(key, bytes) else key
+        runtime = self.runtime(StandardLog(self.spec["server"]["log"]), keys)
         admitted = guard.Guard(guard.LOOPBACK if hosts is None else hosts, origins, token_digests)
         return Application(runtime, admitted)
 

@@ -44,26 +44,6 @@ class Snapshot(Served):
         return self.providers[provider]
 
 
-def without_sessions(spec: Spec) -> Spec:
-    """Return ``spec`` without sessions, tasks and subscriptions, which processes cannot share."""
-    import copy
-
-    from tmkb.schema import model
-
-    names = spec["negotiation"]["stateless"]
-    tasks = {spec["revisions"][name].get("tasks", "") for name in names}
-    server: Any = copy.deepcopy(spec["server"])
-    for capability in server["capabilities"].values():
-        for key in ("listChanged", "subscribe", *tasks):
-            capability.pop(key, None)
-    server["capabilities"] = {
-        name: each for name, each in server["capabilities"].items() if name != "extensions" or each
-    }
-    negotiation = model.negotiation(names, spec["revisions"])
-    stateless: Any = {**spec, "server": {**server, "revisions": names}, "negotiation": negotiation}
-    return stateless  # type: ignore[no-any-return] # a Spec with less in it
-
-
 def can_serve(snapshot: Snapshot, connection: Connection) -> bool:
     """Return whether ``snapshot`` has the negotiated revision and the current state of ``connection``."""
     if connection.negotiated is None:

@@ -19,6 +19,7 @@ from tmkb.transport.streams import Response
 
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
+    from tmkb.protocol.caller import Caller
     from tmkb.transport.connections import Protocol
     from tmkb.transport.engine import Engine
     from tmkb.transport.loop import Updates
@@ -74,6 +75,12 @@ class Application:
         elif scope["type"] == "http":
             await self._handle(scope, receive, send)
 
+    async def start(self) -> None:
+        """Prepare to serve, in the event loop."""
+
+    async def stop(self) -> None:
+        """Release what `start` has opened."""
+
     def shutdown(self) -> None:
         """End all streams and reject incomplete requests, so that the server does not wait for them."""
         self.ending = True
@@ -89,8 +96,10 @@ class Application:
             threading.Thread(
                 target=self._read_updates, args=(self.updates, asyncio.get_running_loop()), daemon=True
             ).start()
+        await self.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        await self.stop()
         if self.worker is not None:
             self.worker.cancel()
         await send({"type": "lifespan.shutdown.complete"})
@@ -171,6 +180,10 @@ class Application:
         if caller is not None and needs_body:
             budget = self.endpoint.runtime.budget(caller.principal)
             request = request._replace(body=await self._read_body(receive, request.headers, budget))
+        return await self.respond(request, caller)
+
+    async def respond(self, request: Request, caller: Caller | None) -> Response:
+        """Return the response to a complete request. ``caller``: None if the guard rejects it."""
         return self.endpoint.handle(request)
 
     async def _probe(self, response: Response) -> None:
@@ -255,6 +268,10 @@ class Application:
         if budget is not None:
             budget.reserve(size)
         try:
+            await response.settle()
+            if response.aborted:
+                connection.abort()
+                return True
             await self._send(send, {"type": "http.response.body", "body": body, "more_body": not ended})
         finally:
             if budget is not None:

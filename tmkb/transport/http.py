@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,9 +51,9 @@ class Session:
     Stream 0 carries the messages that belong to no request.
     """
 
-    def __init__(self, connection: Connection, max_stored: int) -> None:
+    def __init__(self, id_: str, connection: Connection, max_stored: int) -> None:
         assert connection.negotiated is not None
-        self.id = secrets.token_urlsafe(24)
+        self.id = id_
         self.connection = connection
         self.rules = connection.negotiated["http"]
         self.max_stored = max_stored
@@ -85,8 +85,9 @@ class Endpoint:
     def __init__(self, runtime: Engine, guard: Guard) -> None:
         self.runtime = runtime
         self.guard = guard
+        self.new_id: Callable[[], str] = partial(secrets.token_urlsafe, 24)  # of a session
         self.sessions: dict[str, Session] = {}
-        self.general_streams: dict[Connection, Stream] = {}  # of the sessions
+        self.by_connection: dict[Connection, Session] = {}
         self.streams: dict[tuple[Connection, Id], Stream] = {}  # of the pending requests
         self.requests: dict[Stream, list[tuple[Connection, Id]]] = {}  # the keys of `streams`
         self.standalone: dict[Stream, Connection] = {}  # of the pending requests without a session
@@ -137,6 +138,7 @@ class Endpoint:
     def on_disconnect(self, response: Response) -> None:
         """Detach a response whose client has disconnected. Without a session, this cancels the request."""
         response.take()
+        response.end()
         stream = response.stream
         if stream is None or stream.response is not response:
             return
@@ -254,9 +256,8 @@ class Endpoint:
         except ProtocolError:
             self.runtime.abandon(connection)
             raise
-        session = Session(connection, self.limits["stream_bytes"])
-        self.sessions[session.id] = session
-        self.general_streams[connection] = session.general
+        session = Session(self.new_id(), connection, self.limits["stream_bytes"])
+        self.add_session(session)
         response.headers[session.rules["session"].lower()] = session.id
 
     def _process(self, connection: Connection, value: JsonValue, stream: Stream) -> None:
@@ -294,8 +295,10 @@ class Endpoint:
                 self._respond(each, stream)
                 if stream in self.standalone and stream is not current:
                     self._end_standalone(stream)
-            elif (stream := stream or self.general_streams.get(each.connection)) is not None:
+            elif stream is not None:
                 stream.add(each.message)
+            elif (session := self.by_connection.get(each.connection)) is not None:
+                session.general.add(each.message)
 
     def _close(self, effect: ReleaseStream | Drop | Disconnect, stream: Stream, current: Stream | None) -> None:
         """End ``stream`` without a response, for now or for good. ``current``: see `dispatch`."""
@@ -347,7 +350,7 @@ class Endpoint:
         stream.attach(response, int(match[2]))
 
     def _delete(self, session: Session, response: Response) -> None:
-        self._end_session(session)
+        self.end_session(session)
         response.complete(204)
 
     def _session(self, request: Request, caller: Caller) -> Session | None:
@@ -377,7 +380,7 @@ class Endpoint:
     def _end_expired_sessions(self) -> None:
         oldest = time.monotonic() - self.limits["session_seconds"]
         for session in [session for session in self.sessions.values() if session.last_used < oldest and session.idle]:
-            self._end_session(session)
+            self.end_session(session)
 
     def _make_room(self, principal: str) -> None:
         """End sessions of ``principal``, the longest idle first, until another one is within the limits.
@@ -399,10 +402,16 @@ class Endpoint:
             idle = sum(session.connection.budget.reserved for session in own if session.idle)
             if oldest is None or not (full or idle * 2 > budget):
                 return
-            self._end_session(oldest)
+            self.end_session(oldest)
 
-    def _end_session(self, session: Session) -> None:
-        del self.sessions[session.id], self.general_streams[session.connection]
+    def add_session(self, session: Session) -> None:
+        """Serve ``session`` from now on."""
+        self.sessions[session.id] = session
+        self.by_connection[session.connection] = session
+
+    def end_session(self, session: Session) -> None:
+        """End ``session``: stop its operations and end its streams."""
+        del self.sessions[session.id], self.by_connection[session.connection]
         self.runtime.abandon(session.connection)
         for stream in session.streams.values():
             self._forget_requests(stream)
@@ -417,6 +426,8 @@ class Endpoint:
         headers = {**JSON}
         if error.error == "unauthorized":
             headers["www-authenticate"] = "Bearer"
+        if errors[error.error].get("status") == 503:
+            headers["retry-after"] = "1"
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
         body = messages.error_response(None, outbound.wire_error(outbound.failure(error, errors)), omit_id)

@@ -8,6 +8,7 @@ import logging
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -17,9 +18,6 @@ from tmkb.transport.connections import Pool, Protocol
 
 if TYPE_CHECKING:
     from tmkb.server.log import Log
-    from tmkb.transport.engine import Engine
-    from tmkb.transport.guard import Guard
-    from tmkb.transport.loop import Updates
 
 _GRACE = 5  # seconds for requests that run at shutdown
 _M_MMAP_THRESHOLD = -3  # of malloc.h
@@ -54,11 +52,11 @@ class LogHandler(logging.Handler):
 class Server(uvicorn.Server):
     """A uvicorn server that limits connections, and ends streams before it waits for requests."""
 
-    def __init__(self, config: uvicorn.Config, application: Application, bound: socket.socket) -> None:
+    def __init__(self, config: uvicorn.Config, application: Application, bound: Sequence[socket.socket]) -> None:
         super().__init__(config)
         self.application = application
         self.bound = bound
-        self.accept_task: asyncio.Task[None] | None = None
+        self.accept_tasks: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept connections."""
@@ -74,14 +72,15 @@ class Server(uvicorn.Server):
         def make() -> Protocol:
             return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
-        self.accept_task = asyncio.create_task(pool.accept(self.bound, make))
+        self.accept_tasks = [asyncio.create_task(pool.accept(bound, make)) for bound in self.bound]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end all streams, and wait for other requests."""
-        if self.accept_task is not None:
-            self.accept_task.cancel()
-            await asyncio.wait([self.accept_task])
-        self.bound.close()
+        for task in self.accept_tasks:
+            task.cancel()
+        await asyncio.gather(*self.accept_tasks, return_exceptions=True)
+        for bound in self.bound:
+            bound.close()
         self.pool.shutting_down = True
         self.application.shutdown()
         await super().shutdown([])
@@ -110,11 +109,11 @@ def _return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BLOCK)
 
 
-def serve(runtime: Engine, guard: Guard, bound: socket.socket, updates: Updates | None = None) -> None:
-    """Serve on the listening socket ``bound`` until SIGTERM or SIGINT."""
+def serve(application: Application, *bound: socket.socket) -> None:
+    """Serve on the listening sockets ``bound`` until SIGTERM or SIGINT."""
+    runtime = application.endpoint.runtime
     LogHandler(runtime.log).install()
     _return_large_blocks()
-    application = Application(runtime, guard, updates)
     config = uvicorn.Config(
         application,
         http=Protocol,

@@ -12,20 +12,23 @@ from tmkb.transport.guard import is_loopback
 _BACKLOG = 1024  # connections that wait to be accepted
 
 
-def bind(http: str | None, uds: str | None = None, remote: bool = False) -> tuple[socket.socket, str]:
+def bind(
+    http: str | None, uds: str | None = None, remote: bool = False, option: str = "--http"
+) -> tuple[socket.socket, str]:
     """Return a listening socket and its URL for the log. Raises SpecError.
 
     Args:
         http: HOST:PORT.
         uds: the path of a Unix domain socket instead.
         remote: whether an address that is not loopback is allowed.
+        option: where ``http`` comes from.
     """
     try:
         if uds:
             return _unix(uds), f"{uds}:/mcp"
-        host, port = _address(http or "")
+        host, port = _address(http or "", option)
         if not is_loopback(host) and not remote:
-            raise SpecError([Problem.of_argument("remote_not_allowed", "--http", host=host)])
+            raise SpecError([Problem.of_argument("remote_not_allowed", option, host=host)])
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         bound = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
@@ -36,10 +39,10 @@ def bind(http: str | None, uds: str | None = None, remote: bool = False) -> tupl
     return bound, f"http://{shown}:{bound.getsockname()[1]}/mcp"
 
 
-def _address(text: str) -> tuple[str, int]:
+def _address(text: str, option: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise SpecError([Problem.of_argument("bad_address", "--http", text=text)])
+        raise SpecError([Problem.of_argument("bad_address", option, text=text)])
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry
@@ -16,6 +16,10 @@ JSON = {"content-type": "application/json"}
 _OVERHEAD = 512  # bytes of memory for an event, without its text
 _SMALL = 512  # bytes; a chunk of this size is sent even if the budget is used up: errors, keep-alive comments
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+
+
+async def _settled() -> None:
+    pass
 
 
 class Response:
@@ -30,6 +34,7 @@ class Response:
         """
         self.max_unsent = max_unsent
         self.on_change: Callable[[], None] = lambda: None
+        self.settle: Callable[[], Awaitable[None]] = _settled  # returns when the chunks so far may be sent
         self.status = 202
         self.base_headers = self.headers = dict(headers)
         self.started = self.ended = self.aborted = False
@@ -140,6 +145,13 @@ class Stream:
             self.clear()
         if self.ended:
             response.end()
+
+    def restore(self, last: int, last_sent: int, last_dropped: int, events: Iterable[tuple[int, bytes]]) -> None:
+        """Store the ``events`` of a stream that another process has begun, oldest first; the others are counts."""
+        for self.last, event in events:
+            self._store(event)
+        self.last, self.last_sent = max(last, 1 if self.primes else 0), last_sent
+        self.last_dropped = max(last_dropped, self.last_dropped)
 
     def detach(self) -> None:
         """Note that the response has ended."""

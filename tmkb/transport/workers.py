@@ -1,10 +1,11 @@
-"""A supervisor for several processes that serve one socket. They share no other state.
+"""A supervisor for several processes that serve one socket.
 
 `docs/decisions/0012-own-worker-supervisor.md` explains why it is not uvicorn's.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -16,14 +17,17 @@ assert sys.platform != "win32"
 _MIN_LIFETIME = 1.0  # seconds; a worker that ends sooner is not restarted
 
 
-def run(count: int, work: Callable[[], None]) -> int:
+def run(count: int, work: Callable[[int], None]) -> int:
     """Run ``work`` in ``count`` child processes until SIGTERM or SIGINT, and replace each one that ends before.
+
+    ``work`` receives the number of the process. A replacement gets a new number.
 
     Returns:
         The exit status: 1 if a worker ended right after its start, else 0.
     """
     started: dict[int, float] = {}  # process id → time
     ending = failed = False
+    numbers = itertools.count(1)
 
     def stop(number: int, _: object) -> None:
         nonlocal ending
@@ -34,7 +38,7 @@ def run(count: int, work: Callable[[], None]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     for _ in range(count):
-        started[_start(work)] = time.monotonic()
+        started[_start(work, next(numbers))] = time.monotonic()
     while started:
         pid, _status = os.wait()
         lifetime = time.monotonic() - started.pop(pid)
@@ -44,18 +48,18 @@ def run(count: int, work: Callable[[], None]) -> int:
             failed = True
             stop(signal.SIGTERM, None)
         else:
-            started[_start(work)] = time.monotonic()
+            started[_start(work, next(numbers))] = time.monotonic()
     return 1 if failed else 0
 
 
-def _start(work: Callable[[], None]) -> int:
+def _start(work: Callable[[int], None], number: int) -> int:
     if pid := os.fork():
         return pid
     status = 1
     try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        work()
+        for caught in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(caught, signal.SIG_DFL)
+        work(number)
         status = 0
     finally:
         os._exit(status)  # skips the cleanup that belongs to the parent

@@ -1,0 +1,278 @@
+"""Replicas as processes with a real Redis: which requests go where, and what survives the end of which process."""
+
+import hashlib
+import threading
+
+import pytest
+
+from tests.cluster.servers import Client, Redis, Replica, alone, events, messages, until
+from tests.support.process import HttpServer
+
+pytest.importorskip("redis")
+pytest.importorskip("httpx2")
+pytestmark = pytest.mark.process
+
+REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+LOST = "The replica that handled this request has ended. The request may have been carried out"
+
+
+@pytest.fixture(scope="module")
+def redis():
+    server = Redis()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def replicas(redis):
+    with Replica(redis) as one, Replica(redis) as two:
+        yield [one, two]
+    assert [line for line in [*one.log, *two.log] if "Traceback" in line] == []
+
+
+@pytest.fixture
+def mortal(redis):
+    """Two replicas, of which the first one is there to be killed."""
+    one, two = Replica(redis), Replica(redis)
+    yield [one, two]
+    for each in (one, two):
+        if each.process.poll() is None:
+            each.kill()
+    assert [line for line in two.log if "Traceback" in line] == []
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_session_is_served_by_every_replica(replicas, revision):
+    client = Client(replicas, revision)
+
+    for at in (1, 0, 1):
+        assert client.call("greet", at, id=at, name="Ann")["result"]["content"][0]["text"] == "Hello, Ann!"
+    assert client.delete(1).status_code == 204
+    assert [client.post({"id": 5, "method": "ping"}, at).status_code for at in (0, 1)] == [404, 404]
+
+
+def test_an_unknown_session_is_not_found_anywhere(replicas):
+    client = Client(replicas)
+    client.headers["Mcp-Session-Id"] = "x" * 32
+
+    assert [client.post({"id": 5, "method": "ping"}, at).status_code for at in (0, 1)] == [404, 404]
+
+
+def test_a_question_is_answered_through_another_replica(replicas):
+    client = Client(replicas, capabilities={"elicitation": {}})
+    message = {"id": 2, "method": "tools/call", "params": {"name": "confirm_delete", "arguments": {"filename": "f"}}}
+
+    with client.stream(message, 1) as response:
+        arriving = events(response.iter_lines())
+        question = next(each for _, each in arriving if each and each.get("method") == "elicitation/create")
+        answer = {"id": question["id"], "result": {"action": "accept", "content": {"confirm": True}}}
+        assert client.post(answer, 0).status_code == 202
+        assert [each["result"]["content"][0]["text"] for _, each in arriving if each] == ["f: accept"]
+
+
+def test_a_request_is_cancelled_through_another_replica(replicas):
+    client = Client(replicas)
+    message = {
+        "id": 3,
+        "method": "tools/call",
+        "params": {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}},
+    }
+    thread = threading.Thread(target=client.post, args=(message, 0))
+    thread.start()
+    until(lambda: client.ask("ping", 1, id=3).get("error"))  # the id is in use
+
+    cancelled = {"method": "notifications/cancelled", "params": {"requestId": 3}}
+    assert client.post(cancelled, 1).status_code == 202
+    thread.join(10)
+
+    assert not thread.is_alive()
+
+
+def test_a_stream_is_resumed_at_another_replica(replicas):
+    client = Client(replicas)
+    message = {"id": 4, "method": "tools/call", "params": {"name": "test_reconnection"}}
+    with client.stream(message, 0) as response:
+        ids = [id_ for id_, _ in events(response.iter_lines())]
+
+    with client.listen(1, ids[0]) as response:
+        assert [each["id"] for _, each in events(response.iter_lines())] == [4]
+
+
+def test_notifications_reach_the_clients_of_all_replicas(replicas):
+    client, other = Client(replicas, at=0), Client(replicas, at=1)
+
+    with other.listen(0) as response:
+        client.call("test_trigger_tool_change", 0)
+        assert next(events(response.iter_lines()))[1]["method"] == "notifications/tools/list_changed"
+
+
+def test_a_task_is_followed_and_cancelled_anywhere(replicas):
+    one, two = replicas
+    arguments = {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}}
+    task = alone(one, "tools/call", **arguments).json()["result"]["taskId"]
+
+    for server in (two, one):
+        assert alone(server, "tasks/get", taskId=task).json()["result"]["status"] == "working"
+    assert alone(two, "tasks/cancel", taskId=task).status_code == 200
+    for server in (one, two):
+        assert alone(server, "tasks/get", taskId=task).json()["result"]["status"] == "cancelled"
+
+
+def test_a_request_state_is_valid_everywhere(replicas):
+    one, two = replicas
+    params = {"name": "test_input_required_result_elicitation"}
+    first = alone(one, "tools/call", **params).json()["result"]
+    answers = {key: {"action": "accept", "content": {"name": "Ann"}} for key in first["inputRequests"]}
+
+    second = alone(two, "tools/call", 2, **params, requestState=first["requestState"], inputResponses=answers)
+
+    assert second.json()["result"]["content"][0]["text"] == "Hello, Ann!"
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_session_outlives_its_replica(mortal, revision):
+    client = Client(mortal, revision)
+    client.ask("logging/setLevel", 1, level="error")
+    mortal[0].kill()
+
+    assert client.call("greet", 1, name="Ann")["result"]["content"][0]["text"] == "Hello, Ann!"
+    assert client.post({"id": 1, "method": "initialize", "params": {}}, 1).json()["error"]  # it is initialized
+
+
+def test_a_pending_request_of_a_lost_replica_is_answered_once_with_an_error(mortal):
+    client = Client(mortal)
+    message = {
+        "id": 9,
+        "method": "tools/call",
+        "params": {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}},
+    }
+    with client.stream(message, 1) as response:  # forwarded
+        arriving = events(response.iter_lines())
+        first, nothing = next(arriving)
+        assert nothing is None
+        mortal[0].kill()
+        assert list(arriving) == []
+
+    for _ in range(2):  # a client may ask for the same events again
+        with client.listen(1, first) as response:
+            [(_, error)] = events(response.iter_lines())
+        assert (error["id"], error["error"]["message"]) == (9, LOST)
+
+
+def test_stored_events_outlive_their_replica(mortal):
+    client = Client(mortal)
+    message = {
+        "id": 4,
+        "method": "tools/call",
+        "params": {"name": "test_tool_with_progress", "_meta": {"progressToken": 1}},
+    }
+    with client.stream(message, 0) as response:
+        sent = list(events(response.iter_lines()))
+    mortal[0].kill()
+
+    with client.listen(1, sent[0][0]) as response:
+        assert list(events(response.iter_lines())) == sent[1:]
+
+
+def test_tasks_of_a_lost_replica_keep_their_result_or_fail(mortal):
+    one, two = mortal
+    done, running = (
+        alone(one, "tools/call", name="slow_compute", arguments={"seconds": seconds, "label": "x"})
+        for seconds in (0, 60)
+    )
+    ids = [each.json()["result"]["taskId"] for each in (done, running)]
+    until(lambda: alone(one, "tasks/get", taskId=ids[0]).json()["result"]["status"] == "completed")
+    one.kill()
+
+    first, second = (alone(two, "tasks/get", taskId=id_).json()["result"] for id_ in ids)
+
+    assert first["result"]["content"][0]["text"] == "x: done"
+    assert (second["status"], second["error"]["message"]) == ("failed", LOST)
+
+
+def test_a_request_whose_owner_ends_meanwhile_gets_an_error_and_is_not_repeated(mortal):
+    client = Client(mortal, "2024-11-05")
+    responses = []
+    message = {
+        "id": 9,
+        "method": "tools/call",
+        "params": {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}},
+    }
+    thread = threading.Thread(target=lambda: responses.append(client.post(message, 1)))
+    thread.start()
+    until(lambda: client.ask("ping", 0, id=9).get("error"))
+    mortal[0].kill()
+    thread.join(30)
+
+    [response] = responses
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json()["error"]["message"] == LOST
+
+
+def test_redis_ends_and_returns_empty():
+    redis = Redis()
+    with Replica(redis) as one, Replica(redis) as two:
+        client = Client([one, two])
+        redis.kill()
+
+        for at in (0, 1):
+            response = client.post({"id": 1, "method": "ping"}, at)
+            assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+            assert "Redis" in response.json()["error"]["message"]
+        assert alone(two, "tools/list").status_code == 200
+
+        redis.start()
+        until(lambda: client.post({"id": 1, "method": "ping"}, 1).status_code == 200)
+        assert client.post({"id": 1, "method": "ping"}, 0).status_code == 200
+    redis.kill()
+
+
+def test_a_stream_goes_on_without_redis():
+    redis = Redis()
+    with Replica(redis) as one:
+        client = Client([one])
+        message = {
+            "id": 9,
+            "method": "tools/call",
+            "params": {"name": "slow_compute", "arguments": {"seconds": 2, "label": "x"}},
+        }
+        threading.Timer(0.5, redis.kill).start()
+
+        assert messages(client.post(message, 0))[-1]["result"]["content"][0]["text"] == "x: done"
+
+
+def test_sessions_and_tasks_of_another_token_look_unknown_everywhere(redis, tmp_path):
+    tokens = ["a" * 40, "b" * 40]
+    file = tmp_path / "tokens"
+    file.write_text("".join(hashlib.sha256(each.encode()).hexdigest() + "\n" for each in tokens))
+    with Replica(redis, "--auth-tokens", str(file)) as one, Replica(redis, "--auth-tokens", str(file)) as two:
+        client = Client([one, two], token=tokens[0])
+        arguments = {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}}
+        begun = alone(one, "tools/call", token=tokens[0], **arguments)
+        task = begun.json()["result"]["taskId"]
+
+        client.headers["Authorization"] = f"Bearer {tokens[1]}"
+        for server, at in ((one, 0), (two, 1)):
+            assert client.post({"id": 1, "method": "ping"}, at).status_code == 404
+            error = alone(server, "tasks/get", taskId=task, token=tokens[1]).json()["error"]
+            assert error["message"] == f"Unknown task: {task}"
+
+
+def test_workers_share_every_revision_without_redis():
+    with HttpServer("--server", "everything", "--workers", "3") as server:
+        for revision in REVISIONS:
+            clients = [Client([server], revision, capabilities={"elicitation": {}}) for _ in range(4)]
+            for client in clients:
+                with client.listen(0) as listening:
+                    for number in range(4):  # any worker may accept the connection
+                        assert client.call("greet", 0, number, name="Ann")["result"]
+                    if revision == REVISIONS[-1]:
+                        clients[-1].call("test_trigger_tool_change", 0)
+                        method = next(events(listening.iter_lines()))[1]["method"]
+                        assert method == "notifications/tools/list_changed"
+                assert client.delete(0).status_code == 204
+        arguments = {"name": "slow_compute", "arguments": {"seconds": 0, "label": "x"}}
+        task = alone(server, "tools/call", **arguments).json()["result"]["taskId"]
+        for _ in range(6):
+            assert alone(server, "tasks/get", taskId=task).json()["result"]["taskId"] == task
+    assert [line for line in server.log if "Traceback" in line] == []

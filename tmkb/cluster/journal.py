@@ -1,0 +1,124 @@
+"""Writes the records of a replica: all changes since the last exchange with the directory in the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from tmkb.cluster.directory import Changes, Directory, Held, Unavailable, Write
+
+if TYPE_CHECKING:
+
+    class Record(Protocol):
+        """What has been written about a session or a task."""
+
+        def clear(self) -> None:
+            """Forget what has been written."""
+
+        def changes(self) -> dict[str, bytes | None]:
+            """Return the fields that have changed since the last call."""
+
+
+_BATCH_BYTES = 1 << 20  # of one exchange, at least one record
+
+
+class Journal:
+    """Keeps the records in a directory up to date.
+
+    Nothing about a session leaves the replica before its record is written (`written`). So a replica that continues the
+    session knows everything that the client knows. While the directory is unavailable, nothing waits.
+    """
+
+    def __init__(self, directory: Directory, on_lost: Callable[[Held], None]) -> None:
+        """``on_lost`` is called with what belongs to another replica by now."""
+        self.directory = directory
+        self.on_lost = on_lost
+        self.records: dict[Held, Record] = {}
+        self.changes: dict[Held, dict[str, bytes | None]] = {}  # not written
+        self.whole: set[Held] = set()  # whose changes are the whole record
+        self.forgotten: set[Held] = set()
+        self.numbers: dict[Held, int] = {}  # of the latest change
+        self.noted = self.done = 0  # the latest change of all, and the latest that is written
+        self.wanted = asyncio.Event()
+        self.exchanged = asyncio.Event()  # set and replaced after each exchange
+        self.available = True
+
+    def note(self, held: Held, record: Record) -> None:
+        """Note what has changed in ``record``."""
+        if not self.directory.keeps_records:
+            return
+        if held not in self.records:
+            self.records[held] = record
+            self.whole.add(held)
+        if changes := self.records[held].changes():
+            waiting = self.changes.setdefault(held, {})
+            waiting.update(changes)
+            self.noted += 1
+            self.numbers[held] = self.noted
+            self.wanted.set()
+
+    def forget(self, held: Held) -> None:
+        """Remove the record of something that has ended."""
+        if self.discard(held):
+            self.forgotten.add(held)
+            self.wanted.set()
+
+    def discard(self, held: Held) -> bool:
+        """Write nothing more about ``held``; return whether there was a record."""
+        self.changes.pop(held, None)
+        self.numbers.pop(held, None)
+        self.whole.discard(held)
+        return self.records.pop(held, None) is not None
+
+    def rewrite(self) -> None:
+        """Write all records again."""
+        self.available = True
+        for held, record in self.records.items():
+            record.clear()
+            self.changes.pop(held, None)
+            self.whole.add(held)
+            self.note(held, record)
+        self.wanted.set()
+
+    async def written(self, held: Iterable[Held]) -> bool:
+        """Wait until all changes of ``held`` so far are written; return whether they are."""
+        last = max((self.numbers.get(each, 0) for each in held), default=0)
+        while self.done < last and self.available:
+            await self.exchanged.wait()
+        return self.done >= last
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await self.wanted.wait()
+            self.wanted.clear()
+            noted = self.noted
+            try:
+                while self.changes or self.forgotten:
+                    await self._exchange()
+            except Unavailable:  # `rewrite` follows
+                self.available = False
+            else:
+                self.done = noted
+            self.exchanged.set()
+            self.exchanged = asyncio.Event()
+
+    async def _exchange(self) -> None:
+        """Write the changes of some records."""
+        writes, size = [], 0
+        while self.changes and size < _BATCH_BYTES:
+            held, changes = self.changes.popitem()
+            writes.append(Write(held, changes, held in self.whole))
+            self.whole.discard(held)
+            size += _size(changes)
+        if self.forgotten:
+            await self.directory.forget(self.forgotten)
+            self.forgotten = set()
+        for held in await self.directory.write(writes) if writes else ():
+            if self.discard(held):
+                self.on_lost(held)
+
+
+def _size(changes: Changes) -> int:
+    return sum(len(value or b"") + 64 for value in changes.values())

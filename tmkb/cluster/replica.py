@@ -1,0 +1,267 @@
+"""One of several replicas: an ASGI application that handles or forwards requests about sessions and tasks.
+
+A request about a session or a task is handled by the replica that has it in memory, its owner. If the owner has ended,
+the replica that notices it becomes the owner and continues from the record. `docs/replicas.md` explains what survives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
+
+from tmkb.cluster import records
+from tmkb.cluster.directory import Directory, Held, Place, Unavailable
+from tmkb.cluster.forwarding import HEADER, MISDIRECTED, Forwarder
+from tmkb.cluster.journal import Journal
+from tmkb.cluster.records import SessionRecord, TaskRecord
+from tmkb.errors import ProtocolError
+from tmkb.providers.operation import Notify
+from tmkb.transport.asgi import Application
+from tmkb.transport.http import Endpoint, Request, Session
+from tmkb.transport.streams import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tmkb.protocol.caller import Caller
+    from tmkb.protocol.effects import Sent
+    from tmkb.protocol.tasks import Tasks
+    from tmkb.transport.engine import Engine
+    from tmkb.transport.guard import Guard
+    from tmkb.transport.loop import Updates
+    from tmkb.transport.streams import Stream
+
+    class Server(Engine, Protocol):
+        """A runtime whose tasks and notifications can be shared. `Runtime` explains each attribute."""
+
+        tasks: Tasks | None
+        publish: Callable[[Notify], None]
+
+        def broadcast(self, notification: Notify) -> list[Sent]:
+            """Return ``notification`` for every subscribed client."""
+
+
+_ATTEMPTS = 3  # to find the owner, which may change meanwhile
+
+
+class _Endpoint(Endpoint):
+    """An endpoint that notes what changes."""
+
+    def __init__(self, runtime: Server, guard: Guard, directory: Directory) -> None:
+        super().__init__(runtime, guard)
+        self.runtime: Server = runtime
+        self.journal = Journal(directory, self.lose)
+        self.tasks: dict[str, Held] = {}  # with a record
+
+    def dispatch(self, sent: list[Sent], current: Stream | None = None) -> None:
+        """Carry out effects, and note which sessions and tasks they change."""
+        super().dispatch(sent, current)
+        for connection in {each.connection: None for each in sent}:
+            if (session := self.by_connection.get(connection)) is not None:
+                self.note(session)
+        if self.runtime.tasks is not None:
+            self._note_tasks(self.runtime.tasks)
+
+    def end_session(self, session: Session) -> None:
+        """End ``session``, and remove its record."""
+        super().end_session(session)
+        self.journal.forget(_held(session))
+
+    def note(self, session: Session) -> None:
+        """Note what has changed in ``session``."""
+        self.journal.note(_held(session), SessionRecord(self, session))
+
+    def lose(self, held: Held) -> None:
+        """Drop what another replica continues. Nothing more is sent about it."""
+        if held.kind == "task":
+            if self.runtime.tasks is not None:
+                self.runtime.tasks.drop(held.id)
+        elif (session := self.sessions.get(held.id)) is not None:
+            for stream in session.streams.values():
+                if stream.response is not None:
+                    stream.response.abort()
+            super().end_session(session)
+
+    def _note_tasks(self, tasks: Tasks) -> None:
+        for id_, task in tasks.by_id.items():
+            held = self.tasks.setdefault(id_, Held("task", id_))
+            record: Any = self.journal.records.get(held)
+            if record is None or record.ended != task.ended:
+                self.journal.note(held, record or TaskRecord(task))
+        if len(self.tasks) != len(tasks.by_id):
+            for id_ in [id_ for id_ in self.tasks if id_ not in tasks.by_id]:
+                self.journal.forget(self.tasks.pop(id_))
+
+
+class Replica(Application):
+    """An application that shares its clients with other replicas."""
+
+    endpoint: _Endpoint
+
+    def __init__(self, runtime: Server, guard: Guard, directory: Directory, updates: Updates | None = None) -> None:
+        super().__init__(runtime, guard, updates)
+        self.directory = directory
+        self.endpoint = _Endpoint(runtime, guard, directory)
+        self.journal = self.endpoint.journal
+        new_id = self.endpoint.new_id
+        self.endpoint.new_id = lambda: directory.name(new_id())
+        if runtime.tasks is not None:
+            new_task = runtime.tasks.new_id
+            runtime.tasks.new_id = lambda: directory.name(new_task())
+        self.runtime = runtime
+        self.forwarder = Forwarder(self.endpoint.limits)
+        self.taking: WeakValueDictionary[Held, asyncio.Lock] = WeakValueDictionary()
+        self.writer: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Join the other replicas."""
+        self.runtime.publish = self._publish
+        await self.directory.start(self._on_news, self.journal.rewrite)
+        self.writer = asyncio.create_task(self.journal.run())
+
+    async def stop(self) -> None:
+        """Leave the other replicas, which continue what is still here."""
+        if self.writer is not None:
+            self.writer.cancel()
+        await self.directory.stop()
+        await self.forwarder.close()
+
+    async def respond(self, request: Request, caller: Caller | None) -> Response:
+        """Handle a request, or forward it to the replica that has its session or task.
+
+        Raises:
+            ProtocolError: if that is not possible at the moment.
+        """
+        held = None if caller is None or request.body is None else self._named(request)
+        try:
+            if held is not None and caller is not None:
+                response = await self._elsewhere(request, held, caller)
+                if response is not None:
+                    return response
+            return await self._here(request)
+        except Unavailable:
+            raise ProtocolError("cluster_unavailable") from None
+
+    async def _here(self, request: Request) -> Response:
+        """Handle a request in this replica."""
+        response = self.endpoint.handle(request)
+        new = records.named_session(self.endpoint, response.headers)
+        session = self.endpoint.sessions.get(new or records.named_session(self.endpoint, request.headers) or "")
+        if session is not None:
+            self.endpoint.note(session)
+            if new is not None and not await self._is_written([_held(session)]):
+                if self.endpoint.sessions.get(session.id) is session:
+                    self.endpoint.end_session(session)
+                raise Unavailable
+        response.settle = lambda: self._settle(session)
+        return response
+
+    async def _settle(self, session: Session | None) -> None:
+        """Wait until what the client is about to learn is in the records."""
+        await self._is_written(self.endpoint.tasks.values() if session is None else [_held(session)])
+
+    async def _is_written(self, held: Any) -> bool:
+        return not self.directory.keeps_records or await self.journal.written(held)
+
+    def _named(self, request: Request) -> Held | None:
+        """Return the session or task that the headers of ``request`` name, if any."""
+        spec = self.endpoint.runtime.spec
+        if not self.endpoint.wants_body(request):
+            return None
+        if request.verb == "POST" and (task := records.named_task(spec, request.headers)) is not None:
+            return Held("task", task)
+        if request.verb == "POST" and records.is_stateless(spec, request.headers):
+            return None
+        session = records.named_session(self.endpoint, request.headers)
+        return None if session is None else Held("session", session)
+
+    async def _elsewhere(self, request: Request, held: Held, caller: Caller) -> Response | None:
+        """Return the response of the owner; None if this replica is the owner, or becomes it, or there is none."""
+        for _ in range(_ATTEMPTS):
+            try:
+                place = await self.directory.locate(held, caller.principal)
+            except Unavailable:
+                if held.kind == "task" and self._has(held):
+                    return None
+                raise
+            if place is None or place.owner == self.directory.id:
+                await self._until_taken(held)
+                return None
+            if HEADER in request.headers:
+                response = Response(0, {})
+                response.complete(MISDIRECTED)
+                return response
+            self._lose_if_here(held)
+            if (forwarded := await self._forward(request, place)) is not None:
+                return forwarded
+            await self._take(held, place, caller)
+        raise Unavailable
+
+    async def _forward(self, request: Request, place: Place) -> Response | None:
+        """Return the response of the owner; None if the request can be handled in another replica.
+
+        Raises:
+            ProtocolError: if the owner does not respond, or ended when it might have handled the request already.
+        """
+        if not place.address:
+            return None
+        try:
+            return await self.forwarder.send(request, place)
+        except TimeoutError:
+            raise ProtocolError("replica_busy") from None
+        except ConnectionRefusedError:
+            await self.forwarder.forget(place.address)
+        except ConnectionResetError:
+            if request.verb == "POST":
+                raise ProtocolError("replica_lost") from None
+        return None
+
+    async def _take(self, held: Held, place: Place, caller: Caller) -> None:
+        """Continue what an owner had that has ended, unless another replica does."""
+        lock = self.taking.setdefault(held, asyncio.Lock())
+        async with lock:
+            fields = await self.directory.take(held, place.owner, caller.principal)
+            if fields is None or self._has(held):
+                return
+            self.log.write("taken_over", kind=held.kind, owner=place.owner)
+            if held.kind == "task" and self.runtime.tasks is not None:
+                records.restore_task(self.endpoint, self.runtime.tasks, held.id, caller, fields)
+                self.endpoint.dispatch([])
+            elif held.kind == "session":
+                session = records.restore_session(self.endpoint, held.id, caller, fields)
+                if session is None:
+                    await self.directory.forget([held])
+                else:
+                    self.endpoint.note(session)
+
+    async def _until_taken(self, held: Held) -> None:
+        """Wait until this replica has restored what it has just taken."""
+        if not self._has(held) and (lock := self.taking.get(held)) is not None:
+            async with lock:
+                pass
+
+    def _has(self, held: Held) -> bool:
+        if held.kind == "session":
+            return held.id in self.endpoint.sessions
+        return self.runtime.tasks is not None and held.id in self.runtime.tasks.by_id
+
+    def _lose_if_here(self, held: Held) -> None:
+        """Drop what another replica owns by now."""
+        if self._has(held):
+            self.journal.discard(held)
+            self.endpoint.lose(held)
+
+    def _publish(self, notification: Notify) -> None:
+        self.directory.publish(json.dumps([notification.method, notification.params]).encode())
+
+    def _on_news(self, news: bytes) -> None:
+        """Send a notification of another replica to the clients of this one."""
+        method, params = json.loads(news)
+        self.endpoint.dispatch(self.runtime.broadcast(Notify(method, params)))
+        self.log.flush()
+
+
+def _held(session: Session) -> Held:
+    return Held("session", session.id)

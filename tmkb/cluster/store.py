@@ -1,0 +1,271 @@
+"""The directory in Redis or Valkey: one hash for each session and task, and one key for each living replica.
+
+Lua scripts change a record only if its owner is the expected one. So at most one replica answers for it.
+https://redis.io/docs/latest/develop/programmability/eval-intro/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import redis.asyncio as redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from tmkb.cluster.directory import Fields, Held, OnNews, Place, Unavailable, Write
+
+if TYPE_CHECKING:
+    from tmkb.server.log import Log
+
+LEASE = 10.0  # seconds without a sign of life after which a replica counts as ended
+_BEAT = 3.0  # seconds between signs of life
+_TIMEOUT = 1.0  # seconds for one exchange with the server
+_PAUSE = 1.0  # seconds without another attempt after a failure
+_GRACE = 5.0  # seconds after a loss of all records, in which other replicas write theirs again
+_CONNECTIONS = 32
+_FIELDS = 1000  # per call of HSET, because Lua limits the number of arguments
+
+# KEYS: the record. Returns whether this replica is known, then the owner and its address.
+_LOCATE = """
+local known = redis.call('EXISTS', ARGV[2] .. ARGV[3])
+local found = redis.call('HMGET', KEYS[1], 'owner', 'principal')
+if not found[1] or found[2] ~= ARGV[1] then return {known} end
+if found[1] == ARGV[3] then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+return {known, found[1], redis.call('GET', ARGV[2] .. found[1]) or ''}
+"""
+_TAKE = """
+local found = redis.call('HMGET', KEYS[1], 'owner', 'principal')
+if found[1] ~= ARGV[2] or found[2] ~= ARGV[3] then return {} end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return redis.call('HGETALL', KEYS[1])
+"""
+# Returns 1; 0 if the record belongs to another replica; -1 if it does not exist, and the changes are not the whole.
+_WRITE = f"""
+local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner and owner ~= ARGV[1] then return 0 end
+if ARGV[3] == '1' then redis.call('DEL', KEYS[1]) elseif not owner then return -1 end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1])
+local set = 2 * tonumber(ARGV[4])
+for i = 5, 4 + set, {_FIELDS} do
+  redis.call('HSET', KEYS[1], unpack(ARGV, i, math.min(i + {_FIELDS - 1}, 4 + set)))
+end
+for i = 5 + set, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+_FORGET = "if redis.call('HGET', KEYS[1], 'owner') == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+_RELEASE = "if redis.call('HGET', KEYS[1], 'owner') == ARGV[1] then redis.call('HSET', KEYS[1], 'owner', '') end"
+
+
+class Store:
+    """A directory that all replicas with the same server name and Redis database share."""
+
+    keeps_records = True
+
+    def __init__(self, url: str, name: str, address: str, lifetimes: Callable[[], dict[str, float]], log: Log) -> None:
+        """Prepare the connection, which is opened on first use.
+
+        Args:
+            url: of the Redis server, as ``redis://HOST:PORT/DATABASE``, ``rediss://…`` or ``unix://PATH``.
+            name: of the MCP server; part of all keys.
+            address: where this replica listens for the others.
+            lifetimes: returns the seconds that an unused record is kept, by kind.
+            log: receives a line when Redis is lost or found.
+
+        Raises:
+            ValueError: if the URL is not valid.
+        """
+        self.id = secrets.token_hex(8)
+        self.address = address
+        self.prefix = f"tmkb:{name}:"
+        self.lifetimes = lifetimes
+        self.log = log
+        self.client: Any = connect(url)
+        self.channel = f"{self.prefix}news:{self.client.connection_pool.connection_kwargs.get('db', 0)}"
+        self.resting_until = 0.0  # monotonic; no attempts before
+        self.emptied_at = float("-inf")  # monotonic
+        self.lost = False  # whether the last call failed
+        self.announced = False
+        self.on_loss: Callable[[], None] = lambda: None
+        self.tasks: list[asyncio.Task[None]] = []
+        self.publishing: set[asyncio.Task[None]] = set()
+
+    def name(self, id_: str) -> str:
+        """Return ``id_``, since the record names the owner."""
+        return id_
+
+    async def start(self, on_news: OnNews, on_loss: Callable[[], None]) -> None:
+        """Announce this replica, and go on in the background."""
+        self.on_loss = on_loss
+        with contextlib.suppress(Unavailable):
+            await self._announce()
+        self.tasks = [asyncio.create_task(self._beat()), asyncio.create_task(self._listen(on_news))]
+
+    async def stop(self) -> None:
+        """Withdraw the announcement and disconnect."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, *self.publishing, return_exceptions=True)
+        with contextlib.suppress(Unavailable):
+            await self._call(lambda: self.client.delete(self._replica(self.id)))
+        with contextlib.suppress(Exception):
+            await self.client.aclose()
+
+    def publish(self, news: bytes) -> None:
+        """Send ``news`` to the other replicas; it is lost if Redis is."""
+        task = asyncio.get_running_loop().create_task(self._publish(news))
+        self.publishing.add(task)
+        task.add_done_callback(self.publishing.discard)
+
+    async def locate(self, held: Held, principal: str) -> Place | None:
+        """See `Directory`. If Redis has lost its records, raises `Unavailable` until the replicas had time to write."""
+        arguments = (principal, self._replica(""), self.id, self._lifetime(held))
+        known, *found = await self._call(lambda: self.client.eval(_LOCATE, 1, self._key(held), *arguments))
+        if not known:
+            await self._announce()
+        if found:
+            return Place(found[0].decode(), found[1].decode())
+        if time.monotonic() - self.emptied_at < _GRACE:
+            raise Unavailable
+        return None
+
+    async def take(self, held: Held, owner: str, principal: str) -> Fields | None:
+        """See `Directory`."""
+        arguments = (self.id, owner, principal, self._lifetime(held))
+        found = await self._call(lambda: self.client.eval(_TAKE, 1, self._key(held), *arguments))
+        return dict(zip(found[::2], found[1::2], strict=True)) if found else None
+
+    async def write(self, writes: Iterable[Write]) -> list[Held]:
+        """See `Directory`. If a record does not exist any more, all have to be written again (``on_loss``)."""
+        batch = [*writes]
+        pipeline = self.client.pipeline(transaction=False)
+        for held, changes, whole in batch:
+            values = [part for field, value in changes.items() if value is not None for part in (field, value)]
+            removed = [field for field, value in changes.items() if value is None]
+            head = (self.id, self._lifetime(held), int(whole), len(values) // 2)
+            pipeline.eval(_WRITE, 1, self._key(held), *head, *values, *removed)
+        results = await self._call(pipeline.execute)
+        if -1 in results:
+            self._note_loss()
+        return [each.held for each, result in zip(batch, results, strict=True) if result == 0]
+
+    async def forget(self, held: Iterable[Held]) -> None:
+        """See `Directory`."""
+        await self._for_each(_FORGET, held)
+
+    async def release(self, held: Iterable[Held]) -> None:
+        """Let any replica take these records of this replica."""
+        await self._for_each(_RELEASE, held)
+
+    async def renew(self, held: Iterable[Held]) -> None:
+        """Keep these records for another lifetime."""
+        pipeline = self.client.pipeline(transaction=False)
+        for each in held:
+            pipeline.pexpire(self._key(each), self._lifetime(each))
+        await self._call(pipeline.execute)
+
+    async def _for_each(self, script: str, held: Iterable[Held]) -> None:
+        pipeline = self.client.pipeline(transaction=False)
+        for each in held:
+            pipeline.eval(script, 1, self._key(each), self.id)
+        await self._call(pipeline.execute)
+
+    async def _beat(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                await self._announce()
+            await asyncio.sleep(_PAUSE if self.lost else _BEAT)
+
+    async def _announce(self) -> None:
+        """Renew the lease. If it has vanished, so may have all records."""
+        known = await self._call(
+            lambda: self.client.set(self._replica(self.id), self.address, px=int(LEASE * 1000), get=True)
+        )
+        if known is None and self.announced:
+            self._note_loss()
+        self.announced = True
+
+    def _note_loss(self) -> None:
+        self.emptied_at = time.monotonic()
+        self.on_loss()
+
+    async def _publish(self, news: bytes) -> None:
+        with contextlib.suppress(Unavailable):
+            await self._call(lambda: self.client.publish(self.channel, self.id.encode() + b" " + news))
+
+    async def _listen(self, on_news: OnNews) -> None:
+        """Receive news until cancelled."""
+        while True:
+            with contextlib.suppress(redis.RedisError, OSError, TimeoutError):
+                async with self.client.pubsub(ignore_subscribe_messages=True) as subscription:
+                    await subscription.subscribe(self.channel)
+                    while True:
+                        message = await subscription.get_message(timeout=_BEAT)
+                        sender, _, news = message["data"].partition(b" ") if message else (b"", b"", b"")
+                        if news and sender.decode() != self.id:
+                            on_news(news)
+            await asyncio.sleep(_PAUSE)
+
+    async def _call(self, send: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the result of an exchange with Redis. Raises `Unavailable` at once after a failure, for a while."""
+        if time.monotonic() < self.resting_until:
+            raise Unavailable
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                result = await send()
+        except (redis.RedisError, OSError, TimeoutError) as error:
+            self.resting_until = time.monotonic() + _PAUSE
+            if not self.lost:
+                self.lost = True
+                self.log.write("cluster_lost", reason=str(error) or type(error).__name__)
+                self.log.flush()
+            raise Unavailable from error
+        self.resting_until = 0.0
+        if self.lost:
+            self.lost = False
+            self.log.write("cluster_found")
+            self.log.flush()
+            self._note_loss()
+        return result
+
+    def _key(self, held: Held) -> str:
+        return f"{self.prefix}{held.kind}:{held.id}"
+
+    def _replica(self, id_: str) -> str:
+        return f"{self.prefix}replica:{id_}"
+
+    def _lifetime(self, held: Held) -> int:
+        return int(self.lifetimes()[held.kind] * 1000)
+
+
+def connect(url: str) -> Any:
+    """Return a client for the Redis server at ``url``. It never retries. Raises ValueError for a bad URL."""
+    pool = redis.BlockingConnectionPool.from_url(
+        url,
+        max_connections=_CONNECTIONS,
+        timeout=_TIMEOUT,
+        socket_timeout=_TIMEOUT * 2,
+        socket_connect_timeout=_TIMEOUT,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return redis.Redis.from_pool(pool)
+
+
+def reach(url: str) -> None:
+    """Connect once, before an event loop runs. Raises ValueError for a bad URL, OSError if Redis is not reachable."""
+    client = connect(url)
+
+    async def ping() -> None:
+        async with client, asyncio.timeout(_TIMEOUT * 3):
+            await client.ping()
+
+    try:
+        asyncio.run(ping())
+    except redis.RedisError as error:
+        raise OSError(str(error) or type(error).__name__) from error
