@@ -18,6 +18,7 @@ from tmkb.server.server import Server
 from tmkb.transport.guard import LOOPBACK, Guard
 
 if TYPE_CHECKING:
+    from tmkb.access.access import Access
     from tmkb.server.reload import Reloader
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -46,7 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     http.add_argument(
         "--auth-tokens",
         metavar="FILE",
-        help="a file with the SHA-256 of each valid token, one per line; see `tmkb token`",
+        help="a file with the SHA-256 of each valid token and its roles, one per line; see `tmkb token`",
+    )
+    http.add_argument(
+        "--access", metavar="FILE", help="who may use what, and whose tokens; see `tmkb schema formats access`"
     )
     replicas.configure(http)
 
@@ -58,7 +62,7 @@ def requested(args: argparse.Namespace) -> bool:
 
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
-    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "cluster_address")
+    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "cluster_address")
     used = [name for name in names if getattr(args, name)] + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
@@ -82,7 +86,7 @@ def listen(
     _check(args)
     from tmkb.transport import listener, sockets
 
-    guard, remote = _guard(args), _authenticates(args) or args.insecure
+    guard, remote = _guard(args, server, output), _authenticates(args) or args.insecure
     others = replicas.Replicas(args, server, remote, bool(keys))
     bound, address = sockets.bind(args.http, args.uds, remote)
     server.announce(output, address)
@@ -130,27 +134,53 @@ def _check(args: argparse.Namespace) -> None:
 
 def _authenticates(args: argparse.Namespace) -> bool:
     """Return whether clients have to authenticate."""
-    return bool(args.auth_tokens)
+    return bool(args.auth_tokens or args.access)
 
 
-def _guard(args: argparse.Namespace) -> Guard:
+def _guard(args: argparse.Namespace, server: Server, output: log.Log) -> Guard:
     """Read the files that the options name, and return the access control. Raises SpecError."""
-    tokens = _tokens(args.auth_tokens) if args.auth_tokens else []
-    return Guard([*LOOPBACK, *(args.allow_host or [])], args.allow_origin or [], tokens)
+    access = _access(args.access, server, output) if args.access else None
+    tokens = _tokens(args.auth_tokens, access) if args.auth_tokens else {}
+    return Guard([*LOOPBACK, *(args.allow_host or [])], args.allow_origin or [], tokens, access)
 
 
-def _tokens(file: str) -> list[str]:
-    """Return the digests in ``file``; lines that start with # are comments. Raises SpecError."""
+def _access(file: str, server: Server, output: log.Log) -> Access:
+    """Return the decisions of an access file. Raises SpecError."""
+    from tmkb.access import access, policy
+
+    source = policy.read(file)
+    source.check(server.spec)
+
+    def report(line: str, **fields: object) -> None:
+        output.write(line, **fields)
+        output.flush()
+
+    try:
+        return access.Access(source, server.spec["server"]["limits"], report)
+    except ImportError as error:
+        from tmkb.schema import installation
+
+        raise SpecError([installation.missing("--access", "auth", error.name)]) from error
+
+
+def _tokens(file: str, access: Access | None) -> dict[str, list[str]]:
+    """Return the digests in ``file`` with their roles; lines that start with # are comments. Raises SpecError."""
     try:
         with open(file, encoding="utf-8") as lines:
             entries = [(number, line.strip()) for number, line in enumerate(lines, 1)]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise SpecError([Problem("unreadable", file, reason=reason)]) from error
-    digests = [(number, line.lower()) for number, line in entries if line and not line.startswith("#")]
-    wrong = [Problem("not_a_digest", file, number, 1) for number, line in digests if not _DIGEST.fullmatch(line)]
+    lines_with_roles = [(number, line.split()) for number, line in entries if line and not line.startswith("#")]
+    digests = [(number, digest.lower(), roles) for number, (digest, *roles) in lines_with_roles]
+    wrong = [Problem("not_a_digest", file, number, 1) for number, digest, _ in digests if not _DIGEST.fullmatch(digest)]
+    for number, _, roles in digests:
+        if access is not None:
+            wrong += access.policy.check_roles(roles, file, number)
+        elif roles:
+            wrong.append(Problem("roles_need_access", file, number, 1))
     if wrong or not digests:
         raise SpecError(wrong or [Problem("empty", file)])
     if sys.platform != "win32" and os.stat(file).st_mode & 0o022:
         sys.stderr.write(f"{file}: Others may write to this file, and let themselves in.\n")
-    return [line for _, line in digests]
+    return {digest: roles for _, digest, roles in digests}

@@ -137,7 +137,7 @@ class TaskRecord:
         if task.ended == self.ended:
             return {}
         self.ended = task.ended
-        about = {"created": task.created_at, "ended": task.ended, "outcome": task.outcome}
+        about = {"tool": task.tool, "created": task.created_at, "ended": task.ended, "outcome": task.outcome}
         return {"principal": task.principal.encode(), "about": _encode(about)}
 
 
@@ -150,7 +150,7 @@ def restore_task(endpoint: Endpoint, tasks: Tasks, id_: str, caller: Caller, fie
         name = (*spec["negotiation"]["stateless"], spec["negotiation"]["preferred"])[0]
         outcome = {"error": outbound.wire_error(_lost(spec["revisions"][name]))}
     budget_ = endpoint.runtime.budget(caller.principal)
-    tasks.adopt(id_, caller.principal, budget_, about["created"], outcome)
+    tasks.adopt(id_, caller.principal, about["tool"], budget_, about["created"], outcome)
 
 
 def named_session(endpoint: Endpoint, headers: Mapping[str, str]) -> str | None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     # tool → (revision, arguments) → the log line with its fields, and the encoded result
     ResultCache = dict[str, dict[tuple[object, ...], tuple[LogLine, dict[str, object], bytes]]]
-    ListCache = dict[tuple[str, str, int], bytes]  # method, revision, first entry → the encoded page
+    # method, revision, first entry, permissions → the encoded page
+    ListCache = dict[tuple[str, str, int, object], bytes]
 
 
 class Snapshot:
@@ -77,6 +78,16 @@ class Connection:
     def principal(self) -> str:
         """The principal that owns the requests; "" for anonymous requests."""
         return self.caller.principal
+
+    def permits(self, kind: str, name: str) -> bool:
+        """Return whether the caller may use a definition, see `caller.Permissions`."""
+        permissions = self.caller.permissions
+        return permissions is None or permissions.permits(kind, name)
+
+    def permits_some(self, uri_template: str, values: Mapping[str, str] | None = None) -> bool:
+        """Return whether the caller may use a resource of ``uri_template``. ``values``: those of some variables."""
+        permissions = self.caller.permissions
+        return permissions is None or permissions.permits_some(uri_template, values or {})
 
     @property
     def revision(self) -> Revision:

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tmkb.errors import ToolError
+    from tmkb.errors import ProtocolError, ToolError
     from tmkb.protocol.connection import Connection
     from tmkb.protocol.messages import Id
     from tmkb.protocol.requests import Exchange
@@ -22,7 +22,7 @@ class Send:
     """Send an encoded message to the peer of ``connection``.
 
     ``about``: the request that the message belongs to, if any. ``is_response``: whether it is the response to that
-    request. ``status``: the status of an HTTP response that consists of it.
+    request. ``status``: the status of an HTTP response that consists of it. ``error``: what it is the response to.
     """
 
     connection: Connection
@@ -30,6 +30,7 @@ class Send:
     about: Id | None = None
     is_response: bool = False
     status: int | None = None
+    error: ProtocolError | None = None
 
 
 @record

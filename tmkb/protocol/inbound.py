@@ -11,14 +11,16 @@ from tmkb.errors import ProtocolError
 from tmkb.protocol import arguments, messages, negotiation, outbound, requests
 from tmkb.protocol.effects import Invoke, LogException, Send
 from tmkb.protocol.messages import Notification, Request, Response
-from tmkb.protocol.requests import Batch, Exchange
+from tmkb.protocol.requests import Batch, Exchange, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
-    from tmkb.schema.model import Lifecycle, Method
+    from tmkb.schema.model import Lifecycle, Method, Revision
     from tmkb.schema.values import JsonObject, JsonValue
+
+_PERMITTED = {"tools", "resources", "prompts"}  # capabilities whose definitions need permission
 
 
 def receive(connection: Connection, line: bytes) -> list[Effect]:
@@ -91,14 +93,25 @@ def _message(connection: Connection, value: JsonValue, batch: Batch | None = Non
         revision = negotiation.governing(connection.snapshot.spec, connection.negotiated, message, connection.headers)
         requests.admit(connection, message.id, batch)
         accepted = True
-        return _request(Exchange(connection, revision, message, message.id))
+        effects = _request(Exchange(connection, revision, message, message.id))
+        return _audited(connection, value, revision, "permitted", effects)
     except ProtocolError as error:
-        return outbound.send_error(connection, error, id_, revision, accepted) if wants_response else []
+        if not wants_response:
+            return []
+        refused = outbound.send_error(connection, error, id_, revision, accepted)
+        return _audited(connection, value, revision, error.error, refused)
     except Exception as error:
         ref = connection.reference()
         internal = ProtocolError("internal_error", ref=ref)
         sent = outbound.send_error(connection, internal, id_, revision, accepted) if wants_response else []
         return [LogException(error, id_, ref), *sent]
+
+
+def _audited(
+    connection: Connection, value: JsonValue, revision: Revision | None, decision: str, effects: list[Effect]
+) -> list[Effect]:
+    """Return ``effects``, after a line of the audit log if there is one."""
+    return [outbound.audit(connection, value, revision, decision), *effects] if connection.caller.audited else effects
 
 
 def _check_batch(connection: Connection, message: Request, batch: Batch) -> None:
@@ -121,6 +134,7 @@ def _request(exchange: Exchange) -> list[Effect]:
     _check_params(exchange, method)
     if "request_metadata" not in revision:
         _check_meta(exchange)
+    _check_permission(exchange, method)
     if "extension" in method:
         negotiation.require_extension(exchange.capabilities, method["extension"])
     effects: list[Effect] = requests.handler(method["handler"]).begin(exchange)
@@ -183,6 +197,16 @@ def _check_params(exchange: Exchange, method: Method) -> None:
     if invalid := arguments.violations(method.get("params", {}), exchange.params, exchange.spec):
         error = method.get("invalid", "invalid_params")
         raise arguments.error_for(invalid, exchange.revision["errors"], error, method.get("violations"))
+
+
+def _check_permission(exchange: Exchange, method: Method) -> None:
+    """insufficient_scope: the caller may not use the tool, prompt or resource that the method is `named_by`."""
+    kind = method.get("capability", "").partition(".")[0]
+    if exchange.connection.caller.permissions is None or "named_by" not in method or kind not in _PERMITTED:
+        return
+    name = str(exchange.params[method["named_by"]])
+    if not exchange.connection.permits(kind, name):
+        raise refusal(exchange.connection, kind, name)
 
 
 def _check_meta(exchange: Exchange) -> None:

@@ -78,6 +78,7 @@ def send_error(
             request_id if accepted else None,
             is_response=True,
             status=errors[error.error].get("status", 200),
+            error=error,
         ),
     ]
 
@@ -181,6 +182,20 @@ def _notification(
 def log_line(spec: Spec, line: str, request_id: Id | None, **fields: object) -> Log:
     """Return the effect that writes the log line with the id ``line``."""
     return Log(spec["server"]["log"][line], request_id, fields)
+
+
+def audit(connection: Connection, value: JsonValue, revision: Revision | None, decision: str) -> Log:
+    """Return the effect that writes the line of the audit log for the request ``value``.
+
+    ``decision``: `permitted`, or the id of the error.
+    """
+    message: Any = value if isinstance(value, dict) else {}
+    method, params = str(message.get("method")), message.get("params")
+    rules: Any = (revision or connection.revision)["methods"].get(method, {})
+    name = params.get(rules.get("named_by")) if isinstance(params, dict) else None
+    fields = {"method": template.cut(method), "name": template.cut(str(name or "-")), "decision": decision}
+    id_ = messages.readable_id(value)
+    return log_line(connection.spec, "audited", id_, caller=connection.caller.audited, **fields)
 
 
 def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonValue) -> list[Effect]:

@@ -216,6 +216,13 @@ def admit(connection: Connection, request_id: Id, batch: Batch | None = None) ->
         batch.ids.append(request_id)
 
 
+def refusal(connection: Connection, kind: str, name: str) -> ProtocolError:
+    """Return the error for a caller that may not use ``name``, see `caller.Permissions`."""
+    permissions = connection.caller.permissions
+    scopes = [] if permissions is None else [*permissions.missing_scopes(kind, name)]
+    return ProtocolError("insufficient_scope", kind=kind.removesuffix("s"), scopes=[*scopes])
+
+
 def start_running(exchange: Exchange) -> None:
     """Count ``exchange`` as running, and reserve memory for its params.
 

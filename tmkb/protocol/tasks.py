@@ -30,15 +30,19 @@ _STATUSES = {"received": "working", "detached": "working", "detached_waiting": "
 class Task:
     """A request whose response is a task: its open questions and, after its end, its result or error."""
 
-    def __init__(self, id_: str, principal: str, exchange: Exchange | None, tasks: Tasks, budget: Budget) -> None:
+    def __init__(  # noqa: PLR0913 # all differ
+        self, id_: str, principal: str, tool: str, exchange: Exchange | None, tasks: Tasks, budget: Budget
+    ) -> None:
         """Reserve memory for the params in ``budget``, the principal's. Raises ProtocolError if they do not fit.
 
-        ``exchange``: the request; None for a task that has ended in another process.
+        ``tool``: the name of the tool that was called. ``exchange``: the request; None for a task that has ended in
+        another process.
         """
         self.memory = 0 if exchange is None else footprint(exchange.params)
         budget.reserve(self.memory)
         self.id = id_
         self.principal = principal
+        self.tool = tool
         self.budget = budget
         self.entry: Entry | None = None  # of the outcome, in the budget
         self.exchange: Any = exchange  # None after the end
@@ -143,7 +147,8 @@ class Tasks:
             self._remove(oldest)
         budget = connection.budget.parent
         assert budget is not None  # every request has a principal
-        task = Task(self.new_id(), connection.principal, exchange, self, budget)
+        tool = str(exchange.definition["name"])
+        task = Task(self.new_id(), connection.principal, tool, exchange, self, budget)
         self.by_id[task.id] = task
         return task
 
@@ -151,11 +156,11 @@ class Tasks:
         """Return the task with that id.
 
         Raises:
-            ProtocolError: if the connection's principal has no such task.
+            ProtocolError: if the connection's principal has no such task, or may not use its tool.
         """
         self._remove_old()
         task = self.by_id.get(id_)
-        if task is None or task.principal != connection.principal:
+        if task is None or task.principal != connection.principal or not connection.permits("tools", task.tool):
             raise ProtocolError("unknown_task", task=id_)
         return task
 
@@ -164,17 +169,20 @@ class Tasks:
         task.settle(response)
         self._keep(task)
 
-    def adopt(self, id_: str, principal: str, budget: Budget, created_at: float, outcome: JsonObject) -> None:
+    def adopt(  # noqa: PLR0913 # all differ
+        self, id_: str, principal: str, tool: str, budget: Budget, created_at: float, outcome: JsonObject
+    ) -> None:
         """Add a task that has ended in another process.
 
         Args:
             id_: its id.
             principal: its owner.
+            tool: the name of its tool.
             budget: the budget of the owner.
             created_at: Unix time in seconds.
             outcome: its ``result`` or ``error``; empty if it was cancelled.
         """
-        task = Task(id_, principal, None, self, budget)
+        task = Task(id_, principal, tool, None, self, budget)
         task.created_at, task.outcome = created_at, outcome
         task.began = self.timer() - max(0.0, self.clock() - created_at)
         self.by_id[id_] = task

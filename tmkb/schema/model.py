@@ -193,6 +193,11 @@ class Limits(TypedDict):
     request_seconds: float
     connections: int
     principal_connections: int
+    token_bytes: int
+    keys_bytes: int
+    keys_seconds: float
+    keys_retry_seconds: float
+    keys_timeout_seconds: float
     linger_seconds: float
 
 

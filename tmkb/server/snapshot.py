@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from tmkb.protocol.caller import Caller
     from tmkb.providers.operation import Operation
     from tmkb.providers.registry import Provider
     from tmkb.schema.model import Definition, Spec
@@ -60,25 +61,25 @@ def changed_lists(connection: Connection, snapshot: Snapshot) -> list[Notify]:
     methods = {
         name: None
         for revision in sorted(revisions & {*snapshot.spec["revisions"]})
-        for name in _changed(connection.spec, snapshot.spec, revision)
+        for name in _changed(connection.spec, snapshot.spec, revision, connection.caller)
     }
     return [Notify(name) for name in methods]
 
 
-def _changed(before: Spec, after: Spec, revision: str) -> Iterator[str]:
+def _changed(before: Spec, after: Spec, revision: str, caller: Caller) -> Iterator[str]:
     """Yield the list-changed notifications of ``revision`` whose lists are different."""
     for name, method in after["revisions"][revision]["methods"].items():
         if any(
-            [*_pages(before, revision, listed)] != [*_pages(after, revision, listed)]
+            [*_pages(before, revision, listed, caller)] != [*_pages(after, revision, listed, caller)]
             for listed in method.get("lists", [])
         ):
             yield name
 
 
-def _pages(spec: Spec, revision: str, name: str) -> Iterator[Any]:
-    """Yield every page of a list, without `_meta`."""
+def _pages(spec: Spec, revision: str, name: str, caller: Caller) -> Iterator[Any]:
+    """Yield every page of a list as ``caller`` sees it, without `_meta`."""
     rules = spec["revisions"][revision]
-    peer = Connection(Served(spec))
+    peer = Connection(Served(spec), caller=caller)
     params: JsonObject = {}
     while name in rules["methods"]:
         exchange = requests.Exchange(peer, rules, Request(0, name, params), 0)

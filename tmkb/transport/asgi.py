@@ -96,6 +96,8 @@ class Application:
             threading.Thread(
                 target=self._read_updates, args=(self.updates, asyncio.get_running_loop()), daemon=True
             ).start()
+        if self.endpoint.guard.access is not None:
+            self.endpoint.guard.access.start()
         await self.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -139,7 +141,8 @@ class Application:
     async def _handle(self, scope: Event, receive: Receive, send: Send) -> None:
         connection: Protocol | _OtherConnection = scope.get("state", {}).get("connection") or _OtherConnection()
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        request = Request(scope["method"], path, _headers(scope), b"")
+        query = scope.get("query_string", b"").decode("latin-1")
+        request = Request(scope["method"], path, _headers(scope), b"", query)
         try:
             response = await self._start(request, receive, connection)
         except ProtocolError as error:
@@ -171,6 +174,7 @@ class Application:
             ProtocolError: if its principal has too many connections, or the body is too slow or too large.
             ConnectionError: if the client has disconnected.
         """
+        await self.endpoint.guard.prepare(request.headers)
         caller = self.endpoint.caller(request)
         if caller is not None:
             connection.assign(caller.principal)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+import urllib.parse
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +44,7 @@ class Request(NamedTuple):
     path: str
     headers: Mapping[str, str]
     body: bytes | None
+    query: str = ""
 
 
 class Session:
@@ -61,6 +63,11 @@ class Session:
         self.next_number = 0
         self.streams: dict[int, Stream] = {}
         self.general = self.open_stream()
+
+    def belongs_to(self, caller: Caller) -> bool:
+        """Return whether ``caller`` may use the session, which has one principal and one view."""
+        owner = self.connection.caller
+        return (owner.principal, owner.view) == (caller.principal, caller.view)
 
     def open_stream(self) -> Stream:
         """Return a new stream. Drops the oldest streams that have ended."""
@@ -116,7 +123,7 @@ class Endpoint:
     def caller(self, request: Request) -> Caller | None:
         """Return the caller of ``request``; None if the guard rejects it."""
         try:
-            return self.guard.admit(request.headers)
+            return self._admit(request)
         except ProtocolError:
             return None
 
@@ -171,9 +178,9 @@ class Endpoint:
             response.complete(200, {"content-type": "text/plain"}, b"ok\n" if request.verb == "GET" else b"")
             return
         preflight = cors.is_preflight(request.verb, request.headers)
-        if preflight:  # sent without the token
-            self.guard.check_source(request.headers)
-        caller = ANONYMOUS if preflight else self.guard.admit(request.headers)
+        if self._describe(request, response):
+            return
+        caller = self._admit(request)
         if not preflight:
             response.budget = self.runtime.budget(caller.principal)
         if request.path != PATH:
@@ -187,6 +194,23 @@ class Endpoint:
             self._get(request, session, response) if request.verb == "GET" else self._delete(session, response)
         else:
             raise ProtocolError("no_such_verb", verb=request.verb, permitted="POST")
+
+    def _describe(self, request: Request, response: Response) -> bool:
+        """Respond with the metadata for clients without a token, if ``request`` is for it (RFC 9728)."""
+        access = self.guard.access
+        if access is None or request.verb not in ("GET", "HEAD") or request.path not in access.metadata_paths:
+            return False
+        self.guard.check_source(request.headers)
+        response.complete(200, JSON, access.metadata if request.verb == "GET" else b"")
+        return True
+
+    def _admit(self, request: Request) -> Caller:
+        if "access_token" in urllib.parse.parse_qs(request.query, keep_blank_values=True):  # RFC 6750, section 2.3
+            raise ProtocolError("token_in_query")
+        if cors.is_preflight(request.verb, request.headers):  # sent without the token
+            self.guard.check_source(request.headers)
+            return ANONYMOUS
+        return self.guard.admit(request.headers)
 
     def _cors(self, request: Request) -> dict[str, str]:
         """Return the CORS headers of the response."""
@@ -321,6 +345,8 @@ class Endpoint:
         if replacement is not None and too_large:
             error = ProtocolError("too_much_in_transit", limit=self.limits["principal_bytes"])
             message, status = replacement(error), sent.connection.revision["errors"][error.error]["status"]
+        if sent.error is not None and response is not None and (challenge := self._challenge(sent.error, status)):
+            response.base_headers["www-authenticate"] = challenge
         stream.respond(message, status, replacement)
         self._forget_requests(stream)
 
@@ -364,8 +390,9 @@ class Endpoint:
             return None
         self._end_expired_sessions()
         session = self.sessions.get(id_)
-        if session is None or session.connection.principal != caller.principal:
+        if session is None or not session.belongs_to(caller):
             raise ProtocolError("no_such_session")
+        session.connection.caller = caller  # its token can have other scopes than that of the last request
         session.last_used = time.monotonic()
         self._check_version(session.connection.revision, request.headers)
         return session
@@ -417,6 +444,15 @@ class Endpoint:
             self._forget_requests(stream)
             stream.end()
 
+    def _challenge(self, error: ProtocolError, status: int, with_token: bool = True) -> str:
+        """Return the value of `WWW-Authenticate` in the response to a request without permission; "" for others."""
+        if not (status == 401 or error.error in ("insufficient_scope", "token_in_query")):
+            return ""
+        if self.guard.access is None:
+            return "Bearer"
+        sentence = outbound.failure(error, negotiation.preferred(self.runtime.spec)["errors"]).sentence
+        return self.guard.access.challenge(status, sentence, error.fields.get("scopes"), with_token)
+
     def _reject(self, response: Response, error: ProtocolError, session: Session | None = None) -> None:
         """Complete ``response`` with an error for a request whose JSON-RPC id is not known."""
         revision = negotiation.preferred(self.runtime.spec)
@@ -424,14 +460,15 @@ class Endpoint:
             revision = session.connection.revision
         errors, omit_id = revision["errors"], session is None or revision["message"]["unread_id"] == "absent"
         headers = {**JSON}
-        if error.error == "unauthorized":
-            headers["www-authenticate"] = "Bearer"
-        if errors[error.error].get("status") == 503:
+        status = errors[error.error].get("status", 400)
+        if challenge := self._challenge(error, status, error.error != "unauthorized"):
+            headers["www-authenticate"] = challenge
+        if status == 503:
             headers["retry-after"] = "1"
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
         body = messages.error_response(None, outbound.wire_error(outbound.failure(error, errors)), omit_id)
-        response.complete(errors[error.error].get("status", 400), headers, body)
+        response.complete(status, headers, body)
 
 
 def _error_responses(

@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
         limits = self.application.endpoint.limits
         max_open = _connection_limit(limits["connections"])
         max_per_principal = max(1, max_open * limits["principal_connections"] // limits["connections"])
-        if not self.application.endpoint.guard.tokens:
+        if not self.application.endpoint.guard.needs_token:
             max_per_principal = max_open
         self.pool = Pool(limits, max_open, max_per_principal, self.application.log)
         pool = self.pool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tmkb.errors import ProtocolError
 from tmkb.protocol import arguments, outbound
 from tmkb.protocol.handlers.prompts import Operations
+from tmkb.protocol.requests import refusal
 from tmkb.schema import template
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ class _Complete(Operations):
     def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
         params: Any = exchange.params
         prefix, limit = params["argument"]["value"].lower(), exchange.rules["max_values"]
-        values = [value for value in outcome if value.lower().startswith(prefix)]
+        values = [value for value in outcome if value.lower().startswith(prefix) and _is_permitted(exchange, value)]
         completion = {"values": values[:limit], "total": len(values), "hasMore": len(values) > limit}
         return outbound.send_result(exchange, "completion_result", {"completion": completion})
 
@@ -54,6 +55,17 @@ def _values(exchange: Exchange, method: Any, params: Any) -> Any:
     return values[name]
 
 
+def _is_permitted(exchange: Exchange, value: str) -> bool:
+    """Return whether the caller may use some resource with ``value`` in its URI; it may use prompts with any value."""
+    params: Any = exchange.params
+    reference = exchange.rules["completes"][params["ref"]["type"]]
+    if reference["definitions"] == "prompts":
+        return True
+    others = params.get("context", {}).get("arguments", {})
+    values = {**others, params["argument"]["name"]: value}
+    return exchange.connection.permits_some(params["ref"][reference["named_by"]], values)
+
+
 def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
     """Return argument → values of the prompt or URI template in ``ref``. Raises ProtocolError if it does not exist."""
     spec, reference = exchange.spec, method["completes"][ref["type"]]
@@ -61,7 +73,10 @@ def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
     if invalid := arguments.violations(schema, {"ref": ref}, spec):
         raise arguments.error_for(invalid, exchange.revision["errors"])
     name = ref[reference["named_by"]]
-    if reference["definitions"] == "prompts":
+    is_prompt, connection = reference["definitions"] == "prompts", exchange.connection
+    if not (connection.permits("prompts", name) if is_prompt else connection.permits_some(name)):
+        raise refusal(connection, reference["definitions"], name)
+    if is_prompt:
         prompt = spec["prompts"].get(name)
         if prompt is not None:
             return {name: argument.get("complete", []) for name, argument in prompt.get("arguments", {}).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tmkb.protocol import budget, negotiation, outbound
+from tmkb.protocol.handlers import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class _Discover:
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         server = exchange.spec["server"]
-        values = {**server, **server.get("cache", {}), "supportedVersions": negotiation.versions(exchange.spec)}
+        values = {**server, **listing.cache_hints(exchange), "supportedVersions": negotiation.versions(exchange.spec)}
         return outbound.send_result(exchange, "discover_result", values)
 
 

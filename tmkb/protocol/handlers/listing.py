@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tmkb.protocol.requests import Exchange
     from tmkb.schema.values import JsonValue
 
+_MAX_PAGES = 1000  # in the cache; callers have different permissions
+
 
 def send_page(
     exchange: Exchange, key: str, kind: str, entries: Callable[[], Iterable[Mapping[str, Any]]]
@@ -33,17 +35,35 @@ def send_page(
         entries: returns all entries.
     """
     server, cache = exchange.spec["server"], exchange.snapshot.list_cache
+    permissions = exchange.connection.caller.permissions
     size = server["limits"].get("page_size")
     start, end, next_cursor = 0, None, None
     if size is not None or "cursor" in exchange.params:
         cursor = exchange.params["cursor"] or "" if "cursor" in exchange.params else None
         start, end, next_cursor = page(exchange.method, len([*entries()]), size, cursor)
-    page_key = (exchange.method, exchange.revision["revision"], start)
-    if page_key not in cache:
+    page_key = (exchange.method, exchange.revision["revision"], start, permissions)
+    encoded = cache.get(page_key)
+    if encoded is None:
         rest = {} if next_cursor is None else {"nextCursor": next_cursor}
-        values = {**server.get("cache", {}), key: [*entries()][start:end], **rest}
-        cache[page_key] = outbound.encode_result(exchange, kind, values)
-    return outbound.send_encoded(exchange, cache[page_key])
+        values = {**cache_hints(exchange), key: [*entries()][start:end], **rest}
+        encoded = outbound.encode_result(exchange, kind, values)
+        if len(cache) < _MAX_PAGES:
+            cache[page_key] = encoded
+    return outbound.send_encoded(exchange, encoded)
+
+
+def permitted(exchange: Exchange, kind: str) -> list[Any]:
+    """Return the tools or prompts that the caller may use."""
+    definitions: Any = exchange.spec[kind].values()  # type: ignore[literal-required]
+    return [each for each in definitions if exchange.connection.permits(kind, each["name"])]
+
+
+def cache_hints(exchange: Exchange, definition: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """Return how long clients may cache a result. What depends on permissions is not shared, and has no hints."""
+    if exchange.connection.caller.permissions is not None:
+        return {}
+    hints: Mapping[str, Any] = (definition or {}).get("cache", exchange.spec["server"].get("cache", {}))
+    return hints
 
 
 def entry(definition: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class _ListPrompts:
     """List the prompts, in the order of their names."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
-        prompts = exchange.spec["prompts"].values()
+        prompts = listing.permitted(exchange, "prompts")
         return listing.send_page(exchange, "prompts", "prompts_result", lambda: map(_entry, prompts))
 
 

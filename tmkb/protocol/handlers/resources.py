@@ -33,8 +33,9 @@ class _ListResources:
         resources: Any = exchange.spec["resources"].values()
 
         def entries() -> Iterator[Mapping[str, Any]]:
-            yield from (listing.entry(each) for each in resources if "uri" in each)
-            yield from (entry for each in resources for entry in each.get("entries", []))
+            listed = [listing.entry(each) for each in resources if "uri" in each]
+            listed += [entry for each in resources for entry in each.get("entries", [])]
+            yield from (entry for entry in listed if exchange.connection.permits("resources", entry["uri"]))
 
         return listing.send_page(exchange, "resources", "resources_result", entries)
 
@@ -43,10 +44,11 @@ class _ListTemplates:
     """List the URI templates."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
-        resources = exchange.spec["resources"].values()
+        templates: Any = [each for each in exchange.spec["resources"].values() if "uriTemplate" in each]
 
         def entries() -> Iterator[Mapping[str, Any]]:
-            yield from (listing.entry(each) for each in resources if "uriTemplate" in each)
+            permits_some = exchange.connection.permits_some
+            yield from (listing.entry(each) for each in templates if permits_some(each["uriTemplate"]))
 
         return listing.send_page(exchange, "resourceTemplates", "templates_result", entries)
 
@@ -65,7 +67,7 @@ class _ReadResource(Operations):
             return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
         parts = outcome if isinstance(outcome, list) else [outcome]
         contents = [_contents(uri, resource, each) for each in parts]
-        cache = resource.get("cache", exchange.spec["server"].get("cache", {}))
+        cache = listing.cache_hints(exchange, resource)
         personal = (
             "inputResponses" in exchange.params or "requestState" in exchange.params
         )  # depends on a user's answers

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tmkb.protocol.connection import Connection
     from tmkb.protocol.effects import Effect
     from tmkb.protocol.messages import Id
-    from tmkb.schema.values import JsonObject
+    from tmkb.schema.values import JsonObject, JsonValue
 
 
 class _Listen:
@@ -35,7 +35,7 @@ class _Listen:
         for method in revision["methods"].values():
             key = method.get("listened")
             if key is not None and requested.get(key) and negotiation.declares(declared, method["capability"]):
-                subscribed[key] = requested[key]
+                subscribed[key] = _permitted(connection, requested[key])
         admit(exchange, _uris(subscribed))
         connection.budget.reserve(budget.footprint([exchange.id, subscribed]))
         connection.listening[exchange.id] = (revision, subscribed)
@@ -83,6 +83,13 @@ def end(connection: Connection) -> list[Effect]:
             message = messages.notification(name, {"requestId": request_id, **meta})
             effects.append(Send(connection, message, request_id))
     return effects
+
+
+def _permitted(connection: Connection, wanted: JsonValue) -> JsonValue:
+    """Return ``wanted`` without the URIs of resources that the caller may not use."""
+    if not isinstance(wanted, list):
+        return wanted
+    return [uri for uri in wanted if connection.permits("resources", str(uri))]
 
 
 def _uris(subscribed: JsonObject) -> list[str]:

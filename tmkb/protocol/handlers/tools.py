@@ -26,9 +26,9 @@ class _ListTools:
     """List the tools, in the order of their names."""
 
     def begin(self, exchange: Exchange) -> list[Effect]:
-        tools = exchange.spec["tools"]
-        value: Any = {"count": len(tools), "tools": list(tools)}
-        page = listing.send_page(exchange, "tools", "tools_result", lambda: map(_entry, tools.values()))
+        tools = listing.permitted(exchange, "tools")
+        value: Any = {"count": len(tools), "tools": [tool["name"] for tool in tools]}
+        page = listing.send_page(exchange, "tools", "tools_result", lambda: map(_entry, tools))
         return [*outbound.trace(exchange.connection, "tools_discovered", exchange.id, value), *page]
 
 

@@ -1,0 +1,107 @@
+"""Fetch the metadata and the keys of an issuer.
+
+Specification: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4; RFC 7517.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from tmkb import __version__
+from tmkb.schema.model import Limits
+
+_OAUTH, _OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+_SECURE = re.compile(r"https://[^\s/?#@]+(/\S*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/\S*)?")
+_CHUNK = 65536
+_HEADERS = {"Accept": "application/json", "User-Agent": f"tmkb/{__version__}"}
+
+
+class FetchError(Exception):
+    """An issuer gave no usable document. Its text is the reason."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects, which could lead to a host or a scheme that the access file does not name."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+
+def keys(issuer: str, jwks: str | None, limits: Limits) -> list[Any]:
+    """Return the keys of ``issuer``, each a JWK as decoded JSON of any type.
+
+    ``jwks``: their URL; None to look it up in the metadata of the issuer. Raises FetchError.
+    """
+    ends = time.monotonic() + limits["keys_timeout_seconds"]
+    found = _document(jwks or _address(issuer, limits, ends), limits, ends).get("keys")
+    if not isinstance(found, list):
+        raise FetchError("the key set has no list `keys`")
+    return found
+
+
+def metadata_urls(issuer: str) -> list[str]:
+    """Return the URLs where the metadata of ``issuer`` can be, in the order of the MCP specification."""
+    parts = urlsplit(issuer)
+    base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    inserted = [f"{base}{_OAUTH}{path}", f"{base}{_OPENID}{path}"]
+    return [*inserted, f"{base}{path}{_OPENID}"] if path else inserted
+
+
+def _address(issuer: str, limits: Limits, ends: float) -> str:
+    """Return the URL of the keys in the metadata of ``issuer``, which has to name the issuer itself."""
+    for url, is_last in _marked(metadata_urls(issuer)):
+        try:
+            metadata = _document(url, limits, ends)
+        except FetchError:
+            if is_last:
+                raise
+            continue
+        if metadata.get("issuer") != issuer:
+            raise FetchError(f"{url} is the metadata of another issuer")
+        address = metadata.get("jwks_uri")
+        if not isinstance(address, str) or not _SECURE.fullmatch(address):
+            raise FetchError(f"{url} has no `jwks_uri` with https://")
+        if address.startswith("http:") and not issuer.startswith("http:"):
+            raise FetchError(f"{url} has a `jwks_uri` with http://")
+        return address
+    raise FetchError("the issuer has no metadata")
+
+
+def _marked(urls: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each URL, and whether it is the last."""
+    yield from ((url, url is urls[-1]) for url in urls)
+
+
+def _document(url: str, limits: Limits, ends: float) -> dict[str, Any]:
+    """Return the JSON object at ``url``. Raises FetchError, at the time ``ends`` at the latest."""
+    body, limit = b"", limits["keys_bytes"]
+    try:
+        with _opener.open(urllib.request.Request(url, headers=_HEADERS), timeout=_left(ends)) as answer:
+            while chunk := answer.read1(_CHUNK):
+                body += chunk
+                if len(body) > limit:
+                    raise FetchError(f"{url} has more than {limit} bytes")
+                _left(ends)
+        value = json.loads(body)
+    except (OSError, ValueError, RecursionError, EOFError) as error:
+        raise FetchError(f"{url}: {getattr(error, 'reason', None) or error}") from error
+    except Exception as error:  # such as those of http.client
+        raise FetchError(f"{url}: {type(error).__name__}") from error
+    if not isinstance(value, dict):
+        raise FetchError(f"{url} is no JSON object")
+    return value
+
+
+def _left(ends: float) -> float:
+    if (left := ends - time.monotonic()) <= 0:
+        raise FetchError("it took too long")
+    return left

@@ -1,0 +1,105 @@
+"""What the roles of a caller permit. In a pattern, ``*`` stands for any characters; a pattern matches a whole name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+from tmkb.schema import template
+
+KINDS = ("tools", "resources", "prompts")
+
+Patterns = Mapping[str, Sequence[str]]  # kind → patterns
+_ANY = None  # stands for any characters
+
+
+class Step(NamedTuple):
+    """A role that the caller could get with other scopes: what it grants, and the scopes."""
+
+    patterns: Patterns
+    scopes: tuple[str, ...]
+
+
+class Permissions:
+    """The tools, resources and prompts that a caller may use. Equal callers share one object."""
+
+    def __init__(self, granted: Iterable[Patterns], steps: Sequence[Step] = ()) -> None:
+        """Create the permissions.
+
+        Args:
+            granted: what each role of the caller grants.
+            steps: roles that other scopes would add, best first.
+        """
+        self._patterns = _merge(granted)
+        self._expressions = {kind: [re.compile(_expression(each)) for each in self._patterns[kind]] for kind in KINDS}
+        self._steps = [(Permissions([step.patterns]), step.scopes) for step in steps]
+
+    def permits(self, kind: str, name: str) -> bool:
+        """Return whether the caller may use the tool or prompt ``name``, or the resource with that URI.
+
+        ``kind``: one of `KINDS`.
+        """
+        return any(expression.fullmatch(name) for expression in self._expressions[kind])
+
+    def permits_some(self, uri_template: str, values: Mapping[str, str]) -> bool:
+        """Return whether the caller may use a resource of ``uri_template``. ``values``: those of some variables.
+
+        A variable is expanded as in RFC 6570, level 1.
+        """
+        text: list[str | None] = []
+        for literal, name in template.parse(uri_template):
+            text += literal
+            if name is not None:
+                text += quote(values[name], safe="") if name in values else [_ANY]
+        return any(_overlap(_tokens(pattern), text) for pattern in self._patterns["resources"])
+
+    def missing_scopes(self, kind: str, name: str) -> tuple[str, ...]:
+        """Return the scopes with which the caller could use ``name``; none if no scope helps."""
+        return next((scopes for step, scopes in self._steps if step.permits(kind, name)), ())
+
+
+def overlaps(pattern: str, uri_template: str) -> bool:
+    """Return whether ``pattern`` matches some URI of ``uri_template``, or the URI, if it has no variables."""
+    return Permissions([{"resources": [pattern]}]).permits_some(uri_template, {})
+
+
+def _merge(granted: Iterable[Patterns]) -> dict[str, list[str]]:
+    roles = [*granted]
+    return {kind: [*dict.fromkeys(each for role in roles for each in role.get(kind, ()))] for kind in KINDS}
+
+
+def _expression(pattern: str) -> str:
+    """Return a regular expression that needs time in proportion to the length of the text, however many ``*``."""
+    first, *rest = map(re.escape, pattern.split("*"))
+    if not rest:
+        return first
+    return first + "".join(f"(?>(?s:.*?){each})" for each in rest[:-1] if each) + f"(?s:.*){rest[-1]}"
+
+
+def _tokens(pattern: str) -> list[str | None]:
+    return [_ANY if character == "*" else character for character in pattern]
+
+
+def _overlap(first: Sequence[str | None], second: Sequence[str | None]) -> bool:
+    """Return whether a text matches both sequences of characters and `_ANY`."""
+    pending, seen = [(0, 0)], {(0, 0)}
+    while pending:
+        at, other = pending.pop()
+        if at == len(first) and other == len(second):
+            return True
+        head = first[at : at + 1]
+        tail = second[other : other + 1]
+        following = []
+        if head and head[0] is _ANY:
+            following += [(at + 1, other), *([(at, other + 1)] if tail else [])]
+        if tail and tail[0] is _ANY:
+            following += [(at, other + 1), *([(at + 1, other)] if head else [])]
+        if head and head == tail:
+            following.append((at + 1, other + 1))
+        for each in following:
+            if each not in seen:
+                seen.add(each)
+                pending.append(each)
+    return False
