@@ -64,9 +64,22 @@ def peers(runtimes, quiet, tokens=("one", "two"), **limits):
     return [Peer(endpoint, token) for token in tokens]
 
 
-@pytest.fixture
-def two(runtimes, quiet):
-    return peers(runtimes, quiet)
+def with_subjects(runtimes, quiet):
+    """Return clients of one endpoint, each with the token of a subject of the same issuer."""
+    from tests.access.test_endpoint import access
+    from tests.support.issuer import token
+
+    endpoint = Client(runtimes, quiet).endpoint
+    everything = {kind: ["*"] for kind in ("tools", "resources", "prompts")}
+    endpoint.guard = Guard(access=access({"all": {"granted_by": "everyone", **everything}}))
+    return [Peer(endpoint, token(subject=subject)) for subject in ("one", "two")]
+
+
+@pytest.fixture(
+    params=["digests", pytest.param("subjects", marks=[pytest.mark.needs("jwt"), pytest.mark.needs("joserfc")])]
+)
+def two(request, runtimes, quiet):
+    return peers(runtimes, quiet) if request.param == "digests" else with_subjects(runtimes, quiet)
 
 
 def result(answer):

@@ -44,6 +44,11 @@ class Access:
         self._checked: dict[bytes, tuple[Caller, float]] = {}
         self._generation = 0
 
+    @property
+    def audits(self) -> bool:
+        """Whether there is an audit log."""
+        return "audit" in self.policy.value
+
     def start(self) -> None:
         """Start to fetch the keys of the issuers. Needs a running event loop."""
         if self._tokens is not None:

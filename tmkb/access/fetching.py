@@ -5,9 +5,11 @@ Specification: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4; RFC
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -92,10 +94,11 @@ def _document(url: str, limits: Limits, ends: float) -> dict[str, Any]:
                     raise FetchError(f"{url} has more than {limit} bytes")
                 _left(ends)
         value = json.loads(body)
-    except (OSError, ValueError, RecursionError, EOFError) as error:
-        raise FetchError(f"{url}: {getattr(error, 'reason', None) or error}") from error
-    except Exception as error:  # such as those of http.client
-        raise FetchError(f"{url}: {type(error).__name__}") from error
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise FetchError(f"{url}: the status is {error.code}") from error
+    except (OSError, ValueError, RecursionError, http.client.HTTPException) as error:
+        raise FetchError(f"{url}: {getattr(error, 'reason', error)}") from error
     if not isinstance(value, dict):
         raise FetchError(f"{url} is no JSON object")
     return value

@@ -89,7 +89,6 @@ class Keys:
             self._loop = loop
             self._wanted = threading.Event()
             self._fetched = loop.create_future()
-            self._next = time.monotonic() + self.limits["keys_retry_seconds"]
             threading.Thread(target=self._run, args=(loop, self._wanted), daemon=True).start()
 
     async def refresh(self) -> None:

@@ -193,9 +193,14 @@ def audit(connection: Connection, value: JsonValue, revision: Revision | None, d
     method, params = str(message.get("method")), message.get("params")
     rules: Any = (revision or connection.revision)["methods"].get(method, {})
     name = params.get(rules.get("named_by")) if isinstance(params, dict) else None
-    fields = {"method": template.cut(method), "name": template.cut(str(name or "-")), "decision": decision}
-    id_ = messages.readable_id(value)
-    return log_line(connection.spec, "audited", id_, caller=connection.caller.audited, **fields)
+    return audit_line(connection.spec, connection.caller.audited, method, str(name or "-"), decision, value)
+
+
+def audit_line(spec: Spec, caller: str, method: str, name: str, decision: str, value: JsonValue = None) -> Log:
+    """Return the effect that writes a line of the audit log. Each field is a JSON string, so none can forge another."""
+    fields = {"caller": caller, "method": template.cut(method), "name": template.cut(name), "decision": decision}
+    encoded = {field: messages.compact(text) for field, text in fields.items()}
+    return log_line(spec, "audited", messages.readable_id(value), **encoded)
 
 
 def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonValue) -> list[Effect]:

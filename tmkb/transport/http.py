@@ -461,6 +461,9 @@ class Endpoint:
         errors, omit_id = revision["errors"], session is None or revision["message"]["unread_id"] == "absent"
         headers = {**JSON}
         status = errors[error.error].get("status", 400)
+        if status in (401, 403) and self.guard.access is not None and self.guard.access.audits:
+            refused = outbound.audit_line(self.runtime.spec, "-", "-", "-", error.error)
+            self.runtime.log.write(refused.line, None, **refused.fields)
         if challenge := self._challenge(error, status, error.error != "unauthorized"):
             headers["www-authenticate"] = challenge
         if status == 503:
