@@ -252,7 +252,7 @@ def refused(*arguments):
         (
             ["--http", "0.0.0.0:0", "--allow-remote"],
             "--http: Other machines can reach 0.0.0.0, and nobody would have to authenticate. "
-            "Use 127.0.0.1, or add --auth-tokens FILE. --insecure serves everyone.",
+            "Use 127.0.0.1, or add --access FILE or --auth-tokens FILE. --insecure serves everyone.",
         ),
         (["--http", "8321"], "--http: '8321' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
         (["--http", "localhost:99999"], "--http: 'localhost:99999' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
