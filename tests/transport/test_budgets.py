@@ -479,7 +479,7 @@ def test_unread_responses_count_against_the_budget(runtimes, quiet):
     assert echo(few, 1, MEBIBYTE // 4).status == 200
     many.read()
     assert echo(many, 7, MEBIBYTE // 4).status == 200
-    caller = many.endpoint.caller(Request("POST", "/mcp", {**JSON, **many.token}, b""))
+    caller = many.endpoint.admit(Request("POST", "/mcp", {**JSON, **many.token}, b""))
     assert many.endpoint.runtime.budget(caller.principal).reserved
     many.read()
     few.read()

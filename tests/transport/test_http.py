@@ -480,4 +480,4 @@ def test_an_encoded_body_is_rejected(client):
 def test_exposed_headers_are_listed_once(client):
     answer = client.call(headers={**JSON, "origin": "http://localhost"}, body=b"{")
 
-    assert answer.headers["access-control-expose-headers"] == "mcp-session-id, www-authenticate"
+    assert answer.headers["access-control-expose-headers"] == "mcp-session-id, www-authenticate, retry-after"

@@ -128,16 +128,16 @@ class Replica(Application):
         await self.directory.stop()
         await self.forwarder.close()
 
-    async def respond(self, request: Request, caller: Caller | None) -> Response:
+    async def respond(self, request: Request) -> Response:
         """Handle a request, or forward it to the replica that has its session or task.
 
         Raises:
             ProtocolError: if that is not possible at the moment.
         """
-        held = None if caller is None or request.body is None else self._named(request)
+        held = None if request.caller is None or request.body is None else self._named(request)
         try:
-            if held is not None and caller is not None:
-                response = await self._elsewhere(request, held, caller)
+            if held is not None and request.caller is not None:
+                response = await self._elsewhere(request, held, request.caller)
                 if response is not None:
                     return response
             return await self._here(request)

@@ -30,6 +30,7 @@ from tmkb.schema.model import Revision, Spec
 from tmkb.schema.values import JsonObject, JsonValue
 from tmkb.server import server
 from tmkb.server.log import Log
+from tmkb.transport.probes import Condition
 
 _SHOWN = 3  # differences in one note
 _LISTED = 20  # differences in one error
@@ -133,6 +134,7 @@ class Mock:
         self.counts: dict[int, int] = {}  # of requests without a session, see `Peer.counts`
         self.peers: list[Peer] = []
         self.budgets: dict[str, Budget] = {}
+        self.conditions: dict[str, Condition] = {}
         self.later: list[_Later] = []
 
     # --- The methods for transports

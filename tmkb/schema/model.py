@@ -198,6 +198,14 @@ class Limits(TypedDict):
     keys_seconds: float
     keys_retry_seconds: float
     keys_timeout_seconds: float
+    principal_rate: float
+    principal_burst: int
+    principal_requests: int
+    principal_byte_rate: float
+    principal_byte_burst: int
+    failure_rate: float
+    failure_burst: int
+    busy_seconds: int
     linger_seconds: float
 
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tmkb.schema.model import Spec
     from tmkb.schema.values import JsonObject, JsonValue
     from tmkb.server.job import Job
+    from tmkb.transport.probes import Condition
 
 
 class Runtime:
@@ -77,6 +78,7 @@ class Runtime:
         self.jobs: list[Job] = []
         self.connections: set[Connection] = set()
         self.budgets: dict[str, Budget] = {}  # by principal
+        self.conditions: dict[str, Condition] = {}  # by name, what `/readyz` shows
         self.usage: Any = None
         self.start_times: dict[Exchange, float] = {}  # of requests whose usage is recorded
         self.publish: Callable[[Notify], None] = lambda _: None  # to the clients of other replicas

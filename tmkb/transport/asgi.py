@@ -9,20 +9,22 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import ProtocolError
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Endpoint, Request
+from tmkb.transport.probes import Condition
 from tmkb.transport.streams import Response
 
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
-    from tmkb.protocol.caller import Caller
+    from tmkb.transport.addresses import Network
     from tmkb.transport.connections import Protocol
     from tmkb.transport.engine import Engine
     from tmkb.transport.loop import Updates
+    from tmkb.transport.quotas import Account
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -59,13 +61,17 @@ class Application:
     calls have to come from one event loop.
     """
 
-    def __init__(self, runtime: Engine, guard: Guard, updates: Updates | None = None) -> None:
-        self.endpoint = Endpoint(runtime, guard)
+    def __init__(
+        self, runtime: Engine, guard: Guard, updates: Updates | None = None, proxies: Collection[Network] = ()
+    ) -> None:
+        """``updates``: reloaded snapshots. ``proxies``: the networks whose header ``X-Forwarded-For`` is believed."""
+        self.endpoint = Endpoint(runtime, guard, proxies)
         self.log = runtime.log
         self.updates = updates
         self.rescheduled = asyncio.Event()  # an operation may be due earlier
         self.worker: asyncio.Task[None] | None = None  # while there are operations
         self.body_timeouts: set[asyncio.Timeout] = set()  # of incomplete request bodies
+        self.draining = False
         self.ending = False
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -73,7 +79,13 @@ class Application:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._handle(scope, receive, send)
+            with contextlib.ExitStack() as counted:
+                await self._handle(scope, receive, send, counted)
+
+    def drain(self) -> None:
+        """Report that the server is not ready, and end each connection after its next response."""
+        self.draining = True
+        self.endpoint.runtime.conditions["draining"] = Condition(ProtocolError("shut_down"), blocks=True)
 
     async def start(self) -> None:
         """Prepare to serve, in the event loop."""
@@ -138,13 +150,14 @@ class Application:
         self.log.flush()
         self._schedule_operations()
 
-    async def _handle(self, scope: Event, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Event, receive: Receive, send: Send, counted: contextlib.ExitStack) -> None:
+        """Handle one request. While ``counted`` is open, it counts as a running request of its principal."""
         connection: Protocol | _OtherConnection = scope.get("state", {}).get("connection") or _OtherConnection()
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        query = scope.get("query_string", b"").decode("latin-1")
-        request = Request(scope["method"], path, _headers(scope), b"", query)
+        query, peer = scope.get("query_string", b"").decode("latin-1"), (scope.get("client") or ("",))[0]
+        request = Request(scope["method"], path, _headers(scope), b"", query, peer)
         try:
-            response = await self._start(request, receive, connection)
+            response = await self._start(request, receive, connection, counted)
         except ProtocolError as error:
             response = self.endpoint.reject(request, error)
         except ConnectionError:
@@ -156,6 +169,8 @@ class Application:
         if response.ended:
             await self._send_response(response, send, connection)
             return
+        if self.endpoint.is_listening(request, response):
+            counted.close()
         tasks = [asyncio.create_task(_watch_disconnect(receive, response))]
         connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
         if connection.half_closed:
@@ -167,27 +182,44 @@ class Application:
                 task.cancel()
             self.endpoint.on_disconnect(response)
 
-    async def _start(self, request: Request, receive: Receive, connection: Protocol | _OtherConnection) -> Response:
+    async def _start(
+        self, request: Request, receive: Receive, connection: Protocol | _OtherConnection, counted: contextlib.ExitStack
+    ) -> Response:
         """Read the body of a request, if it is needed, and pass the request to the endpoint.
 
         Raises:
-            ProtocolError: if its principal has too many connections, or the body is too slow or too large.
+            ProtocolError: if its principal exceeds a quota, or the body is too slow or too large.
             ConnectionError: if the client has disconnected.
         """
+        has_body = _has_body(request.headers)
         await self.endpoint.guard.prepare(request.headers)
-        caller = self.endpoint.caller(request)
-        if caller is not None:
-            connection.assign(caller.principal)
-        needs_body = caller is not None and self.endpoint.wants_body(request)
-        if needs_body or not _has_body(request.headers):
+        try:
+            caller = self.endpoint.admit(request)
+        except ProtocolError as error:
+            if not has_body:
+                connection.read_body()
+            return self.endpoint.reject(request, error, closing=False)
+        request = request._replace(caller=caller)
+        connection.assign(caller.principal)
+        account = self.endpoint.account(request)
+        if account is not None:
+            account.add_messages(1)
+        if account is not None and self.endpoint.wants_body(request):
+            account.begin()
+            counted.callback(account.end)
             connection.read_body()
-        if caller is not None and needs_body:
-            budget = self.endpoint.runtime.budget(caller.principal)
-            request = request._replace(body=await self._read_body(receive, request.headers, budget))
-        return await self.respond(request, caller)
+            body = await self._read_body(request, receive, account)
+            if _declared_size(request.headers) is None:
+                account.add_received(len(body or b""))
+            request = request._replace(body=body)
+        elif not has_body:
+            connection.read_body()
+        response = await self.respond(request)
+        response.account = account
+        return response
 
-    async def respond(self, request: Request, caller: Caller | None) -> Response:
-        """Return the response to a complete request. ``caller``: None if the guard rejects it."""
+    async def respond(self, request: Request) -> Response:
+        """Return the response to a complete request that the guard admits."""
         return self.endpoint.handle(request)
 
     async def _probe(self, response: Response) -> None:
@@ -202,17 +234,20 @@ class Application:
     def _timeout_error(self) -> ProtocolError:
         return ProtocolError("shut_down") if self.ending else ProtocolError("request_too_slow")
 
-    async def _read_body(self, receive: Receive, headers: Mapping[str, str], budget: Budget) -> bytes | None:
-        """Return the body, or None if it exceeds the size limit. It counts against ``budget`` while it is read.
+    async def _read_body(self, request: Request, receive: Receive, account: Account) -> bytes | None:
+        """Return the body, or None if it exceeds the size limit. While it is read, it counts against the memory budget.
 
         Raises:
-            ProtocolError: if the body is too slow or exceeds the budget, or the server shuts down.
+            ProtocolError: if the body is too slow or exceeds the budget or the quota, or the server shuts down.
             ConnectionError: if the client has disconnected.
         """
         limit, body = self.endpoint.limits["message_bytes"], bytearray()
-        with contextlib.suppress(ValueError):
-            if int(headers.get("content-length", "0")) > limit:
-                return None
+        size = _declared_size(request.headers)
+        if size is not None and size > limit:
+            return None
+        account.add_received(size or 0)
+        assert request.caller is not None
+        budget = self.endpoint.runtime.budget(request.caller.principal)
         timeout = asyncio.timeout(0 if self.ending else self.endpoint.limits["request_seconds"])
         self.body_timeouts.add(timeout)
         try:
@@ -252,7 +287,7 @@ class Application:
                     continue
                 if not started:
                     started = True
-                    await self._send(send, _start_event(response, connection))
+                    await self._send(send, self._start_event(response, connection))
                     continue
                 if await self._send_body(response, send, connection):
                     return
@@ -268,6 +303,8 @@ class Application:
             Whether it was the last part.
         """
         ended, body, budget = response.ended, response.take(), response.budget
+        if response.account is not None:
+            response.account.add_sent(len(body))
         size = len(body) if budget is not None and budget.fits(len(body)) else 0
         if budget is not None:
             budget.reserve(size)
@@ -294,6 +331,19 @@ class Application:
         async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
             await send(event)
 
+    def _start_event(self, response: Response, connection: Protocol | _OtherConnection) -> Event:
+        """Return the event that starts a response.
+
+        The connection ends after a request that was not read completely, and while the server drains.
+        """
+        headers = {**response.headers}
+        if connection.unfinished or self.draining:
+            headers["connection"] = "close"
+        if response.status in (429, 503):
+            headers.setdefault("retry-after", str(self.endpoint.limits["busy_seconds"]))
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        return {"type": "http.response.start", "status": response.status, "headers": encoded}
+
 
 async def _watch_disconnect(receive: Receive, response: Response) -> None:
     """Abort ``response`` when its client disconnects."""
@@ -303,19 +353,18 @@ async def _watch_disconnect(receive: Receive, response: Response) -> None:
     response.end()
 
 
-def _start_event(response: Response, connection: Protocol | _OtherConnection) -> Event:
-    """Return the event that starts a response. Closes the connection after a request that was not read completely."""
-    headers = {**response.headers, "connection": "close"} if connection.unfinished else response.headers
-    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    return {"type": "http.response.start", "status": response.status, "headers": encoded}
-
-
 def _headers(scope: Event) -> dict[str, str]:
     """Return headers with names in lower case; repeated headers are joined (RFC 9110, section 5.2)."""
     headers: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
     return {name: ", ".join(values) for name, values in headers.items()}
+
+
+def _declared_size(headers: Mapping[str, str]) -> int | None:
+    """Return the size of the body in bytes; None if the request does not declare it."""
+    length = headers.get("content-length", "")
+    return int(length) if length.isdecimal() and "transfer-encoding" not in headers else None
 
 
 def _has_body(headers: Mapping[str, str]) -> bool:

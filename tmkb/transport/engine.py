@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from tmkb.schema.model import Spec
     from tmkb.schema.values import JsonValue
     from tmkb.server.log import Log
+    from tmkb.transport.probes import Condition
 
 
 class Engine(Protocol):
     """Messages in, effects out, for any number of connections. `Runtime` explains each method."""
 
     log: Log
+    conditions: dict[str, Condition]  # by name, what `/readyz` shows
 
     @property
     def spec(self) -> Spec:

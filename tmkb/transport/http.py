@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,16 +22,17 @@ from tmkb.protocol.effects import Disconnect, Drop, ReleaseStream, Send
 from tmkb.protocol.messages import Id
 from tmkb.schema.model import Limits, Revision
 from tmkb.schema.values import JsonValue
-from tmkb.transport import cors
+from tmkb.transport import addresses, cors, probes
 from tmkb.transport.guard import Guard
+from tmkb.transport.quotas import Account, Accounts, Attempts
 from tmkb.transport.streams import JSON, Response, Stream
 
 if TYPE_CHECKING:
     from tmkb.protocol.effects import Sent
+    from tmkb.transport.addresses import Network
     from tmkb.transport.engine import Engine
 
 PATH = "/mcp"
-HEALTH = "/healthz"
 _VERBS = ("POST", "GET", "DELETE")
 _MAX_STREAMS = 32  # that a session stores, including those that have ended
 _EVENT_ID = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # stream and count
@@ -45,6 +46,8 @@ class Request(NamedTuple):
     headers: Mapping[str, str]
     body: bytes | None
     query: str = ""
+    peer: str = ""  # the address that the request comes from
+    caller: Caller | None = None  # as returned by `Endpoint.admit`
 
 
 class Session:
@@ -89,10 +92,14 @@ class Session:
 class Endpoint:
     """The MCP endpoint of a server, for any number of clients."""
 
-    def __init__(self, runtime: Engine, guard: Guard) -> None:
+    def __init__(self, runtime: Engine, guard: Guard, proxies: Collection[Network] = ()) -> None:
+        """``proxies``: the networks whose header ``X-Forwarded-For`` is believed."""
         self.runtime = runtime
         self.guard = guard
         self.new_id: Callable[[], str] = partial(secrets.token_urlsafe, 24)  # of a session
+        self.proxies = proxies
+        self.accounts = Accounts(lambda: self.limits)
+        self.attempts = Attempts(lambda: self.limits)
         self.sessions: dict[str, Session] = {}
         self.by_connection: dict[Connection, Session] = {}
         self.streams: dict[tuple[Connection, Id], Stream] = {}  # of the pending requests
@@ -120,12 +127,41 @@ class Endpoint:
             self._reject(response, error)
         return response
 
-    def caller(self, request: Request) -> Caller | None:
-        """Return the caller of ``request``; None if the guard rejects it."""
+    def admit(self, request: Request) -> Caller:
+        """Return the caller of ``request``. Probes, and preflight requests of browsers, need no token.
+
+        Raises:
+            ProtocolError: if the guard rejects it, or its address has failed to authenticate too often.
+        """
+        if self._is_open(request):
+            return ANONYMOUS
+        if "access_token" in urllib.parse.parse_qs(request.query, keep_blank_values=True):  # RFC 6750, section 2.3
+            raise ProtocolError("token_in_query")
+        if cors.is_preflight(request.verb, request.headers):
+            self.guard.check_source(request.headers)
+            return ANONYMOUS
+        token = request.headers.get("authorization", "")
+        if self.attempts.failures:
+            self.attempts.check(self._address(request), token)
         try:
-            return self._admit(request)
-        except ProtocolError:
+            caller = self.guard.admit(request.headers)
+        except ProtocolError as error:
+            if negotiation.preferred(self.runtime.spec)["errors"][error.error].get("status") == 401:
+                self.attempts.fail(self._address(request), token)
+            raise
+        self.attempts.accept(token)
+        return caller
+
+    def account(self, request: Request) -> Account | None:
+        """Return the account that an admitted request counts for; None if it counts for nobody."""
+        if request.caller is None or self._is_open(request) or cors.is_preflight(request.verb, request.headers):
             return None
+        return self.accounts.of(request.caller.principal)
+
+    def is_listening(self, request: Request, response: Response) -> bool:
+        """Return whether ``response`` is a stream for notifications, which does not count as a running request."""
+        connection = self.standalone.get(response.stream) if response.stream is not None else None
+        return request.verb == "GET" or (connection is not None and bool(connection.listening))
 
     def wants_body(self, request: Request) -> bool:
         """Return whether `handle` needs the body of ``request``, which the guard admits."""
@@ -136,9 +172,10 @@ class Endpoint:
             return False
         return request.path == PATH and request.verb in _VERBS
 
-    def reject(self, request: Request, error: ProtocolError) -> Response:
-        """Return the response to a request that was not read completely. It closes the HTTP connection."""
-        response = Response(self.limits["stream_bytes"], {**self._cors(request), "connection": "close"})
+    def reject(self, request: Request, error: ProtocolError, *, closing: bool = True) -> Response:
+        """Return the error response to a request. ``closing``: close the HTTP connection after it."""
+        closed = {"connection": "close"} if closing else {}
+        response = Response(self.limits["stream_bytes"], {**self._cors(request), **closed})
         self._reject(response, error)
         return response
 
@@ -174,13 +211,13 @@ class Endpoint:
             session.general.end()
 
     def _handle(self, request: Request, response: Response) -> None:
-        if request.path == HEALTH and request.verb in ("GET", "HEAD"):
-            response.complete(200, {"content-type": "text/plain"}, b"ok\n" if request.verb == "GET" else b"")
+        if request.path in probes.PATHS and request.verb in ("GET", "HEAD"):
+            probes.answer(request.path, request.verb, response, self.runtime)
             return
-        preflight = cors.is_preflight(request.verb, request.headers)
         if self._describe(request, response):
             return
-        caller = self._admit(request)
+        caller = request.caller or self.admit(request)
+        preflight = cors.is_preflight(request.verb, request.headers)
         if not preflight:
             response.budget = self.runtime.budget(caller.principal)
         if request.path != PATH:
@@ -204,13 +241,13 @@ class Endpoint:
         response.complete(200, JSON, access.metadata if request.verb == "GET" else b"")
         return True
 
-    def _admit(self, request: Request) -> Caller:
-        if "access_token" in urllib.parse.parse_qs(request.query, keep_blank_values=True):  # RFC 6750, section 2.3
-            raise ProtocolError("token_in_query")
-        if cors.is_preflight(request.verb, request.headers):  # sent without the token
-            self.guard.check_source(request.headers)
-            return ANONYMOUS
-        return self.guard.admit(request.headers)
+    def _is_open(self, request: Request) -> bool:
+        """Return whether ``request`` is for something that needs no token."""
+        access = self.guard.access
+        return request.path in probes.PATHS or (access is not None and request.path in access.metadata_paths)
+
+    def _address(self, request: Request) -> str:
+        return addresses.client(request.peer, request.headers.get("x-forwarded-for", ""), self.proxies)
 
     def _cors(self, request: Request) -> dict[str, str]:
         """Return the CORS headers of the response."""
@@ -218,7 +255,7 @@ class Endpoint:
             self.guard.check_source(request.headers)
         except ProtocolError:
             return cors.response(None, ())
-        return cors.response(request.headers.get("origin"), [*self.session_headers, "www-authenticate"])
+        return cors.response(request.headers.get("origin"), [*self.session_headers, "www-authenticate", "retry-after"])
 
     def _post(self, request: Request, caller: Caller, response: Response) -> None:
         _check_media_types(request.headers)
@@ -229,6 +266,8 @@ class Endpoint:
         except ProtocolError as error:
             self._reject(response, error, self._session(request, caller))
             return
+        if isinstance(value, list) and value:  # the request itself was counted already
+            self.accounts.of(caller.principal).add_messages(len(value) - 1)
         if negotiation.describes_itself(self.runtime.spec, value, request.headers):
             self._handle_standalone(self.runtime.connect(request.headers, caller), value, response)
         elif (session := self._session(request, caller)) is not None:
@@ -466,10 +505,10 @@ class Endpoint:
             self.runtime.log.write(refused.line, None, **refused.fields)
         if challenge := self._challenge(error, status, error.error != "unauthorized"):
             headers["www-authenticate"] = challenge
-        if status == 503:
-            headers["retry-after"] = "1"
         if error.error == "no_such_verb":
             headers["allow"] = str(error.fields["permitted"])
+        if status in (429, 503):
+            headers["retry-after"] = str(error.fields.get("retryAfter", self.limits["busy_seconds"]))
         body = messages.error_response(None, outbound.wire_error(outbound.failure(error, errors)), omit_id)
         response.complete(status, headers, body)
 

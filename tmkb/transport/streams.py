@@ -8,9 +8,13 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry
+
+if TYPE_CHECKING:
+    from tmkb.transport.quotas import Account
 
 JSON = {"content-type": "application/json"}
 _OVERHEAD = 512  # bytes of memory for an event, without its text
@@ -43,6 +47,7 @@ class Response:
         self.stream: Stream | None = None
         self.budget: Budget | None = None  # for `chunks`
         self.held = 0  # bytes of `budget`
+        self.account: Account | None = None  # that the body counts for
 
     def fits(self, size: int) -> bool:
         """Return whether the budget has room for ``size`` bytes of the body. A small number always fits."""
