@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
 import urllib.parse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tmkb.cli import replicas
 from tmkb.errors import Problem, SpecError
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
 from tmkb.server.server import Server
-from tmkb.transport.guard import LOOPBACK, Guard
+from tmkb.transport import addresses
+from tmkb.transport.addresses import Network
+from tmkb.transport.guard import LOOPBACK, Guard, is_loopback
 
 if TYPE_CHECKING:
     from tmkb.access.access import Access
     from tmkb.server.reload import Reloader
+    from tmkb.transport.asgi import Application
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_DRAIN = 5.0  # seconds; a Kubernetes service takes about as long to forget a pod
+_GRACE = 5.0  # seconds
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +58,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     http.add_argument(
         "--access", metavar="FILE", help="who may use what, and whose tokens; see `tmkb schema formats access`"
     )
+    http.add_argument(
+        "--trusted-proxy",
+        action="append",
+        type=_network,
+        metavar="NETWORK",
+        help="an address or network whose X-Forwarded-For names the client, such as 10.0.0.0/8 (repeatable)",
+    )
+    http.add_argument(
+        "--drain",
+        type=_seconds,
+        metavar="SECONDS",
+        help=f"how long to serve after SIGTERM, while /readyz fails (default: {_DRAIN:g}, at a loopback address 0)",
+    )
+    http.add_argument(
+        "--grace",
+        type=_seconds,
+        default=_GRACE,
+        metavar="SECONDS",
+        help="how long running requests may take at the end (default: %(default)g)",
+    )
     replicas.configure(http)
 
 
@@ -62,8 +88,9 @@ def requested(args: argparse.Namespace) -> bool:
 
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
-    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "cluster_address")
-    used = [name for name in names if getattr(args, name)] + ["workers"] * (args.workers != 1)
+    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy", "drain")
+    used = [name for name in (*names, "cluster_address") if getattr(args, name)]
+    used += ["grace"] * (args.grace != _GRACE) + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
 
@@ -74,44 +101,122 @@ def _origin(text: str) -> str:
     return text
 
 
+def _network(text: str) -> Network:
+    try:
+        return addresses.network(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an address or a network such as 10.0.0.0/8") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return seconds
+
+
+def supervise(args: argparse.Namespace) -> int | None:
+    """Supervise the processes of ``--workers``, and return the exit status.
+
+    Return None if this process has to serve, because it is one of them or the only one. Raises SpecError.
+    """
+    if sys.platform == "win32" or args.workers <= 1 or not (args.http or args.uds):
+        return None
+    from tmkb.transport import generations, sockets
+
+    if generations.exists():
+        return None
+    bound, url = sockets.bind(args.http, args.uds, remote=_authenticates(args) or args.insecure)
+    if args.cluster is None:  # else other machines need the same key
+        os.environ.setdefault("TMKB_STATE_KEY", os.urandom(32).hex())
+    return generations.run(bound, url, args.workers)
+
+
 def listen(
     args: argparse.Namespace,
     server: Server,
     output: log.Log,
     keys: Sequence[bytes],
+    load: Callable[[], Server],
     updates: Callable[[Runtime], Reloader | None] = lambda _: None,
 ) -> int:
-    """Serve until a signal arrives. ``updates`` returns the reloads of a runtime. Raises SpecError."""
+    """Serve until a signal arrives. Raises SpecError.
+
+    Args:
+        args: the options.
+        server: what is served.
+        output: the log.
+        keys: sign request states; empty for a random key.
+        load: reads ``server`` again, at SIGHUP.
+        updates: returns the reloads of a runtime.
+    """
     _require_modules()
     _check(args)
     from tmkb.transport import listener, sockets
 
     guard, remote = _guard(args, server, output), _authenticates(args) or args.insecure
     others = replicas.Replicas(args, server, remote, bool(keys))
-    bound, address = sockets.bind(args.http, args.uds, remote)
-    server.announce(output, address)
-    output.flush()
     keys = keys or [os.urandom(32)]
 
-    def work(number: int) -> None:
+    def announce() -> None:
+        server.announce(output, url)
+        output.flush()
+
+    def work(number: int, **options: Any) -> None:
         runtime = server.runtime(output, keys)
         news = updates(runtime)
+        if args.workers == 1:
+            options["reload"] = _reload(args, runtime, output, load)
         try:
             application, inner = others.application(runtime, guard, news, number)
-            listener.serve(application, bound, *inner)
+            application.endpoint.proxies = args.trusted_proxy or ()
+            end = listener.Options(_drain(args), args.grace, **options)
+            listener.serve(application, bound, *inner, options=end)
         finally:
             if news is not None:
                 news.close()
 
     try:
         if sys.platform == "win32" or args.workers == 1:
-            work(1)
+            bound, url = sockets.bind(args.http, args.uds, remote)
+            work(1, started=announce)
             return 0
-        from tmkb.transport import workers
+        from tmkb.transport import generations, workers
 
-        return workers.run(args.workers, work)
+        bound, url, report = generations.inherited()
+        announce()
+        return workers.run(args.workers, lambda number: work(number, retires=True, started=report))
     finally:
         others.close()
+
+
+def _reload(
+    args: argparse.Namespace, runtime: Runtime, output: log.Log, load: Callable[[], Server]
+) -> Callable[[], Callable[[Application], None]]:
+    """Return a function that reads all files again, and returns a function that applies them."""
+
+    def read() -> Callable[[Application], None]:
+        server = load()
+        guard = _guard(args, server, output)
+
+        def apply(application: Application) -> None:
+            application.endpoint.guard = guard
+            application.endpoint.dispatch(runtime.replace(server.spec, server.provider))
+
+        return apply
+
+    return read
+
+
+def _drain(args: argparse.Namespace) -> float:
+    """Return the seconds to serve after SIGTERM. There is no load balancer in front of a loopback address."""
+    if args.drain is not None:
+        return float(args.drain)
+    is_local = args.http is None or is_loopback(args.http.rpartition(":")[0].strip("[]"))
+    return 0.0 if is_local else _DRAIN
 
 
 def _require_modules() -> None:

@@ -84,25 +84,31 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     """Serve until the client disconnects; over HTTP, if ``args`` select it, until a signal arrives."""
     name = options.get("--server", [DEFAULT_SERVER])[-1]
     began = time.time()
-    try:
-        keys = _keys()
-        server = Server.load(
+
+    def load(forking: bool = False) -> Server:
+        return Server.load(
             name,
             schemas=options.get("--schemas"),
             patterns=options.get("--patterns"),
             config=options["--config"][-1] if "--config" in options else None,
             allow_python="--allow-python" in options,
             caching="--no-cache" not in options,
-            forking=True,
+            forking=forking,
         )
-        output = _log(server.spec["server"]["log"], options)
+
+    try:
         if args is not None:
             from tmkb.cli import listen
 
-            if listen.requested(args):
-                return listen.listen(
-                    args, server, output, keys, lambda runtime: _updates(runtime, server, began, options)
-                )
+            if (status := listen.supervise(args)) is not None:
+                return status
+        keys = _keys()
+        server = load(forking=True)
+        output = _log(server.spec["server"]["log"], options)
+        if args is not None and listen.requested(args):
+            return listen.listen(
+                args, server, output, keys, load, lambda runtime: _updates(runtime, server, began, options)
+            )
         runtime = server.runtime(output, keys)
         news = _updates(runtime, server, began, options)
     except SpecError as error:

@@ -30,7 +30,7 @@ _STATUSES = {"received": "working", "detached": "working", "detached_waiting": "
 class Task:
     """A request whose response is a task: its open questions and, after its end, its result or error."""
 
-    def __init__(  # noqa: PLR0913 # all differ
+    def __init__(  # all differ
         self, id_: str, principal: str, tool: str, exchange: Exchange | None, tasks: Tasks, budget: Budget
     ) -> None:
         """Reserve memory for the params in ``budget``, the principal's. Raises ProtocolError if they do not fit.
@@ -169,7 +169,7 @@ class Tasks:
         task.settle(response)
         self._keep(task)
 
-    def adopt(  # noqa: PLR0913 # all differ
+    def adopt(  # all differ
         self, id_: str, principal: str, tool: str, budget: Budget, created_at: float, outcome: JsonObject
     ) -> None:
         """Add a task that has ended in another process.

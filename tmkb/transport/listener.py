@@ -5,21 +5,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 import socket
 import sys
+import time
 import traceback
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import uvicorn
 
+from tmkb.errors import SpecError
+from tmkb.schema import problems
 from tmkb.transport.asgi import Application
 from tmkb.transport.connections import Pool, Protocol
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tmkb.server.log import Log
 
-_GRACE = 5  # seconds for requests that run at shutdown
+_SETTLING = 1.0  # seconds in which the first request arrives on a connection that was accepted last
+_TICK = 0.05  # seconds
 _M_MMAP_THRESHOLD = -3  # of malloc.h
 _BLOCK = 131072  # bytes; the initial value in glibc
 
@@ -49,14 +57,46 @@ class LogHandler(logging.Handler):
             logger.setLevel(logging.WARNING)
 
 
-class Server(uvicorn.Server):
-    """A uvicorn server that limits connections, and ends streams before it waits for requests."""
+class Options(NamedTuple):
+    """How a server starts, reloads and ends.
 
-    def __init__(self, config: uvicorn.Config, application: Application, bound: Sequence[socket.socket]) -> None:
+    ``drain``: seconds for which it still accepts connections after SIGTERM. ``grace``: seconds for running requests
+    after that. ``reload``: reads everything again at SIGHUP, in a thread, and returns a function that applies it in
+    the event loop; it raises SpecError. ``retires``: whether SIGHUP ends the server instead, because another process
+    accepts the connections of its socket. ``started``: called as soon as the server accepts connections.
+    """
+
+    drain: float = 0.0
+    grace: float = 5.0
+    reload: Callable[[], Callable[[Application], None]] | None = None
+    retires: bool = False
+    started: Callable[[], None] = lambda: None
+
+
+_DEFAULT = Options()
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that limits connections, and ends in steps.
+
+    SIGTERM: it reports that it is not ready, and serves for `Options.drain` seconds, so that load balancers notice.
+    Then it accepts no connections, ends streams, and waits for running requests. SIGINT: the same without the delay.
+    Another signal ends it at once.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, application: Application, bound: Sequence[socket.socket], options: Options
+    ) -> None:
         super().__init__(config)
         self.application = application
         self.bound = bound
-        self.accept_tasks: list[asyncio.Task[None]] = []
+        self.options = options
+        self.tasks: list[asyncio.Task[None]] = []  # accept connections and reload
+        self.ends_at: float | None = None  # of a monotonic clock, after a signal
+        self.is_drain_logged = False
+        self.settling = 0.0  # seconds for requests on open connections, after the last connection was accepted
+        self.hangup = asyncio.Event()
+        self.in_terminal = os.isatty(0)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept connections."""
@@ -72,19 +112,79 @@ class Server(uvicorn.Server):
         def make() -> Protocol:
             return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
-        self.accept_tasks = [asyncio.create_task(pool.accept(bound, make)) for bound in self.bound]
+        self.tasks = [asyncio.create_task(pool.accept(bound, make)) for bound in self.bound]
+        loop, options = asyncio.get_running_loop(), self.options
+        if sys.platform != "win32" and options.retires:
+            loop.add_signal_handler(signal.SIGHUP, self._retire)
+        elif sys.platform != "win32" and options.reload is not None:
+            loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+            self.tasks.append(asyncio.create_task(self._reload(options.reload)))
+        options.started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to drain at the first signal. End at once at the second."""
+        if self.ends_at is not None:
+            self.should_exit = self.force_exit = True
+            return
+        drain = 0.0 if sig == signal.SIGINT else self.options.drain
+        self._end(drain, min(drain, _SETTLING))
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether to shut down."""
+        if self.ends_at is not None:
+            rest = self.ends_at - time.monotonic()
+            self.should_exit |= rest <= 0
+            if rest > 0 and not self.is_drain_logged:  # not in the signal handler, which can interrupt the log
+                self.is_drain_logged = True
+                self.application.log.write("draining", seconds=f"{rest:.0f}")
+                self.application.log.flush()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, end all streams, and wait for other requests."""
-        for task in self.accept_tasks:
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*self.accept_tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
         for bound in self.bound:
             bound.close()
+        until = time.monotonic() + self.settling
+        while time.monotonic() < until and not self.force_exit:
+            await asyncio.sleep(_TICK)
         self.pool.shutting_down = True
         self.application.shutdown()
         await super().shutdown([])
         self._captured_signals.clear()  # or uvicorn raises the signal again, which changes the exit status
+
+    def _end(self, drain: float, settling: float) -> None:
+        self.application.drain()
+        self.ends_at, self.settling = time.monotonic() + drain, settling
+
+    def _retire(self) -> None:
+        """End, but finish what was begun on open connections. Another process accepts new ones."""
+        if self.ends_at is None:
+            self._end(0.0, max(self.options.drain, _SETTLING))
+
+    def _on_hangup(self) -> None:
+        """Reload. End if the terminal of the server was closed, which also sends SIGHUP."""
+        if self.in_terminal and not os.isatty(0):
+            self.handle_exit(signal.SIGHUP, None)
+        else:
+            self.hangup.set()
+
+    async def _reload(self, reload: Callable[[], Callable[[Application], None]]) -> None:
+        while True:
+            await self.hangup.wait()
+            self.hangup.clear()
+            try:
+                apply = await asyncio.to_thread(reload)
+            except SpecError as error:
+                self.application.log.write("not_reread")
+                for problem in error.problems:
+                    self.application.log.write("problem", problem=problems.line(problem))
+            else:
+                apply(self.application)
+                self.application.log.write("reread")
+            self.application.log.flush()
 
 
 def _connection_limit(limit: int) -> int:
@@ -109,7 +209,7 @@ def _return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BLOCK)
 
 
-def serve(application: Application, *bound: socket.socket) -> None:
+def serve(application: Application, *bound: socket.socket, options: Options = _DEFAULT) -> None:
     """Serve on the listening sockets ``bound`` until SIGTERM or SIGINT."""
     runtime = application.endpoint.runtime
     LogHandler(runtime.log).install()
@@ -124,9 +224,9 @@ def serve(application: Application, *bound: socket.socket) -> None:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=options.grace,  # type: ignore[arg-type] # passed to asyncio.wait_for
     )
-    Server(config, application, bound).run()
+    Server(config, application, bound, options).run()
     runtime.stop()
     runtime.log.write("shutdown")
     runtime.log.flush()

@@ -1,6 +1,6 @@
-"""A supervisor for several processes that serve one socket.
+"""Several processes that serve one socket.
 
-`docs/decisions/0012-own-worker-supervisor.md` explains why it is not uvicorn's.
+`docs/decisions/0012-own-worker-supervisor.md` explains why the supervisor is not uvicorn's.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable
 
 assert sys.platform != "win32"
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _MIN_LIFETIME = 1.0  # seconds; a worker that ends sooner is not restarted
 
 
 def run(count: int, work: Callable[[int], None]) -> int:
-    """Run ``work`` in ``count`` child processes until SIGTERM or SIGINT, and replace each one that ends before.
+    """Run ``work`` in ``count`` child processes until a signal, which they get too; replace each one that ends before.
 
     ``work`` receives the number of the process. A replacement gets a new number.
 
@@ -33,9 +34,9 @@ def run(count: int, work: Callable[[int], None]) -> int:
         nonlocal ending
         ending = True
         for pid in started:
-            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, number)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _SIGNALS:
         signal.signal(number, stop)
     for _ in range(count):
         started[_start(work, next(numbers))] = time.monotonic()
@@ -57,7 +58,7 @@ def _start(work: Callable[[int], None], number: int) -> int:
         return pid
     status = 1
     try:
-        for caught in (signal.SIGTERM, signal.SIGINT):
+        for caught in _SIGNALS:
             signal.signal(caught, signal.SIG_DFL)
         work(number)
         status = 0
