@@ -21,6 +21,8 @@ from tmkb.transport.addresses import Network
 from tmkb.transport.guard import LOOPBACK, Guard, is_loopback
 
 if TYPE_CHECKING:
+    import socket
+
     from tmkb.access.access import Access
     from tmkb.server.reload import Reloader
     from tmkb.transport.asgi import Application
@@ -88,8 +90,8 @@ def requested(args: argparse.Namespace) -> bool:
 
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
-    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy", "drain")
-    used = [name for name in (*names, "cluster_address") if getattr(args, name)]
+    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy")
+    used = [name for name in (*names, "drain", "cluster_address") if getattr(args, name)]
     used += ["grace"] * (args.grace != _GRACE) + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
@@ -161,11 +163,11 @@ def listen(
     others = replicas.Replicas(args, server, remote, bool(keys))
     keys = keys or [os.urandom(32)]
 
-    def announce() -> None:
+    def announce(url: str) -> None:
         server.announce(output, url)
         output.flush()
 
-    def work(number: int, **options: Any) -> None:
+    def work(number: int, bound: socket.socket, **options: Any) -> None:
         runtime = server.runtime(output, keys)
         news = updates(runtime)
         if args.workers == 1:
@@ -182,15 +184,21 @@ def listen(
     try:
         if sys.platform == "win32" or args.workers == 1:
             bound, url = sockets.bind(args.http, args.uds, remote)
-            work(1, started=announce)
+            work(1, bound, started=lambda: announce(url))
             return 0
-        from tmkb.transport import generations, workers
-
-        bound, url, report = generations.inherited()
-        announce()
-        return workers.run(args.workers, lambda number: work(number, retires=True, started=report))
+        return _work_in_processes(args.workers, work, announce)
     finally:
         others.close()
+
+
+def _work_in_processes(count: int, work: Callable[..., None], announce: Callable[[str], None]) -> int:
+    """Run ``work`` in several processes on the socket of the supervisor, and return the exit status."""
+    assert sys.platform != "win32"
+    from tmkb.transport import generations, workers
+
+    bound, url, report = generations.inherited()
+    announce(url)
+    return workers.run(count, lambda number: work(number, bound, retires=True, started=report))
 
 
 def _reload(
@@ -204,6 +212,8 @@ def _reload(
 
         def apply(application: Application) -> None:
             application.endpoint.guard = guard
+            if guard.access is not None:
+                guard.access.start()
             application.endpoint.dispatch(runtime.replace(server.spec, server.provider))
 
         return apply
