@@ -155,7 +155,6 @@ def listen(
         load: reads ``server`` again, at SIGHUP.
         updates: returns the reloads of a runtime.
     """
-    _require_modules()
     _check(args)
     from tmkb.transport import listener, sockets
 
@@ -240,11 +239,12 @@ def _require_modules() -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise SpecError for options that exclude each other, or need another."""
+    """Raise SpecError for options that exclude each other, or need another one or a module."""
     if args.http is None and args.uds is None:
         raise SpecError([Problem.of_argument("http_only", str(_first(args)))])
     if args.workers < 1 or (args.workers > 1 and sys.platform == "win32"):
         raise SpecError([Problem.of_argument("bad_workers", "--workers", count=args.workers)])
+    _require_modules()
 
 
 def _authenticates(args: argparse.Namespace) -> bool:
