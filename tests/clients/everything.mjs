@@ -1,5 +1,5 @@
 // everything.mjs MODULES COMMAND… | ADDRESS: the official TypeScript client uses every feature of a server.
-// Prints a line for each feature that works.
+// Prints a line for each feature that works. MCP_REVISION in the environment: the revision of the handshake, if not the newest.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -202,12 +202,29 @@ const features = {
   },
 };
 
-await client.connect(
-  command.startsWith("http:")
-    ? new StreamableHTTPClientTransport(new URL(command))
-    : new StdioClientTransport({ command, args, env: process.env }),
-);
+// The revisions that added what a feature uses.
+const since = {
+  "structured output": "2025-06-18",
+  progress: "2025-03-26",
+  sampling: "2025-03-26",
+  elicitation: "2025-11-25",
+  "elicitation by url": "2025-11-25",
+  completion: "2025-06-18",
+  cancellation: "2025-06-18",
+};
+
+const transport = command.startsWith("http:")
+  ? new StreamableHTTPClientTransport(new URL(command))
+  : new StdioClientTransport({ command, args, env: process.env });
+const revision = process.env.MCP_REVISION ?? types.LATEST_PROTOCOL_VERSION;
+const send = transport.send.bind(transport);
+transport.send = (message, options) => {
+  if (message.method === "initialize") message.params.protocolVersion = revision;
+  return send(message, options);
+};
+await client.connect(transport);
 for (const [name, works] of Object.entries(features)) {
+  if (since[name] > revision) continue;
   await works();
   console.log(`${name} ok`);
 }

@@ -1,6 +1,7 @@
 """``everything.py COMMAND… | ADDRESS``: the official Python client, of whichever release runs this, uses every feature of a server.
 
 Prints a line for each feature that works. Results are read as they are on the wire, where both releases agree.
+MCP_REVISION in the environment: the revision of the handshake, if it is not the newest.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import warnings
 from importlib.metadata import version
 
 from mcp import ClientSession, StdioServerParameters, types
+from mcp.client import session as mcp_session
 from mcp.client import streamable_http
 from mcp.client.stdio import stdio_client
 
@@ -221,6 +223,15 @@ FEATURES = [
 ]  # fmt: skip
 if version("mcp") >= "2":  # before, a client does not say that it gives up
     FEATURES.append(cancellation)
+SINCE = {  # the revisions that added what a feature uses
+    structured_output: "2025-06-18",
+    progress: "2025-03-26",
+    elicitation: "2025-06-18",
+    elicitation_by_url: "2025-11-25",
+    completion: "2025-06-18",
+    cancellation: "2025-06-18",
+}
+REVISION = os.environ.get("MCP_REVISION", "2025-11-25")
 
 
 def streams(command, arguments):
@@ -233,6 +244,7 @@ def streams(command, arguments):
 async def main(command, *arguments):
     """Try one feature after the other."""
     side, connected = Side(), streams(command, arguments)
+    mcp_session.LATEST_HANDSHAKE_VERSION = REVISION  # release 1 has no such name
     async with (
         connected as (read, write, *_),
         ClientSession(
@@ -246,7 +258,7 @@ async def main(command, *arguments):
         ) as session,
     ):
         await session.initialize()
-        for feature in FEATURES:
+        for feature in [each for each in FEATURES if SINCE.get(each, "") <= REVISION]:
             await feature(session, side)
             print(feature.__name__.replace("_", " "), "ok", flush=True)
 
