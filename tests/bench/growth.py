@@ -160,18 +160,23 @@ def exponent(sizes, costs):
     return sum((a - middle) * (b - level) for a, b in zip(x, y, strict=True)) / sum((a - middle) ** 2 for a in x)
 
 
-def svg(measured):
-    """One log-log plot for each case, in a common scale of the time; the line has the slope 1."""
+def svg(measured, shown=None):
+    """One log-log plot for each case, in a common scale of the cost; the line has the slope 1.
+
+    ``shown``: the text for ten to a power; by default, of seconds.
+    """
+    shown = shown or duration
     every = [seconds for _, costs in measured.values() for seconds in costs]
     low, high = math.floor(math.log10(min(every))), math.ceil(math.log10(max(every)))
-    rows = -(-len(measured) // COLUMNS)
-    width, height = COLUMNS * WIDTH, rows * HEIGHT
+    columns = min(COLUMNS, len(measured))
+    rows = -(-len(measured) // columns)
+    width, height = columns * WIDTH, rows * HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
     for number, (name, (sizes, costs)) in enumerate(measured.items()):
-        left, top = number % COLUMNS * WIDTH + MARGIN + 10, number // COLUMNS * HEIGHT + MARGIN
+        left, top = number % columns * WIDTH + MARGIN + 10, number // columns * HEIGHT + MARGIN
         wide, tall = WIDTH - MARGIN - 30, HEIGHT - 2 * MARGIN
 
         def x(size, of=sizes, left=left, wide=wide):
@@ -199,7 +204,7 @@ def svg(measured):
     return "\n".join([*parts, "</svg>", ""])
 
 
-def shown(power):
+def duration(power):
     """Ten to this power, of seconds."""
     return {-6: "1 µs", -5: "10 µs", -4: "0.1 ms", -3: "1 ms", -2: "10 ms", -1: "0.1 s", 0: "1 s"}.get(
         power, f"1e{power}"

@@ -40,8 +40,8 @@ def clients(_arguments):
     }
     modules = packages.for_node(official.HERE)
     with everything() as running:
-        for name, (words, revision) in commands.items():
-            words = [modules if word == official.MODULES else word for word in words]
+        for name, (command, revision) in commands.items():
+            words = [modules if word == official.MODULES else word for word in command]
             environment = {
                 **os.environ,
                 "PYTHONPATH": packages.ROOT,
@@ -114,7 +114,7 @@ def under_load(running, trouble, seconds, rng):
 
 def report(notes, count):
     """Return the figures of one run, by the names of the rows."""
-    kinds = "; ".join(f"{number:,} × {kind}" for kind, number in notes.errors.most_common())
+    kinds = "; ".join(f"{number:,} times {kind}" for kind, number in notes.errors.most_common())
     return {
         "ended processes": f"{count:,}",
         "requests, each answered once": f"{notes.answered.total():,}",
