@@ -23,7 +23,6 @@ PYTHON = [sys.executable, os.path.join(official.HERE, "everything.py")]
 TYPESCRIPT = ["node", os.path.join(official.HERE, "everything.mjs"), official.MODULES]
 STATELESS = {"python": official.PYTHON_MODES, "typescript": official.TYPESCRIPT_MODES}
 LEGS = ("2025-11-25", "2026-07-28")
-BETWEEN = (0.5, 1.5)  # seconds between two kills
 
 
 def everything():
@@ -71,16 +70,11 @@ def suite(_arguments):
 
 def kills(arguments):
     """Yield whether all requests are answered while processes end; record the figures."""
-    troubles = {
-        "replicas killed": lambda running, rng: rng.choice(running.replicas).kill(),
-        "Redis killed": lambda running, _: running.redis.kill(),
-        "replicas restarted": lambda running, rng: restart(rng.choice(running.replicas)),
-    }
     reports = {}
-    for name, trouble in troubles.items():
+    for name, (trouble, pause) in TROUBLES.items():
         with everything() as running:
-            notes, count = under_load(running, trouble, arguments.seconds, random.Random(arguments.seed))
-            reports[name] = report(notes, count)
+            notes, count = under_load(running, trouble, pause, arguments.seconds, random.Random(arguments.seed))
+            reports[name] = report(running, notes, count)
             text = "".join(f"\n    {row}: {value}" for row, value in reports[name].items())
             yield f"{name}{text}", not notes.failures, "\n".join(map(repr, notes.failures))
             yield from quiet(running)
@@ -94,7 +88,14 @@ def restart(replica):
     assert status == 0, f"{replica.name} ended with {status}: {replica.read_log()[-1000:]}"
 
 
-def under_load(running, trouble, seconds, rng):
+TROUBLES = {  # and the seconds between two of them
+    "replicas killed": (lambda running, rng: rng.choice(running.replicas).kill(), 1),
+    "Redis killed": (lambda running, _: running.redis.kill(), 3),
+    "replicas restarted": (lambda running, rng: restart(rng.choice(running.replicas)), 1),
+}
+
+
+def under_load(running, trouble, pause, seconds, rng):
     """Make ``trouble`` again and again during mixed requests. Return the notes of all clients, and how often."""
     notes, count = traffic.Notes(), 0
     asking = traffic.clients(running.port, notes)
@@ -102,7 +103,7 @@ def under_load(running, trouble, seconds, rng):
         client.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end and not notes.failures:
-        time.sleep(rng.uniform(*BETWEEN))
+        time.sleep(pause * rng.uniform(0.5, 1.5))
         trouble(running, rng)
         count += 1
     for client in asking:
@@ -112,15 +113,19 @@ def under_load(running, trouble, seconds, rng):
     return notes, count
 
 
-def report(notes, count):
+def report(running, notes, count):
     """Return the figures of one run, by the names of the rows."""
+    taken_over = sum(each.read_log().count("Continued a ") for each in running.replicas)
     kinds = "; ".join(f"{number:,} times {kind}" for kind, number in notes.errors.most_common())
     return {
         "ended processes": f"{count:,}",
         "requests, each answered once": f"{notes.answered.total():,}",
         "failed attempts": f"{notes.errors.total():,}" + (f": {kinds}" if kinds else ""),
+        "sessions and tasks that another replica continued": f"{taken_over:,}",
+        "sessions that clients had to begin again": f"{notes.begun_again:,}",
         "longest time until an answer, with all attempts": f"{notes.longest:.2f} s",
-        "longest time without any answer": f"{notes.outage:.2f} s",
+        "longest time without any answer": f"{notes.outages['any']:.2f} s",
+        "longest time without an answer that needs no session or task": f"{notes.outages['stateless']:.2f} s",
     }
 
 

@@ -51,19 +51,21 @@ class Notes:
     def __init__(self):
         self.lock = threading.Lock()
         self.answered, self.errors = collections.Counter(), collections.Counter()
+        self.begun_again = 0  # sessions, because the server knew them no more
         self.longest = 0.0  # seconds that one request took, with all attempts
-        self.outage = 0.0  # seconds without any answer to any client
-        self.last = time.monotonic()
+        self.outages = collections.defaultdict(float)  # the longest time without an answer, in seconds, by group
+        self.last = {}  # group → time of its latest answer
         self.failures = []
 
-    def note_answer(self, kind, began):
-        """Note that a request that was first sent at ``began`` has its answer."""
+    def note_answer(self, kind, group, began):
+        """Note that a request of a client in ``group``, first sent at ``began``, has its answer."""
         now = time.monotonic()
         with self.lock:
             self.answered[kind] += 1
             self.longest = max(self.longest, now - began)
-            self.outage = max(self.outage, now - self.last)
-            self.last = now
+            for each in (group, "any"):
+                self.outages[each] = max(self.outages[each], now - self.last.get(each, now))
+                self.last[each] = now
 
     def note_error(self, kind):
         """Note a failed attempt."""
@@ -74,7 +76,7 @@ class Notes:
 class Client(threading.Thread):
     """Makes one request after the other until `stop`, without a session. Each kind of request is a method."""
 
-    kinds = ("echo", "slow", "questions", "task")
+    kinds, group = ("echo", "slow", "questions"), "stateless"
 
     def __init__(self, port, notes, seed, token=None):
         super().__init__(daemon=True)
@@ -112,7 +114,7 @@ class Client(threading.Thread):
                     raise Wrong(f"{kind} has no answer after {PATIENCE} s: {failed}") from failed
                 time.sleep(failed.after)
                 self.recover(failed)
-        self.notes.note_answer(kind, began)
+        self.notes.note_answer(kind, self.group, began)
 
     def recover(self, failed):
         """Prepare the next attempt."""
@@ -137,18 +139,6 @@ class Client(threading.Thread):
             answers = {step: {"action": "accept", "content": content}}
             state = {"more": {"inputResponses": answers, "requestState": result["requestState"]}}
         self.expect(self.call("test_input_required_result_multi_round", **state), f"{marker} likes blue.")
-
-    def task(self, marker):
-        """The task runs on one replica, and the others are asked about it."""
-        task = self.call("slow_compute", seconds=0.2, label=marker)["taskId"]
-        deadline = time.monotonic() + LONGEST
-        while (found := self.request("tasks/get", {"taskId": task}))["status"] == "working":
-            if time.monotonic() > deadline:
-                raise Wrong(f"the task of {marker} does not end")
-            time.sleep(0.05)
-        if found["status"] == "failed":
-            raise Again("task failed")
-        self.expect(found["result"], f"{marker}: done")
 
     def expect(self, result, text):
         """Compare the text of a result."""
@@ -232,10 +222,28 @@ class Client(threading.Thread):
                 yield event
 
 
+class TaskClient(Client):
+    """A client whose calls go on as tasks."""
+
+    kinds, group = ("task",), "tasks"
+
+    def task(self, marker):
+        """The task runs on one replica, and the others are asked about it."""
+        task = self.call("slow_compute", seconds=0.2, label=marker)["taskId"]
+        deadline = time.monotonic() + LONGEST
+        while (found := self.request("tasks/get", {"taskId": task}))["status"] == "working":
+            if time.monotonic() > deadline:
+                raise Wrong(f"the task of {marker} does not end")
+            time.sleep(0.05)
+        if found["status"] == "failed":
+            raise Again("task failed")
+        self.expect(found["result"], f"{marker}: done")
+
+
 class SessionClient(Client):
     """A client with a handshake. It keeps its session as long as the server does."""
 
-    kinds = ("echo", "slow", "question")
+    kinds, group = ("echo", "slow", "question"), "sessions"
 
     def __init__(self, port, notes, seed, revision, token=None):
         super().__init__(port, notes, seed, token)
@@ -289,6 +297,7 @@ class SessionClient(Client):
         """Forget a session that the server has lost."""
         if isinstance(failed, SessionLost):
             self.session = None
+            self.notes.begun_again += 1
 
     def finish(self):
         """End the session."""
@@ -297,6 +306,10 @@ class SessionClient(Client):
 
 
 def clients(port, notes, token=None):
-    """Return one client for each revision with a handshake, and as many without a session."""
+    """Return one client for each revision with a handshake, and four without a session, one of them with tasks."""
     sessions = [SessionClient(port, notes, number, revision, token) for number, revision in enumerate(HANDSHAKE)]
-    return [*sessions, *(Client(port, notes, number + len(HANDSHAKE), token) for number in range(len(HANDSHAKE)))]
+    return [
+        *sessions,
+        *(Client(port, notes, 10 + number, token) for number in range(3)),
+        TaskClient(port, notes, 20, token),
+    ]
