@@ -149,7 +149,7 @@ def spread(used):
 
 def quiet(running):
     """Yield the logs that have a traceback, as failures."""
-    for each in running.every:
+    for each in running.processes:
         log = each.read_log()
         if "Traceback" in log:
             yield f"log of {each.name}", False, log[log.index("Traceback") :][:3000]

@@ -8,7 +8,6 @@ import collections
 import contextlib
 import os
 import re
-import shlex
 import shutil
 import signal
 import socket
@@ -28,9 +27,9 @@ RESTART = 0.2  # seconds until a supervisor starts a process again
 KEY = "a key that all replicas share, long enough"
 
 
-def missing():
-    """Return the Debian packages that are not installed."""
-    return [package for name, package in PROGRAMS.items() if not shutil.which(name, path=search_path())]
+def missing(needed=None):
+    """Return the Debian packages that are not installed. ``needed``: programs and their packages."""
+    return [package for name, package in (needed or PROGRAMS).items() if not shutil.which(name, path=search_path())]
 
 
 def search_path():
@@ -87,7 +86,7 @@ class Supervised:
         return status
 
     def stop(self):
-        """End the process, and start no other. Return its exit status."""
+        """End the process, if it runs, and start no other. Return its exit status."""
         self.stopping = True
         self.process.terminate()
         status = self.process.wait(TIMEOUT)
@@ -113,46 +112,65 @@ class System:
     """Replicas of `tmkb serve` behind nginx, with Redis. ``options``: of each replica; ``replicas``: how many."""
 
     def __init__(self, *options, replicas=3, cluster=True, host="127.0.0.1"):
-        self.stack = contextlib.ExitStack()
-        self.folder = self.stack.enter_context(tempfile.TemporaryDirectory())
-        hosts = [f"127.0.0.{number + 2}" for number in range(replicas)]
-        port, self.port = free_port(*hosts), free_port(host)
-        self.address = f"http://{host}:{self.port}/mcp"
-        self.redis = self._redis() if cluster else None
-        self.names = self._names(hosts)
-        self.replicas = [
-            self._supervised(
-                f"replica-{number}",
-                [*SERVE, "--http", f"{host}:{port}", *self._cluster(), *options],
-                (host, port),
-            )
-            for number, host in enumerate(hosts, 1)
-        ]
-        self.nginx = self._nginx(host, port)
-        for each in self.every:
-            each.wait_until_ready()
+        self.processes = []
+        with contextlib.ExitStack() as stack:
+            self.folder = stack.enter_context(tempfile.TemporaryDirectory())
+            stack.callback(self._stop)
+            hosts = [f"127.0.0.{number + 2}" for number in range(replicas)]
+            port, self.port = free_port(*hosts), free_port(host)
+            self.address = f"http://{host}:{self.port}/mcp"
+            self.redis = self._redis() if cluster else None
+            self.names = self._names(hosts)
+            self.options = [*self._cluster(), *options]
+            self.replicas = [self._replica(number, host, port) for number, host in enumerate(hosts, 1)]
+            self.changes = {
+                "127.0.0.11": "{}:{}".format(*self.names.address),
+                "tmkb:8321": f"tmkb:{port}",
+                "listen 8080": f"listen {host}:{self.port}",
+                "/tmp/": f"{self.folder}/",
+            }
+            self.nginx = self.start_nginx("nginx", self.changes, (host, self.port))
+            for each in self.processes:
+                each.wait_until_ready()
+            self.stack = stack.pop_all()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for each in reversed(self.every):
-            if each.process.poll() is None or not each.stopping:
-                each.stop()
         self.stack.close()
 
-    @property
-    def every(self):
-        """All processes."""
-        return [*([self.redis] if self.redis else []), self.names, *self.replicas, self.nginx]
+    def _stop(self):
+        for each in reversed(self.processes):
+            each.stop()
 
     def served(self):
         """How many requests nginx passed to each replica, by its address."""
         return collections.Counter(re.findall(r"replica (?:[\d.:]+, )*([\d.]+):\d+$", self.nginx.read_log(), re.M))
 
-    def _supervised(self, name, command, address, **more):
+    def supervise(self, name, command, address, **more):
+        """Start a process. ``more``: of its environment."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("TMKB_", "LOG_LEVEL"))}
-        return Supervised(name, command, address, self.folder, environment | {"TMKB_STATE_KEY": KEY} | more)
+        environment |= {"TMKB_STATE_KEY": KEY} | more
+        self.processes.append(Supervised(name, command, address, self.folder, environment))
+        return self.processes[-1]
+
+    def start_nginx(self, name, changes, address, tls=False):
+        """Start nginx with `deploy/nginx.conf`, with texts replaced. ``tls``: the variant that its comment describes."""
+        text = packages.read(os.path.join(DEPLOY, "nginx.conf"))
+        if tls:
+            text = text.replace("#tls ", "").replace("        listen 8080;\n", "")
+        for old, new in changes.items():
+            assert old in text, old
+            text = text.replace(old, new)
+        path = os.path.join(self.folder, f"{name}.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        command = [shutil.which("nginx", path=search_path()), "-c", path, "-p", self.folder, "-g", "daemon off;"]
+        return self.supervise(name, command, address)
+
+    def _replica(self, number, host, port):
+        return self.supervise(f"replica-{number}", [*SERVE, "--http", f"{host}:{port}", *self.options], (host, port))
 
     def _cluster(self):
         return ["--cluster", f"redis://{self.redis.address[0]}:{self.redis.address[1]}"] if self.redis else []
@@ -161,43 +179,16 @@ class System:
         address = ("127.0.0.1", free_port("127.0.0.1"))
         words = compose()["services"]["valkey"]["command"][1:]
         command = ["redis-server", "--bind", address[0], "--port", str(address[1]), *words]
-        return self._supervised("redis", command, address)
+        return self.supervise("redis", command, address)
 
     def _names(self, hosts):
         address, table = ("127.0.0.1", free_port("127.0.0.1")), os.path.join(self.folder, "hosts")
         with open(table, "w", encoding="ascii") as file:
             file.writelines(f"{host} tmkb\n" for host in hosts)
         command = f"dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts --addn-hosts={table}"
-        command += (
-            f" --bind-interfaces --listen-address={address[0]} --port={address[1]} --pid-file= --user=root --group=root"
-        )
-        program, *words = shlex.split(command)
-        return self._supervised("names", [shutil.which(program, path=search_path()), *words], address)
-
-    def _nginx(self, host, port):
-        names = f"{self.names.address[0]}:{self.names.address[1]}"
-        changes = {
-            "127.0.0.11": names,
-            "tmkb:8321": f"tmkb:{port}",
-            "listen 8080": f"listen {host}:{self.port}",
-            "/tmp/": f"{self.folder}/",
-        }
-        path = os.path.join(self.folder, "nginx.conf")
-        write_nginx(path, changes)
-        command = [shutil.which("nginx", path=search_path()), "-c", path, "-p", self.folder, "-g", "daemon off;"]
-        return self._supervised("nginx", command, (host, self.port))
-
-
-def write_nginx(path, changes, tls=False):
-    """Write `deploy/nginx.conf` to ``path``, with texts replaced. ``tls``: the variant that its comment describes."""
-    text = packages.read(os.path.join(DEPLOY, "nginx.conf"))
-    if tls:
-        text = text.replace("#tls ", "").replace("        listen 8080;\n", "")
-    for old, new in changes.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+        command += f" --bind-interfaces --listen-address={address[0]} --port={address[1]} --pid-file= --user= --group="
+        program, *words = command.split()
+        return self.supervise("names", [shutil.which(program, path=search_path()), *words], address)
 
 
 def compose():
