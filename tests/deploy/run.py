@@ -8,6 +8,7 @@ dnsmasq-base and openssl; without them it says so, and fails only where CI is se
 """
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -29,6 +30,7 @@ from tests.support import packages, programs
 from tests.support.process import TIMEOUT
 
 PROGRAMS = {**system.PROGRAMS, "prometheus": "prometheus", "promtool": "prometheus", "openssl": "openssl"}
+KUBERNETES = ("kubernetes", "kubernetes-validate==1.37.0")  # with the schemas of this release
 DASHBOARD = os.path.join(system.DEPLOY, "grafana", "dashboards", "tmkb.json")
 TOKEN = "a token of the tests"
 INITIALIZE = {
@@ -95,6 +97,9 @@ def validation():
     yield "compose.yaml is valid", done.returncode == 0, done.stdout
     done = programs.run(["promtool", "check", "config", os.path.join(system.DEPLOY, "prometheus.yml")], packages.ROOT)
     yield "prometheus.yml and alerts.yml are valid", done.returncode == 0, done.stdout
+    manifests = sorted(glob.glob(os.path.join(system.DEPLOY, "kubernetes", "[!k]*.yaml")))
+    done = programs.run([program(KUBERNETES, "kubernetes-validate"), "--strict", *manifests], packages.ROOT)
+    yield f"{len(manifests)} manifests for Kubernetes are valid", manifests and done.returncode == 0, done.stdout
     mounted = [
         source
         for service in system.compose()["services"].values()
