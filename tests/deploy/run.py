@@ -7,7 +7,6 @@ every alert and every query of the Grafana dashboard. Needs the Debian packages 
 dnsmasq-base and openssl; without them it says so, and fails only where CI is set.
 """
 
-import contextlib
 import glob
 import hashlib
 import json
@@ -17,42 +16,19 @@ import shutil
 import ssl
 import subprocess
 import sys
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
 
 import yaml
 
 from tests.action.run import CHECKER, program
-from tests.replicas import system
+from tests.replicas import messages, system
 from tests.support import packages, programs
-from tests.support.process import TIMEOUT
 
 PROGRAMS = {**system.PROGRAMS, "prometheus": "prometheus", "promtool": "prometheus", "openssl": "openssl"}
 KUBERNETES = ("kubernetes", "kubernetes-validate==1.37.0")  # with the schemas of this release
 DASHBOARD = os.path.join(system.DEPLOY, "grafana", "dashboards", "tmkb.json")
 TOKEN = "a token of the tests"
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": programs.REVISION, "capabilities": {}, "clientInfo": {"name": "run", "version": "1"}},
-}
-CALL = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "tools/call",
-    "params": {
-        "name": "tmkb_query",
-        "arguments": {"context": "background job processing"},
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        },
-    },
-}
-STATELESS = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "tmkb_query"}
+CALL = messages.call("tmkb_query", context="background job processing")
 
 
 class Composed(system.System):
@@ -113,20 +89,20 @@ def validation():
 def serving(running):
     """Yield whether clients reach the replicas over HTTP and TLS, and whether what is not for them is hidden."""
     address = running.address
-    status, _, answer = post(address, INITIALIZE, {"Authorization": f"Bearer {TOKEN}"})
+    status, _, answer = messages.post(address, messages.initialize(), TOKEN)
     yield "a client with a token is served", status == 200 and "result" in answer, answer
-    status, head, answer = post(address, INITIALIZE)
+    status, head, answer = messages.post(address, messages.initialize())
     yield "a client without a token is rejected", status == 401 and "www-authenticate" in head, f"{head}{answer}"
     root = address.removesuffix("/mcp")
-    hidden = {path: fetch(root + path)[0] for path in ("/metrics", "/livez", "/")}
+    hidden = {path: messages.fetch(root + path)[0] for path in ("/metrics", "/livez", "/")}
     yield "nginx hides metrics and the health of replicas", set(hidden.values()) == {404}, str(hidden)
-    status, _, answer = fetch(f"{root}/readyz")
+    status, _, answer = messages.fetch(f"{root}/readyz")
     yield "nginx shows whether a replica is ready", status == 200, answer
     for replica in running.replicas:
         replica.stopping = True
         replica.process.kill()
         replica.process.wait()
-    status, head, answer = post(address, INITIALIZE)
+    status, head, answer = messages.post(address, messages.initialize())
     works = status == 503 and head.get("retry-after") == "1" and json.loads(answer)["error"]["message"]
     yield "without any replica, nginx returns a JSON-RPC error", works, f"{status} {head}{answer}"
 
@@ -145,8 +121,7 @@ def tls(running):
     nginx = running.start_nginx("tls", changes, ("127.0.0.1", port), tls=True)
     nginx.wait_until_ready()
     context = ssl.create_default_context(cafile=certificate)
-    headers = {"Authorization": f"Bearer {TOKEN}", **STATELESS}
-    status, head, answer = post(f"https://localhost:{port}/mcp", CALL, headers, context)
+    status, head, answer = messages.post(f"https://localhost:{port}/mcp", CALL, TOKEN, context=context)
     nginx.stop()
     yield "TLS works as nginx.conf describes", status == 200 and "strict-transport-security" in head, answer
 
@@ -167,9 +142,8 @@ def observing(running):
     prometheus = running.supervise("prometheus", command, ("127.0.0.1", port))
     prometheus.wait_until_ready()
     api = f"http://127.0.0.1:{port}/api/v1"
-    headers = {"Authorization": f"Bearer {TOKEN}", **STATELESS}
-    up = until(lambda: post(running.address, CALL, headers) and query(api, "min(up)") == ["1"])
-    yield "Prometheus reads the metrics of all replicas", up, json.dumps(fetch(f"{api}/targets")[2])
+    up = messages.until(lambda: messages.post(running.address, CALL, TOKEN) and query(api, "min(up)") == ["1"])
+    yield "Prometheus reads the metrics of all replicas", up, json.dumps(messages.fetch(f"{api}/targets")[2])
     known = {name for replica in targets for name in metrics(f"http://{replica}/metrics")} | {"up"}
     for kind, expressions in (("dashboard", dashboard()), ("alerts", alerts())):
         used = {name: set(re.findall(r"\b(?:tmkb|process)_\w+|\bup\b", name)) for name in expressions}
@@ -196,7 +170,7 @@ def alerts():
 
 def metrics(url):
     """Return the names of all series on a page of metrics, with those that it announces and that have no series yet."""
-    page = fetch(url)[2]
+    page = messages.fetch(url)[2]
     types = dict(re.findall(r"^# TYPE (\w+) (\w+)$", page, re.MULTILINE))
     histograms = {f"{name}{end}" for name, kind in types.items() if kind == "histogram" for end in ("_bucket", "_sum")}
     return {*types, *re.findall(r"^(\w+)", page, re.MULTILINE), *histograms}
@@ -204,39 +178,10 @@ def metrics(url):
 
 def query(api, expression):
     """Return the values of an expression; None if Prometheus rejects it."""
-    status, _, text = fetch(f"{api}/query?{urllib.parse.urlencode({'query': expression})}")
+    status, _, text = messages.fetch(f"{api}/query?{urllib.parse.urlencode({'query': expression})}")
     if status != 200:
         return None
     return [each["value"][1] for each in json.loads(text)["data"]["result"]]
-
-
-def post(url, message, headers=None, context=None):
-    """Return status, headers and body of the response to a message."""
-    accepted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    return fetch(urllib.request.Request(url, json.dumps(message).encode(), {**accepted, **(headers or {})}), context)
-
-
-def fetch(request, context=None):
-    """Return status, headers (in lower case) and body of a response."""
-    try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT, context=context) as response:
-            return response.status, lower(response.headers), response.read().decode()
-    except urllib.error.HTTPError as error:
-        with contextlib.closing(error):
-            return error.code, lower(error.headers), error.read().decode()
-
-
-def lower(headers):
-    """Return headers with their names in lower case."""
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def until(holds):
-    """Return whether something holds before the timeout."""
-    deadline = time.monotonic() + TIMEOUT
-    while not (held := holds()) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    return held
 
 
 def checks():

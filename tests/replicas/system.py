@@ -170,7 +170,9 @@ class System:
         return self.supervise(name, command, address)
 
     def _replica(self, number, host, port):
-        return self.supervise(f"replica-{number}", [*SERVE, "--http", f"{host}:{port}", *self.options], (host, port))
+        command = [*SERVE, "--http", f"{host}:{port}", *self.options]
+        cache = os.path.join(self.folder, f"cache-{number}")  # replicas have no file in common
+        return self.supervise(f"replica-{number}", command, (host, port), XDG_CACHE_HOME=cache)
 
     def _cluster(self):
         return ["--cluster", f"redis://{self.redis.address[0]}:{self.redis.address[1]}"] if self.redis else []
