@@ -130,6 +130,7 @@ class Mock:
         self.capabilities, self.instructions = offered or (offer.used(self.recording), None)
         self.spec = offer.spec(rules, self.recording, self.capabilities)
         self.log = Log(self.spec["server"]["log"], "warning")
+        self.observer = None
         self.finder = Finder(self.recording, self.spec)
         self.counts: dict[int, int] = {}  # of requests without a session, see `Peer.counts`
         self.peers: list[Peer] = []

@@ -35,6 +35,7 @@ class Answer:
     text: str
     pattern_count: int
     patterns_included: int
+    token_count: int
 
 
 def fragments(patterns: Sequence[Pattern], count: Callable[[str], int]) -> dict[str, JsonObject]:
@@ -108,7 +109,7 @@ class Renderer:
         text += _NEXT.join(fragment["text"] for fragment in included) + _LAST
         text += template["text"] if template else ""
         size = self.size(included, template, cut)
-        return Answer(text + _TAIL % (size, "true" if cut else "false"), len(chosen), count)
+        return Answer(text + _TAIL % (size, "true" if cut else "false"), len(chosen), count, size)
 
     def size(self, included: Sequence[Any], template: Any, cut: bool) -> int:
         """Return the tokens of an answer with these fragments, including those of the number itself."""

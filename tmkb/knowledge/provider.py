@@ -9,7 +9,7 @@ from tmkb.providers.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, ClassVar
 
     from tmkb.knowledge.advice import Adviser
@@ -28,7 +28,7 @@ _CATALOG = (
 _LIKELY = 0.15  # probability that the second pattern is relevant, from which on its code is shown
 _SURE = 3  # patterns that are shown if they match
 _POSSIBLE = 0.05  # probability that a pattern is relevant, from which on it is shown beside these
-_FACTS = ("pattern_count", "patterns_included")
+_FACTS = ("pattern_count", "patterns_included", "token_count")
 
 
 class Knowledge(Provider):
@@ -47,6 +47,7 @@ class Knowledge(Provider):
         self.adviser: Adviser | None = None
         self.index = index.Index(part)
         self.renderer = answer.Renderer(part)
+        self.known = {each[key] for each in self.index.patterns for key in ("framework", "language")}
 
     @classmethod
     def sources(cls, settings: Mapping[str, Any]) -> list[str]:
@@ -121,9 +122,10 @@ class Knowledge(Provider):
         callers that are not clients.
         """
         numbers = self.index.search(context, language, framework)[: self._most(verbosity, limit)]
+        stack = next((each for each in (framework, language) if each in self.known), None)
         if verbosity == "human":
-            return _result(self.renderer.for_human(numbers))
-        return _result(self.renderer.for_agent(numbers, self.settings["agent"]["tokens"]))
+            return self._result(self.renderer.for_human(numbers), numbers, stack)
+        return self._result(self.renderer.for_agent(numbers, self.settings["agent"]["tokens"]), numbers, stack)
 
     def advise(
         self,
@@ -139,9 +141,10 @@ class Knowledge(Provider):
         numbers = self._likely(matches, verbosity, limit)
         stack = adviser.stacks.choose(context, language, framework)
         if verbosity == "human":
-            return _result(adviser.for_human(numbers, stack))
+            return self._result(adviser.for_human(numbers, stack), numbers, stack)
         two = len(numbers) > 1 and self.index.probability(matches[numbers[1]]) >= _LIKELY
-        return _result(adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], two))
+        answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], two)
+        return self._result(answer, numbers, stack)
 
     def advise_on(self, number: int, context: str) -> str:
         """Return the answer of `advise` to ``context`` if it were only the pattern ``number``, uncut, as JSON."""
@@ -166,7 +169,12 @@ class Knowledge(Provider):
         most: int = self.settings[verbosity]["patterns"]
         return most if limit is None else limit
 
+    def _result(self, answer: Answer, numbers: Sequence[int], stack: str | None) -> Result:
+        """Return ``answer`` with the facts for the log and for observers.
 
-def _result(answer: Answer) -> Result:
-    facts: JsonObject = {key: getattr(answer, key) for key in _FACTS}
-    return Result([{"type": "text", "text": answer.text}], facts=facts)
+        Its patterns are the first of ``numbers``. ``stack``: a name that the files of the library contain, or None.
+        """
+        facts: JsonObject = {key: getattr(answer, key) for key in _FACTS}
+        facts["pattern_ids"] = [self.index.patterns[n]["id"] for n in numbers[: answer.patterns_included]]
+        facts["stack"] = stack
+        return Result([{"type": "text", "text": answer.text}], facts=facts)

@@ -155,8 +155,8 @@ def failures(
     rendered = []
     for violation in invalid:
         place = f"{_dotted(violation.path)}.{violation.keyword}"
-        error = errors[bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]]
-        rendered.append(Failure(error, violation.fields, violation.fields))
+        error = bindings.get(place) or by_keyword.get(violation.keyword) or by_keyword["*"]
+        rendered.append(Failure(error, errors[error], violation.fields, violation.fields))
     if invalid.more:
         more = ToolError("more_violations", count=str(invalid.more))
         at_least = ToolError("many_more_violations", count=str(invalid.more))

@@ -10,7 +10,7 @@ from tmkb.protocol.caller import ANONYMOUS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tmkb.protocol.caller import Caller
     from tmkb.protocol.messages import Id
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tmkb.schema.model import LogLine, Revision, Spec
     from tmkb.schema.values import JsonObject
 
-    # tool → (revision, arguments) → the log line with its fields, and the encoded result
-    ResultCache = dict[str, dict[tuple[object, ...], tuple[LogLine, dict[str, object], bytes]]]
+    # tool → (revision, arguments) → the log line, the facts of the result, and the encoded result
+    ResultCache = dict[str, dict[tuple[object, ...], tuple[LogLine, JsonObject, bytes]]]
     # method, revision, first entry, permissions → the encoded page
     ListCache = dict[tuple[str, str, int, object], bytes]
 
@@ -55,6 +55,8 @@ class Connection:
         self.tasks = tasks
         self.headers: Mapping[str, str] | None = None  # of the HTTP request, by lower-case name
         self.traced = traced
+        self.clock: Callable[[], float] | None = None  # seconds; set if requests are observed
+        self.trace_headers: Mapping[str, str] = {}  # of the HTTP request whose message is received, for observers
         self.negotiated: Revision | None = None
         self.state = self._start()
         self.capabilities: JsonObject = {}  # the client's

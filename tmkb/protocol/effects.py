@@ -127,4 +127,28 @@ class RecordUsage:
     principal: str
 
 
-Effect = Send | ReleaseStream | Drop | Broadcast | Invoke | Cancel | Resume | Log | Trace | LogException | RecordUsage
+@record
+class Ended:
+    """Tell the observer that a request has its response, or will not get one. Only for observed connections.
+
+    ``exchange``: None if the message has no method or revision. ``error``: the id of its error; "" for none.
+    """
+
+    exchange: Exchange | None
+    error: str
+
+
+Effect = (
+    Send
+    | ReleaseStream
+    | Drop
+    | Broadcast
+    | Invoke
+    | Cancel
+    | Resume
+    | Log
+    | Trace
+    | LogException
+    | RecordUsage
+    | Ended
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol import arguments, messages, negotiation, outbound, requests
-from tmkb.protocol.effects import Invoke, LogException, Send
+from tmkb.protocol.effects import Ended, Invoke, LogException, Send
 from tmkb.protocol.messages import Notification, Request, Response
 from tmkb.protocol.requests import Batch, Exchange, refusal
 
@@ -28,7 +28,7 @@ def receive(connection: Connection, line: bytes) -> list[Effect]:
     try:
         value = messages.decode(line)
     except ProtocolError as error:
-        return outbound.send_error(connection, error)
+        return _refuse(connection, error)
     return receive_value(connection, value)
 
 
@@ -41,7 +41,7 @@ def receive_value(connection: Connection, value: JsonValue) -> list[Effect]:
 def receive_too_large(connection: Connection) -> list[Effect]:
     """Return the effects of a line that exceeds the size limit."""
     limit = connection.spec["server"]["limits"]["message_bytes"]
-    return outbound.send_error(connection, ProtocolError("message_too_large", limit=limit))
+    return _refuse(connection, ProtocolError("message_too_large", limit=limit))
 
 
 def fail(connection: Connection, message: JsonValue | bytes, error: Exception) -> list[Effect]:
@@ -80,7 +80,7 @@ def next_state(lifecycle: Lifecycle, state: str, method: str) -> str:
 
 def _message(connection: Connection, value: JsonValue, batch: Batch | None = None) -> list[Effect]:
     id_ = messages.readable_id(value)
-    revision, accepted, wants_response = None, False, True
+    revision, accepted, wants_response, exchange = None, False, True, None
     try:
         message = messages.read(value)
         wants_response = isinstance(message, Request)
@@ -93,18 +93,29 @@ def _message(connection: Connection, value: JsonValue, batch: Batch | None = Non
         revision = negotiation.governing(connection.snapshot.spec, connection.negotiated, message, connection.headers)
         requests.admit(connection, message.id, batch)
         accepted = True
-        effects = _request(Exchange(connection, revision, message, message.id))
-        return _audited(connection, value, revision, "permitted", effects)
+        exchange = Exchange(connection, revision, message, message.id)
+        return _audited(connection, value, revision, "permitted", _request(exchange))
     except ProtocolError as error:
-        if not wants_response:
-            return []
-        refused = outbound.send_error(connection, error, id_, revision, accepted)
-        return _audited(connection, value, revision, error.error, refused)
+        sent: list[Effect] = []
+        if wants_response:
+            refused = outbound.send_error(connection, error, id_, revision, accepted)
+            sent = _audited(connection, value, revision, error.error, refused)
+        return sent + _ended(connection, exchange, error)
     except Exception as error:
         ref = connection.reference()
         internal = ProtocolError("internal_error", ref=ref)
         sent = outbound.send_error(connection, internal, id_, revision, accepted) if wants_response else []
-        return [LogException(error, id_, ref), *sent]
+        return [LogException(error, id_, ref), *sent, *_ended(connection, exchange, internal)]
+
+
+def _refuse(connection: Connection, error: ProtocolError) -> list[Effect]:
+    """Return the response to a message that is no valid request or batch."""
+    return outbound.send_error(connection, error) + _ended(connection, None, error)
+
+
+def _ended(connection: Connection, exchange: Exchange | None, error: ProtocolError) -> list[Effect]:
+    """Return the effect for the observer of a refused message, if there is one."""
+    return [] if connection.clock is None else [Ended(exchange, error.error)]
 
 
 def _audited(
@@ -142,6 +153,8 @@ def _request(exchange: Exchange) -> list[Effect]:
     for effect in effects:
         if isinstance(effect, Invoke):
             connection.in_flight[exchange.id] = exchange
+    if connection.clock is not None and exchange.id not in connection.in_flight:
+        effects = [*effects, Ended(exchange, exchange.error)]
     if not connection.traced:
         return effects
     handled: JsonObject = {"method": exchange.method, "name": method["handler"]}
@@ -240,9 +253,9 @@ def _batch(connection: Connection, values: list[JsonValue]) -> list[Effect]:
     limits = connection.spec["server"]["limits"]
     limit = limits["batch_messages"]
     if not connection.revision["message"]["batch"] or not values:
-        return outbound.send_error(connection, ProtocolError("invalid_request"))
+        return _refuse(connection, ProtocolError("invalid_request"))
     if len(values) > limit:
-        return outbound.send_error(connection, ProtocolError("batch_too_large", limit=limit))
+        return _refuse(connection, ProtocolError("batch_too_large", limit=limit))
     batch = Batch(limits["batch_answer_bytes"])
     effects: list[Effect] = []
     for effect in (effect for value in values for effect in _message(connection, value, batch)):

@@ -83,8 +83,15 @@ def send_error(
     ]
 
 
+def refuse(exchange: Exchange, error: ProtocolError) -> list[Effect]:
+    """Return the error response to the request of ``exchange``."""
+    exchange.error = error.error
+    return send_error(exchange.connection, error, exchange.id, exchange.revision)
+
+
 def send_tool_failures(exchange: Exchange, failures: list[Failure]) -> list[Effect]:
     """Return the result of a tool call that failed."""
+    exchange.error = failures[0].error
     sentences: list[JsonValue] = [failed.sentence for failed in failures]
     logged = [log_line(exchange.spec, "refused", exchange.id, sentence=failed.sentence) for failed in failures]
     values = STYLES[exchange.spec["server"].get("results", "plain")][1](failures)
@@ -99,8 +106,7 @@ def send_tool_error(exchange: Exchange, error: ToolError) -> list[Effect]:
     """Return the response for ``error``: a result or, if its ``surface`` is the protocol, an error response."""
     errors = exchange.revision["errors"]
     if errors[error.error]["surface"] == "protocol":
-        refused = ProtocolError(error.error, **error.fields)
-        return send_error(exchange.connection, refused, exchange.id, exchange.revision)
+        return refuse(exchange, ProtocolError(error.error, **error.fields))
     return send_tool_failures(exchange, [failure(error, errors)])
 
 
@@ -212,10 +218,17 @@ def trace(connection: Connection, kind: str, request_id: Id | None, value: JsonV
 
 
 class Failure:
-    """A rendered error: its sentence, its code and, if any, its data."""
+    """A rendered error: its id, its sentence, its code and, if any, its data."""
 
-    def __init__(self, entry: ErrorTemplate, shown: Mapping[str, JsonValue], fields: Mapping[str, JsonValue]) -> None:
+    def __init__(
+        self,
+        error: str,
+        entry: ErrorTemplate,
+        shown: Mapping[str, JsonValue],
+        fields: Mapping[str, JsonValue],
+    ) -> None:
         """``shown``: the fields as the sentence shows them. ``fields``: the original fields."""
+        self.error = error
         self.sentence = template.fill(entry["message"], shown)
         self.code: int | str | None = entry.get("code")
         self.data: JsonValue = None
@@ -227,7 +240,7 @@ class Failure:
 
 def failure(error: ProtocolError | ToolError, errors: Mapping[str, ErrorTemplate]) -> Failure:
     """Render ``error``. Its sentence shows strings cut, because they may come from the peer."""
-    return Failure(errors[error.error], template.cut_values(error.fields), error.fields)
+    return Failure(error.error, errors[error.error], template.cut_values(error.fields), error.fields)
 
 
 def wire_error(failed: Failure) -> JsonObject:

@@ -10,7 +10,7 @@ import sys
 
 from tmkb.errors import ProtocolError, ToolError
 from tmkb.protocol import budget, messages, negotiation, outbound
-from tmkb.protocol.effects import Drop, Invoke, LogException, Send
+from tmkb.protocol.effects import Drop, Ended, Invoke, LogException, Send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ HANDLERS = {
     "unsubscribe": "resources",
     "update_task": "tasks",
 }
+CANCELLED = "cancelled"  # the error of a request that has no response
 _handlers: dict[str, Any] = {}
 
 
@@ -113,6 +114,12 @@ class Exchange:
         self.task: tasks.Task | None = None
         self.batch: Batch | None = None
         self.batch_index = 0  # of the response
+        self.error = ""  # the id of the error in the response
+        self.facts: JsonObject = {}  # of the result, as the provider returns them
+        self.cached = False  # whether the result is from the cache
+        if connection.clock is not None:
+            self.began = connection.clock()
+            self.trace_headers = connection.trace_headers
 
     @property
     def spec(self) -> model.Spec:
@@ -259,7 +266,7 @@ def complete(exchange: Exchange, outcome: Outcome) -> list[Effect]:
     effects = _response(exchange, outcome)
     exchange.lifecycle.move("finish")
     release(exchange)
-    return _deliver(exchange, effects)
+    return [*_deliver(exchange, effects), *ended(exchange)]
 
 
 def fail(exchange: Exchange, error: Exception) -> list[Effect]:
@@ -268,10 +275,8 @@ def fail(exchange: Exchange, error: Exception) -> list[Effect]:
         exchange.lifecycle.move("finish")
     release(exchange)
     ref = exchange.connection.reference()
-    response = outbound.send_error(
-        exchange.connection, ProtocolError("internal_error", ref=ref), exchange.id, exchange.revision
-    )
-    return [LogException(error, exchange.id, ref), *_deliver(exchange, response)]
+    response = outbound.refuse(exchange, ProtocolError("internal_error", ref=ref))
+    return [LogException(error, exchange.id, ref), *_deliver(exchange, response), *ended(exchange)]
 
 
 def cancel(exchange: Exchange) -> list[Effect]:
@@ -281,11 +286,13 @@ def cancel(exchange: Exchange) -> list[Effect]:
     if exchange.task is not None:
         exchange.task.end()
         return []
+    exchange.error = CANCELLED
     if (batch := exchange.batch) is None:
-        return [Drop(exchange.connection, exchange.id)]
+        return [Drop(exchange.connection, exchange.id), *ended(exchange)]
     batch.fill(exchange, None)
     about = batch.about
-    return flush(exchange.connection, batch) or ([] if batch.pending else [Drop(exchange.connection, about)])
+    dropped: list[Effect] = [] if batch.pending else [Drop(exchange.connection, about)]
+    return [*(flush(exchange.connection, batch) or dropped), *ended(exchange)]
 
 
 def detach(exchange: Exchange) -> list[Effect]:
@@ -296,7 +303,12 @@ def detach(exchange: Exchange) -> list[Effect]:
     release(exchange)
     sent = _add_to_batch(exchange, outbound.send_result(exchange, "task_begun", exchange.task.view()))
     exchange.batch = None
-    return sent
+    return sent + ([] if exchange.connection.clock is None else [Ended(exchange, "")])
+
+
+def ended(exchange: Exchange) -> list[Effect]:
+    """Return the effect for the observer, if there is one. A request that became a task has ended before."""
+    return [] if exchange.connection.clock is None or exchange.task is not None else [Ended(exchange, exchange.error)]
 
 
 def batch_full(batch: Batch) -> ProtocolError:
@@ -326,8 +338,7 @@ def _response(exchange: Exchange, outcome: Outcome) -> list[Effect]:
         return serving.complete(exchange, outcome)
     if errors[outcome.error]["surface"] != "protocol":
         return serving.refuse(exchange, [outbound.failure(outcome, errors)])
-    error = ProtocolError(outcome.error, **outcome.fields)
-    return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
+    return outbound.refuse(exchange, ProtocolError(outcome.error, **outcome.fields))
 
 
 def _input_required(exchange: Exchange, outcome: InputRequired) -> list[Effect]:

@@ -21,6 +21,7 @@ from tmkb.protocol.effects import (
     Broadcast,
     Cancel,
     Drop,
+    Ended,
     Invoke,
     Log,
     LogException,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from tmkb.insight.observer import Observer
     from tmkb.protocol.caller import Caller
     from tmkb.protocol.effects import Effect
     from tmkb.protocol.messages import Id
@@ -59,7 +61,12 @@ class Runtime:
     """A server for any number of connections. Providers are opened on first use."""
 
     def __init__(
-        self, spec: Spec, provider: Callable[[str], registry.Provider], output: log.Log, keys: Sequence[bytes] = ()
+        self,
+        spec: Spec,
+        provider: Callable[[str], registry.Provider],
+        output: log.Log,
+        keys: Sequence[bytes] = (),
+        observer: Observer | None = None,
     ) -> None:
         """Initialize the server.
 
@@ -68,10 +75,12 @@ class Runtime:
             provider: opens a provider by name.
             output: the log.
             keys: the first signs request states, and all verify them; empty for a random key.
+            observer: is told about each finished request.
         """
         self.snapshot = Snapshot(spec, provider)
         self.log = output
         self.configured_keys = keys
+        self.observer = observer
         self.tasks: Tasks | None = None
         seed = os.urandom(3).hex()
         self.references = (f"{seed}-{number}" for number in count(1))
@@ -83,6 +92,8 @@ class Runtime:
         self.start_times: dict[Exchange, float] = {}  # of requests whose usage is recorded
         self.publish: Callable[[Notify], None] = lambda _: None  # to the clients of other replicas
         self._apply_settings()
+        if observer is not None:
+            observer.measure(self.figures)
 
     @property
     def spec(self) -> Spec:
@@ -139,6 +150,9 @@ class Runtime:
         connection.budget.parent = self.budget(caller.principal)
         connection.headers = headers
         connection.references = self.references
+        if self.observer is not None:
+            connection.clock = time.perf_counter
+            connection.trace_headers = headers or {}
         self.connections.add(connection)
         return connection
 
@@ -147,6 +161,17 @@ class Runtime:
         if principal not in self.budgets:
             self.budgets[principal] = Budget(self.spec["server"]["limits"]["principal_bytes"])
         return self.budgets[principal]
+
+    def figures(self) -> dict[str, int]:
+        """Return the current numbers of connections and of what they have open. Other threads may call this."""
+        connections = [*self.connections]
+        listening = [stream for each in connections for stream in [*each.listening.values()]]
+        return {
+            "connections": len(connections),
+            "in_flight": sum(len(each.in_flight) for each in connections),
+            "subscriptions": len(listening) + sum(len(each.subscribed) for each in connections),
+            "tasks": 0 if self.tasks is None else len(self.tasks.by_id),
+        }
 
     def warm_up(self) -> None:
         """Open the operations of all tools, while no client waits."""
@@ -223,6 +248,8 @@ class Runtime:
         self, connection: Connection, receive: Callable[[Connection, Any], list[Effect]], message: bytes | JsonValue
     ) -> list[Sent]:
         """Handle a message and return the messages to send. Exceptions are handled, also by `_perform`."""
+        if self.observer is not None and isinstance(message, bytes):
+            self.observer.received(len(message))
         try:
             effects = receive(connection, message)
         except Exception as error:
@@ -240,6 +267,8 @@ class Runtime:
                 if isinstance(effect, Send):
                     sent.append(effect)
                     self._trace_out(effect.message)
+                    if self.observer is not None:
+                        self.observer.sent(len(effect.message))
                 elif isinstance(effect, Log):
                     self.log.write(effect.line, effect.request_id, **effect.fields)
                 elif isinstance(effect, Invoke):
@@ -263,8 +292,12 @@ class Runtime:
         self.start_times.pop(exchange, None)
         return self._perform(requests.fail(exchange, error))
 
-    def _control(self, effect: ReleaseStream | Drop | Broadcast | Cancel | Resume | RecordUsage) -> list[Sent]:
+    def _control(self, effect: ReleaseStream | Drop | Broadcast | Cancel | Resume | RecordUsage | Ended) -> list[Sent]:
         """Carry out an effect on usage figures, a response stream, other clients, or a running operation."""
+        if isinstance(effect, Ended):
+            assert self.observer is not None  # else no connection is observed
+            self.observer.ended(effect.exchange, effect.error)
+            return []
         if isinstance(effect, RecordUsage):  # first, because cached results are the most frequent
             if self.usage is not None:
                 self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0, effect.principal)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
+    from tmkb.insight.observer import Observer
     from tmkb.providers.base import Provider
     from tmkb.schema.model import Revision, Spec
     from tmkb.schema.values import JsonObject
@@ -115,16 +116,17 @@ class Server:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 
-    def runtime(self, log: Log, keys: Sequence[bytes] = ()) -> Runtime:
+    def runtime(self, log: Log, keys: Sequence[bytes] = (), observer: Observer | None = None) -> Runtime:
         """Return a new runtime for a transport.
 
         Args:
             log: receives the log lines.
             keys: see `asgi`.
+            observer: is told about each finished request.
         """
         from tmkb.server.runtime import Runtime
 
-        return Runtime(self.spec, self.provider, log, keys)
+        return Runtime(self.spec, self.provider, log, keys, observer)
 
     def connect(self, *, principal: str = "", on_output: Callable[[], None] | None = None) -> Connection:
         """Return a connection for a new client. Log lines go to the standard logger ``tmkb``.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tmkb.protocol.caller import ANONYMOUS
 
 if TYPE_CHECKING:
+    from tmkb.insight.observer import Observer
     from tmkb.protocol.budget import Budget
     from tmkb.protocol.caller import Caller
     from tmkb.protocol.effects import Sent
@@ -22,6 +23,7 @@ class Engine(Protocol):
 
     log: Log
     conditions: dict[str, Condition]  # by name, what `/readyz` shows
+    observer: Observer | None
 
     @property
     def spec(self) -> Spec:

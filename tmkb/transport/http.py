@@ -105,6 +105,8 @@ class Endpoint:
         self.streams: dict[tuple[Connection, Id], Stream] = {}  # of the pending requests
         self.requests: dict[Stream, list[tuple[Connection, Id]]] = {}  # the keys of `streams`
         self.standalone: dict[Stream, Connection] = {}  # of the pending requests without a session
+        if runtime.observer is not None:
+            runtime.observer.measure(self.figures)
 
     @property
     def limits(self) -> Limits:
@@ -117,6 +119,13 @@ class Endpoint:
         spec = self.runtime.spec
         offered: list[Any] = [spec["revisions"][name]["http"] for name in spec["server"]["revisions"]]
         return [*dict.fromkeys(rules["session"].lower() for rules in offered if "session" in rules)]
+
+    def figures(self) -> dict[str, int]:
+        """Return the current numbers of sessions and of open event streams. Other threads may call this."""
+        sessions = [*self.sessions.values()]
+        streams = [*self.standalone, *(stream for each in sessions for stream in [*each.streams.values()])]
+        is_open = [each.response is not None and each.response.started and not each.ended for each in streams]
+        return {"sessions": len(sessions), "streams": sum(is_open)}
 
     def handle(self, request: Request) -> Response:
         """Handle a request and return its response, which may still grow."""
@@ -261,6 +270,9 @@ class Endpoint:
         _check_media_types(request.headers)
         if request.body is None:
             raise ProtocolError("message_too_large", limit=self.limits["message_bytes"])
+        observer = self.runtime.observer
+        if observer is not None:
+            observer.received(len(request.body))
         try:
             value = messages.decode(request.body)
         except ProtocolError as error:
@@ -271,6 +283,8 @@ class Endpoint:
         if negotiation.describes_itself(self.runtime.spec, value, request.headers):
             self._handle_standalone(self.runtime.connect(request.headers, caller), value, response)
         elif (session := self._session(request, caller)) is not None:
+            if observer is not None:
+                session.connection.trace_headers = observer.trace_headers(request.headers)
             stream = session.open_stream()
             stream.attach(response)
             self._process(session.connection, value, stream)
@@ -494,6 +508,8 @@ class Endpoint:
 
     def _reject(self, response: Response, error: ProtocolError, session: Session | None = None) -> None:
         """Complete ``response`` with an error for a request whose JSON-RPC id is not known."""
+        if self.runtime.observer is not None:
+            self.runtime.observer.refused(error.error)
         revision = negotiation.preferred(self.runtime.spec)
         if session is not None:
             revision = session.connection.revision

@@ -31,7 +31,7 @@ class Operations:
     def refuse(self, exchange: Exchange, failures: list[Failure]) -> list[Effect]:
         """Return the error response for a failed operation."""
         error = ProtocolError("operation_failed", sentence=" ".join(failure.sentence for failure in failures))
-        return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
+        return outbound.refuse(exchange, error)
 
 
 class _GetPrompt(Operations):

@@ -63,8 +63,7 @@ class _ReadResource(Operations):
     def complete(self, exchange: Exchange, outcome: Any) -> list[Effect]:
         uri, resource = str(exchange.params["uri"]), exchange.definition
         if outcome is None:
-            error = ProtocolError("resource_not_found", uri=uri)
-            return outbound.send_error(exchange.connection, error, exchange.id, exchange.revision)
+            return outbound.refuse(exchange, ProtocolError("resource_not_found", uri=uri))
         parts = outcome if isinstance(outcome, list) else [outcome]
         contents = [_contents(uri, resource, each) for each in parts]
         cache = listing.cache_hints(exchange, resource)

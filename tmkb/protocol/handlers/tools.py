@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tmkb.schema.model import Revision, TaskSupport, Tool
     from tmkb.schema.values import JsonObject, JsonValue
 
+TOOL_ERROR = "tool_error"  # the error of a result with `isError` that an operation returned
 _MAX_KEY_CHARACTERS = 1000  # of all arguments; results of longer arguments are not cached
 
 
@@ -46,10 +47,11 @@ class _CallTool:
             exchange.cache_key = _cache_key(revision, sent)
             cached = exchange.snapshot.result_cache.get(name, {}).get(exchange.cache_key)
             if cached is not None:
-                line, fields, result = cached
+                line, exchange.facts, result = cached
+                exchange.cached = True
                 return [
                     RecordUsage(name, False, exchange.connection.principal),
-                    Log(line, exchange.id, fields),
+                    Log(line, exchange.id, exchange.facts),
                     *outbound.send_encoded(exchange, result),
                 ]
         checked, failures = arguments.check(tool, sent, exchange.spec, revision["errors"])
@@ -74,15 +76,15 @@ class _CallTool:
             if invalid := arguments.violations(tool["output"], structured, exchange.spec, "structuredContent"):
                 return _invalid_output(exchange, invalid)
         encoded = outbound.encode_result(exchange, "call_result", result)
-        facts = {"tool": tool["name"], **((isinstance(outcome, Result) and outcome.facts) or {})}
+        exchange.facts = {"tool": tool["name"], **((isinstance(outcome, Result) and outcome.facts) or {})}
+        exchange.error = TOOL_ERROR if result["isError"] else ""
         line = tool["log"]
-        fields: dict[str, object] = {name: facts[name] for name in line.get("fields", [])}
         if exchange.cache_key is not None:
             cache = exchange.snapshot.result_cache.setdefault(tool["name"], {})
-            cache[exchange.cache_key] = (line, fields, encoded)
+            cache[exchange.cache_key] = (line, exchange.facts, encoded)
             if len(cache) > tool["cache_results"]:
                 del cache[next(iter(cache))]
-        effects: list[Effect] = [Log(line, exchange.id, fields), *outbound.send_encoded(exchange, encoded)]
+        effects: list[Effect] = [Log(line, exchange.id, exchange.facts), *outbound.send_encoded(exchange, encoded)]
         if not exchange.connection.traced:
             return effects
         return [*outbound.trace(exchange.connection, "result", exchange.id, messages.decode(encoded)), *effects]

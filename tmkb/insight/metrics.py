@@ -1,0 +1,95 @@
+"""The metrics of a server, and which events change them. `tmkb.insight.page` and `tmkb.insight.telemetry` export them.
+
+The values of labels are names in the server's own files: clients cannot add any.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmkb.insight.observer import Completion, Receiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Add = Callable[[str, tuple[str, ...], float], None]  # name of the metric, values of its labels, amount
+
+DURATION = "tmkb_request_duration_seconds"
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class Metric(NamedTuple):
+    """A metric of Prometheus. ``kind``: counter, gauge or histogram. ``otel``: its name there; "" if there is none."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    about: str
+    otel: str
+
+
+METRICS = (
+    Metric("tmkb_requests_total", "counter", ("method", "tool", "revision", "outcome"), "Requests that have ended", ""),
+    Metric(
+        DURATION, "histogram", ("method", "tool"), "From the receipt of a request to its response, without network", ""
+    ),
+    Metric("tmkb_errors_total", "counter", ("error",), "Refused messages and failed requests, by id of the error", "tmkb.errors"),
+    Metric("tmkb_cache_hits_total", "counter", ("tool",), "Calls answered from the cache of results", "tmkb.cache_hits"),
+    Metric(
+        "tmkb_queries_total", "counter", ("stack", "answered"), "Queries for patterns; answered is yes or no", "tmkb.queries"
+    ),
+    Metric("tmkb_patterns_answered_total", "counter", ("pattern",), "Answers that contain the pattern", "tmkb.patterns.answered"),
+    Metric("tmkb_answer_tokens_total", "counter", (), "Tokens of the answers to queries", "tmkb.answer.tokens"),
+    Metric("tmkb_received_bytes_total", "counter", (), "Size of the messages from clients", "tmkb.received"),
+    Metric("tmkb_sent_bytes_total", "counter", (), "Size of the messages to clients", "tmkb.sent"),
+    Metric("tmkb_reloads_total", "counter", ("result",), "Changes of the files; result is applied or rejected", "tmkb.reloads"),
+    Metric("tmkb_in_flight", "gauge", (), "Requests without a response yet", "tmkb.in_flight"),
+    Metric("tmkb_connections", "gauge", (), "Sessions, and requests that need none", "tmkb.connections"),
+    Metric("tmkb_sessions", "gauge", (), "Sessions of clients with a handshake, over HTTP", "tmkb.sessions"),
+    Metric("tmkb_streams", "gauge", (), "Open event streams over HTTP", "tmkb.streams"),
+    Metric("tmkb_subscriptions", "gauge", (), "Subscribed resources, and streams of notifications", "tmkb.subscriptions"),
+    Metric("tmkb_tasks", "gauge", (), "Tasks that run, and finished ones that are kept", "tmkb.tasks"),
+)
+
+
+class Counting(Receiver):
+    """Turns events into amounts of metrics, which ``add`` adds up."""
+
+    def __init__(self, add: Add) -> None:
+        self.add = add
+
+    def completed(self, completion: Completion) -> None:
+        """Count a request, its error, and what it answered."""
+        method, tool = completion.method, completion.tool
+        self.add("tmkb_requests_total", (method, tool, completion.revision, completion.outcome), 1)
+        self.add(DURATION, (method, tool), completion.seconds)
+        exchange = completion.exchange
+        if completion.error:
+            self.add("tmkb_errors_total", (completion.error,), 1)
+        if exchange.cached:
+            self.add("tmkb_cache_hits_total", (tool,), 1)
+        if "pattern_ids" in exchange.facts:
+            self._count_query(exchange.facts)
+
+    def _count_query(self, facts: Any) -> None:
+        patterns = facts["pattern_ids"]
+        self.add("tmkb_queries_total", (facts["stack"] or "", "yes" if patterns else "no"), 1)
+        self.add("tmkb_answer_tokens_total", (), facts["token_count"])
+        for pattern in patterns:
+            self.add("tmkb_patterns_answered_total", (pattern,), 1)
+
+    def refused(self, error: str) -> None:
+        """Count the error."""
+        self.add("tmkb_errors_total", (error,), 1)
+
+    def received(self, size: int) -> None:
+        """Count the bytes."""
+        self.add("tmkb_received_bytes_total", (), size)
+
+    def sent(self, size: int) -> None:
+        """Count the bytes."""
+        self.add("tmkb_sent_bytes_total", (), size)
+
+    def reloaded(self, result: str) -> None:
+        """Count the reload."""
+        self.add("tmkb_reloads_total", (result,), 1)
