@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import re
 import sys
 import urllib.parse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmkb.cli import replicas
+from tmkb.cli import observing, replicas
 from tmkb.errors import Problem, SpecError
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import socket
 
     from tmkb.access.access import Access
+    from tmkb.insight.observer import Observer, Receiver
     from tmkb.server.reload import Reloader
     from tmkb.transport.asgi import Application
 
@@ -91,7 +93,7 @@ def requested(args: argparse.Namespace) -> bool:
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
     names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy")
-    used = [name for name in (*names, "drain", "cluster_address") if getattr(args, name)]
+    used = [name for name in (*names, "drain", "metrics", "cluster_address") if getattr(args, name)]
     used += ["grace"] * (args.grace != _GRACE) + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
@@ -137,14 +139,19 @@ def supervise(args: argparse.Namespace) -> int | None:
     return generations.run(bound, url, args.workers)
 
 
-def listen(
-    args: argparse.Namespace,
-    server: Server,
-    output: log.Log,
-    keys: Sequence[bytes],
-    load: Callable[[], Server],
-    updates: Callable[[Runtime], Reloader | None] = lambda _: None,
-) -> int:
+class Hooks(NamedTuple):
+    """What only the caller of `listen` can do.
+
+    ``load``: reads the server again, at SIGHUP. ``updates``: returns the reloads of a runtime. ``observe``: returns what
+    observes requests, together with a page of metrics.
+    """
+
+    load: Callable[[], Server]
+    updates: Callable[[Runtime], Reloader | None]
+    observe: Callable[[Receiver | None], Observer | None]
+
+
+def listen(args: argparse.Namespace, server: Server, output: log.Log, keys: Sequence[bytes], hooks: Hooks) -> int:
     """Serve until a signal arrives. Raises SpecError.
 
     Args:
@@ -152,8 +159,7 @@ def listen(
         server: what is served.
         output: the log.
         keys: sign request states; empty for a random key.
-        load: reads ``server`` again, at SIGHUP.
-        updates: returns the reloads of a runtime.
+        hooks: what else is needed.
     """
     _check(args)
     from tmkb.transport import listener, sockets
@@ -164,30 +170,29 @@ def listen(
 
     def announce(url: str) -> None:
         server.announce(output, url)
+        pages.announce(output)
         output.flush()
 
     def work(number: int, bound: socket.socket, **options: Any) -> None:
-        runtime = server.runtime(output, keys)
-        news = updates(runtime)
-        if args.workers == 1:
-            options["reload"] = _reload(args, runtime, output, load)
-        try:
+        with contextlib.ExitStack() as ending:
+            if (observer := hooks.observe(pages.open())) is not None:
+                ending.callback(observer.close)
+            runtime = server.runtime(output, keys, observer)
+            if (news := hooks.updates(runtime)) is not None:
+                ending.callback(news.close)
+            if args.workers == 1:
+                options["reload"] = _reload(args, runtime, output, hooks.load)
             application, inner = others.application(runtime, guard, news, number)
             application.endpoint.proxies = args.trusted_proxy or ()
             end = listener.Options(_drain(args), args.grace, **options)
             listener.serve(application, bound, *inner, options=end)
-        finally:
-            if news is not None:
-                news.close()
 
-    try:
+    with contextlib.closing(others), contextlib.closing(observing.Pages(args.metrics, args.workers)) as pages:
         if sys.platform == "win32" or args.workers == 1:
             bound, url = sockets.bind(args.http, args.uds, remote)
             work(1, bound, started=lambda: announce(url))
             return 0
         return _work_in_processes(args.workers, work, announce)
-    finally:
-        others.close()
 
 
 def _work_in_processes(count: int, work: Callable[..., None], announce: Callable[[str], None]) -> int:

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 
+from tmkb.cli import observing
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import template
 from tmkb.server import log
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Options = dict[str, list[str]]
 
-FLAGS = ("--schemas", "--patterns", "--server", "--config", "--log-level")
+FLAGS = ("--schemas", "--patterns", "--server", "--config", "--log-level", *observing.USAGE)
 SWITCHES = ("--allow-python", "--no-cache", "--watch")
 _SHORTEST_KEY = 32  # characters
 
@@ -69,12 +70,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the startup cache")
     parser.add_argument("--watch", action="store_true", help="reload schemas and patterns when they change")
     listen.configure(parser)
+    observing.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve with options parsed by argparse."""
     lists = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level}
+    single |= {flag: getattr(args, flag.removeprefix("--").replace("-", "_")) for flag in observing.USAGE}
     options: Options = {**{k: v for k, v in lists.items() if v}, **{k: [v] for k, v in single.items() if v}}
     switches = {"--allow-python": args.allow_python, "--no-cache": args.no_cache, "--watch": args.watch}
     return serve(options | {switch: [] for switch, on in switches.items() if on}, args)
@@ -105,11 +108,16 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         keys = _keys()
         server = load(forking=True)
         output = _log(server.spec["server"]["log"], options)
+        observing.check(options, output)
         if args is not None and listen.requested(args):
-            return listen.listen(
-                args, server, output, keys, load, lambda runtime: _updates(runtime, server, began, options)
+            hooks = listen.Hooks(
+                load,
+                lambda runtime: _updates(runtime, server, began, options),
+                lambda page: observing.observer(options, output, "http", page),
             )
-        runtime = server.runtime(output, keys)
+            return listen.listen(args, server, output, keys, hooks)
+        observer = observing.observer(options, output, "stdio")
+        runtime = server.runtime(output, keys, observer)
         news = _updates(runtime, server, began, options)
     except SpecError as error:
         from tmkb.schema import problems
@@ -122,6 +130,8 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     finally:
         if news is not None:
             news.close()
+        if observer is not None:
+            observer.close()
     return 0
 
 

@@ -10,7 +10,7 @@ import difflib
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.conformance import eras, offer
 from tmkb.conformance.faults import Fault, Faults
@@ -31,6 +31,9 @@ from tmkb.schema.values import JsonObject, JsonValue
 from tmkb.server import server
 from tmkb.server.log import Log
 from tmkb.transport.probes import Condition
+
+if TYPE_CHECKING:
+    from tmkb.insight.observer import Observer
 
 _SHOWN = 3  # differences in one note
 _LISTED = 20  # differences in one error
@@ -130,7 +133,7 @@ class Mock:
         self.capabilities, self.instructions = offered or (offer.used(self.recording), None)
         self.spec = offer.spec(rules, self.recording, self.capabilities)
         self.log = Log(self.spec["server"]["log"], "warning")
-        self.observer = None
+        self.observer: Observer | None = None
         self.finder = Finder(self.recording, self.spec)
         self.counts: dict[int, int] = {}  # of requests without a session, see `Peer.counts`
         self.peers: list[Peer] = []

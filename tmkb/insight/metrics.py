@@ -5,7 +5,7 @@ The values of labels are names in the server's own files: clients cannot add any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.insight.observer import Completion, Receiver
 
@@ -14,41 +14,70 @@ if TYPE_CHECKING:
 
     Add = Callable[[str, tuple[str, ...], float], None]  # name of the metric, values of its labels, amount
 
+NO_STACK = "none"
 DURATION = "tmkb_request_duration_seconds"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
 
 class Metric(NamedTuple):
-    """A metric of Prometheus. ``kind``: counter, gauge or histogram. ``otel``: its name there; "" if there is none."""
+    """A metric. ``kind``: counter, gauge or histogram. ``otel``, ``unit``: for OpenTelemetry; "" if it is not there."""
 
     name: str
     kind: str
     labels: tuple[str, ...]
     about: str
     otel: str
+    unit: str
 
 
-METRICS = (
-    Metric("tmkb_requests_total", "counter", ("method", "tool", "revision", "outcome"), "Requests that have ended", ""),
-    Metric(
-        DURATION, "histogram", ("method", "tool"), "From the receipt of a request to its response, without network", ""
-    ),
-    Metric("tmkb_errors_total", "counter", ("error",), "Refused messages and failed requests, by id of the error", "tmkb.errors"),
-    Metric("tmkb_cache_hits_total", "counter", ("tool",), "Calls answered from the cache of results", "tmkb.cache_hits"),
-    Metric(
-        "tmkb_queries_total", "counter", ("stack", "answered"), "Queries for patterns; answered is yes or no", "tmkb.queries"
-    ),
-    Metric("tmkb_patterns_answered_total", "counter", ("pattern",), "Answers that contain the pattern", "tmkb.patterns.answered"),
-    Metric("tmkb_answer_tokens_total", "counter", (), "Tokens of the answers to queries", "tmkb.answer.tokens"),
-    Metric("tmkb_received_bytes_total", "counter", (), "Size of the messages from clients", "tmkb.received"),
-    Metric("tmkb_sent_bytes_total", "counter", (), "Size of the messages to clients", "tmkb.sent"),
-    Metric("tmkb_reloads_total", "counter", ("result",), "Changes of the files; result is applied or rejected", "tmkb.reloads"),
-    Metric("tmkb_in_flight", "gauge", (), "Requests without a response yet", "tmkb.in_flight"),
-    Metric("tmkb_connections", "gauge", (), "Sessions, and requests that need none", "tmkb.connections"),
-    Metric("tmkb_sessions", "gauge", (), "Sessions of clients with a handshake, over HTTP", "tmkb.sessions"),
-    Metric("tmkb_streams", "gauge", (), "Open event streams over HTTP", "tmkb.streams"),
-    Metric("tmkb_subscriptions", "gauge", (), "Subscribed resources, and streams of notifications", "tmkb.subscriptions"),
-    Metric("tmkb_tasks", "gauge", (), "Tasks that run, and finished ones that are kept", "tmkb.tasks"),
+METRICS = tuple(
+    Metric(name, kind, tuple(labels.split()), about, otel, unit)
+    for name, kind, labels, about, otel, unit in (
+        ("tmkb_requests_total", "counter", "method tool revision outcome", "Requests that have ended", "", ""),
+        (
+            DURATION,
+            "histogram",
+            "method tool",
+            "From the receipt of a request to its response, without network",
+            "",
+            "",
+        ),
+        ("tmkb_errors_total", "counter", "error", "Failed requests and refused messages", "tmkb.errors", "{error}"),
+        ("tmkb_cache_hits_total", "counter", "tool", "Calls with a cached result", "tmkb.cache_hits", "{call}"),
+        ("tmkb_queries_total", "counter", "stack answered", "Queries for patterns", "tmkb.queries", "{query}"),
+        (
+            "tmkb_patterns_answered_total",
+            "counter",
+            "pattern",
+            "Answers with this pattern",
+            "tmkb.patterns.answered",
+            "{answer}",
+        ),
+        (
+            "tmkb_answer_tokens_total",
+            "counter",
+            "",
+            "Tokens of the answers to queries",
+            "tmkb.answer.tokens",
+            "{token}",
+        ),
+        ("tmkb_received_bytes_total", "counter", "", "Size of the messages from clients", "tmkb.received", "By"),
+        ("tmkb_sent_bytes_total", "counter", "", "Size of the messages to clients", "tmkb.sent", "By"),
+        ("tmkb_reloads_total", "counter", "result", "Changes of schemas or patterns", "tmkb.reloads", "{reload}"),
+        ("tmkb_in_flight", "gauge", "", "Requests without a response yet", "tmkb.in_flight", "{request}"),
+        ("tmkb_connections", "gauge", "", "Sessions, and requests that need none", "tmkb.connections", "{connection}"),
+        ("tmkb_sessions", "gauge", "", "Sessions over HTTP, of clients with a handshake", "tmkb.sessions", "{session}"),
+        ("tmkb_streams", "gauge", "", "Open event streams over HTTP", "tmkb.streams", "{stream}"),
+        (
+            "tmkb_subscriptions",
+            "gauge",
+            "",
+            "Subscribed resources, and streams of notifications",
+            "tmkb.subscriptions",
+            "{subscription}",
+        ),
+        ("tmkb_tasks", "gauge", "", "Tasks that run, and ended ones that are kept", "tmkb.tasks", "{task}"),
+    )
 )
 
 
@@ -73,7 +102,7 @@ class Counting(Receiver):
 
     def _count_query(self, facts: Any) -> None:
         patterns = facts["pattern_ids"]
-        self.add("tmkb_queries_total", (facts["stack"] or "", "yes" if patterns else "no"), 1)
+        self.add("tmkb_queries_total", (facts["stack"] or NO_STACK, "yes" if patterns else "no"), 1)
         self.add("tmkb_answer_tokens_total", (), facts["token_count"])
         for pattern in patterns:
             self.add("tmkb_patterns_answered_total", (pattern,), 1)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.protocol.requests import Exchange
-    from tmkb.schema.model import Spec
     from tmkb.server.log import Log
 
 OTHER = "other"  # instead of a name that only the client knows
@@ -46,6 +45,9 @@ class Completion:
 class Receiver:
     """The base class of what an observer tells. Every method does nothing."""
 
+    def begin(self, observer: Observer) -> None:
+        """Receive the observer, whose `figures` are the current numbers."""
+
     def completed(self, completion: Completion) -> None:
         """Receive a request that has ended."""
 
@@ -72,6 +74,8 @@ class Observer:
         self.receivers = [*receivers]
         self.log = log
         self.measured: list[Callable[[], Mapping[str, int]]] = []
+        for receiver in receivers:
+            receiver.begin(self)
 
     def measure(self, figures: Callable[[], Mapping[str, int]]) -> None:
         """Add a function that returns current numbers by name. Other threads call it."""
@@ -111,6 +115,7 @@ class Observer:
     def close(self) -> None:
         """Close every receiver."""
         self._each("close")
+        self.log.flush()
 
     def _each(self, event: str, *values: Any) -> None:
         for receiver in [*self.receivers]:
@@ -118,17 +123,19 @@ class Observer:
                 getattr(receiver, event)(*values)
             except Exception as error:
                 self.receivers.remove(receiver)
-                self.log.write("observer_failed", name=type(receiver).__name__, error=f"{type(error).__name__}: {error}")
+                self.log.write(
+                    "observer_failed", name=type(receiver).__name__, error=f"{type(error).__name__}: {error}"
+                )
 
 
 def completion(exchange: Exchange, error: str) -> Completion:
     """Describe the end of ``exchange``."""
     assert exchange.connection.clock is not None  # else it is not observed
-    revision = exchange.revision
-    handler: Any = revision["methods"].get(exchange.method, {}).get("handler")
+    revision, methods = exchange.revision, exchange.revision["methods"]
+    handler = methods[exchange.method].get("handler") if exchange.method in methods else None
     name, spec = exchange.params.get("name"), exchange.spec
     return Completion(
-        exchange.method if exchange.method in revision["methods"] else OTHER,
+        exchange.method if exchange.method in methods else OTHER,
         _known(name, spec["tools"]) if handler == "call_tool" else "",
         _known(name, spec["prompts"]) if handler == "get_prompt" else "",
         revision["revision"],

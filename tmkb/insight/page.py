@@ -16,12 +16,21 @@ from collections.abc import Callable, Iterator, Mapping
 from http.server import HTTPServer
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    multiprocess,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import MetricsHandler
 from prometheus_client.registry import Collector
 
 from tmkb.insight import metrics
+from tmkb.insight.observer import Observer
 from tmkb.transport.guard import is_loopback
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the variable that prometheus_client reads when it is imported
@@ -30,42 +39,45 @@ _PATIENCE = 5.0  # seconds for a client to send its request
 _LIVE = re.compile(r"gauge_live\w+_(\d+)\.db")
 
 
-class Page(HTTPServer):
-    """Serves the metrics on the listening socket ``bound``, from a thread."""
+class Metrics(metrics.Counting):
+    """Keeps the metrics of this process, and serves them on the listening socket ``bound``."""
 
-    def __init__(
-        self, bound: socket.socket, figures: Callable[[], Mapping[str, int]], info: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Start to serve.
+    def __init__(self, bound: socket.socket, info: Mapping[str, Mapping[str, str]]) -> None:
+        """Create the metrics. ``info``: metrics whose value is always 1: name → labels."""
+        disable_created_metrics()  # type: ignore[no-untyped-call] # each would be another time series
+        self.values = _Values()
+        super().__init__(self.values.add)
+        self.bound = bound
+        self.info = info
 
-        Args:
-            bound: is closed with the page.
-            figures: returns the current values of gauges, by the end of their names.
-            info: metrics whose value is always 1: name → labels.
-        """
+    def begin(self, observer: Observer) -> None:
+        """Serve, with the current numbers of ``observer``."""
+        registry = self.values.registry
+        if folder := os.environ.get(FOLDER):
+            registry = CollectorRegistry()
+            multiprocess.MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
+        else:
+            ProcessCollector(registry=registry)
+        registry.register(_Info(self.info))
+        page = _Page(self.bound, registry, lambda: self.values.set(observer.figures()))
+        threading.Thread(target=page.serve_forever, name="metrics", daemon=True).start()
+
+
+class _Page(HTTPServer):
+    """Serves ``registry``; ``update`` sets the gauges."""
+
+    def __init__(self, bound: socket.socket, registry: CollectorRegistry, update: Callable[[], None]) -> None:
         super().__init__(bound.getsockname(), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = bound
         bound.setblocking(False)  # another worker may have accepted the connection
         self.is_local = is_loopback(bound.getsockname()[0])
-        self.figures = figures
-        self.values = _Values()
-        folder = os.environ.get(FOLDER)
-        self.registry = CollectorRegistry() if folder else self.values.registry
-        if folder:
-            multiprocess.MultiProcessCollector(self.registry, folder)
-        else:
-            ProcessCollector(registry=self.registry)
-        self.registry.register(_Info(info))
-        threading.Thread(target=self.serve_forever, name="metrics", daemon=True).start()
-
-    def add(self, name: str, labels: tuple[str, ...], amount: float) -> None:
-        """Add ``amount`` to a counter or histogram."""
-        self.values.add(name, labels, amount)
+        self.registry = registry
+        self.update = update
 
     def service_actions(self) -> None:
         """Set the gauges, so that the pages of other processes have them. Called twice a second."""
-        self.values.set(self.figures())
+        self.update()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore a client that has disconnected."""
@@ -74,7 +86,7 @@ class Page(HTTPServer):
 class _Handler(MetricsHandler):
     """Answers one request. A web page can not read the metrics of this machine by a name that it owns."""
 
-    server: Page
+    server: _Page
     timeout = _PATIENCE
 
     def do_GET(self) -> None:
@@ -83,7 +95,7 @@ class _Handler(MetricsHandler):
         elif self.server.is_local and not self._is_for_this_machine():
             self.send_error(403, explain="Use the address of this machine.")
         else:
-            self.server.service_actions()
+            self.server.update()
             _forget_ended_processes()
             self.registry = self.server.registry
             super().do_GET()
@@ -102,7 +114,7 @@ class _Values:
         self.registry = CollectorRegistry()
         self.metrics: dict[str, Any] = {}
         self.children: dict[tuple[str, tuple[str, ...]], Callable[[float], None]] = {}
-        for name, kind, labels, about, _ in metrics.METRICS:
+        for name, kind, labels, about, *_ in metrics.METRICS:
             if kind == "gauge":
                 self.metrics[name] = Gauge(name, about, registry=self.registry, multiprocess_mode="livesum")
             elif kind == "counter":
@@ -141,7 +153,7 @@ def _forget_ended_processes() -> None:
         for file in glob.glob(os.path.join(glob.escape(folder), "gauge_live*.db")):
             match = _LIVE.fullmatch(os.path.basename(file))
             if match and not _is_alive(int(match[1])):
-                multiprocess.mark_process_dead(int(match[1]), folder)
+                multiprocess.mark_process_dead(int(match[1]), folder)  # type: ignore[no-untyped-call]
 
 
 def _is_alive(process: int) -> bool:

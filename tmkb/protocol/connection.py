@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tmkb.schema.model import LogLine, Revision, Spec
     from tmkb.schema.values import JsonObject
 
-    # tool → (revision, arguments) → the log line, the facts of the result, and the encoded result
-    ResultCache = dict[str, dict[tuple[object, ...], tuple[LogLine, JsonObject, bytes]]]
+    # tool → (revision, arguments) → the log line with its fields, the encoded result, and its facts
+    ResultCache = dict[str, dict[tuple[object, ...], tuple[LogLine, dict[str, object], bytes, JsonObject]]]
     # method, revision, first entry, permissions → the encoded page
     ListCache = dict[tuple[str, str, int, object], bytes]
 

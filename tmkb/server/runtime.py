@@ -266,9 +266,7 @@ class Runtime:
             try:
                 if isinstance(effect, Send):
                     sent.append(effect)
-                    self._trace_out(effect.message)
-                    if self.observer is not None:
-                        self.observer.sent(len(effect.message))
+                    self._on_send(effect.message)
                 elif isinstance(effect, Log):
                     self.log.write(effect.line, effect.request_id, **effect.fields)
                 elif isinstance(effect, Invoke):
@@ -294,13 +292,8 @@ class Runtime:
 
     def _control(self, effect: ReleaseStream | Drop | Broadcast | Cancel | Resume | RecordUsage | Ended) -> list[Sent]:
         """Carry out an effect on usage figures, a response stream, other clients, or a running operation."""
-        if isinstance(effect, Ended):
-            assert self.observer is not None  # else no connection is observed
-            self.observer.ended(effect.exchange, effect.error)
-            return []
-        if isinstance(effect, RecordUsage):  # first, because cached results are the most frequent
-            if self.usage is not None:
-                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0, effect.principal)
+        if isinstance(effect, (RecordUsage, Ended)):  # first, because cached results are the most frequent
+            self._record(effect)
             return []
         if isinstance(effect, (ReleaseStream, Drop)):
             return [effect]
@@ -313,6 +306,14 @@ class Runtime:
         if isinstance(effect, Cancel):
             return self._perform(self._stop(job))
         return self._perform(self._step(job) if job.steps.deliver(effect.key, effect.question, effect.answer) else [])
+
+    def _record(self, effect: RecordUsage | Ended) -> None:
+        """Pass on a call without an operation to the usage provider, or the end of a request to the observer."""
+        if isinstance(effect, RecordUsage):
+            if self.usage is not None:
+                self.usage.record(effect.tool, effect.failed, None if effect.failed else 0.0, effect.principal)
+        elif self.observer is not None:
+            self.observer.ended(effect.exchange, effect.error)
 
     def _begin(self, exchange: Exchange) -> list[Effect]:
         """Start an operation: run it to its end or, if it is a generator, to its first yield with effects."""
@@ -436,7 +437,9 @@ class Runtime:
         if self.log.level == "debug":
             self.log.write("trace", request_id, kind=kind, value=messages.compact(value))
 
-    def _trace_out(self, sent: bytes) -> None:
+    def _on_send(self, sent: bytes) -> None:
+        if self.observer is not None:
+            self.observer.sent(len(sent))
         decoded = messages.decode(sent) if self.log.level == "debug" else []
         for response in decoded if isinstance(decoded, list) else [decoded]:
             if isinstance(response, dict):

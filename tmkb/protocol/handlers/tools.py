@@ -47,11 +47,11 @@ class _CallTool:
             exchange.cache_key = _cache_key(revision, sent)
             cached = exchange.snapshot.result_cache.get(name, {}).get(exchange.cache_key)
             if cached is not None:
-                line, exchange.facts, result = cached
+                line, fields, result, exchange.facts = cached
                 exchange.cached = True
                 return [
                     RecordUsage(name, False, exchange.connection.principal),
-                    Log(line, exchange.id, exchange.facts),
+                    Log(line, exchange.id, fields),
                     *outbound.send_encoded(exchange, result),
                 ]
         checked, failures = arguments.check(tool, sent, exchange.spec, revision["errors"])
@@ -79,12 +79,13 @@ class _CallTool:
         exchange.facts = {"tool": tool["name"], **((isinstance(outcome, Result) and outcome.facts) or {})}
         exchange.error = TOOL_ERROR if result["isError"] else ""
         line = tool["log"]
+        fields: dict[str, object] = {name: exchange.facts[name] for name in line.get("fields", [])}
         if exchange.cache_key is not None:
             cache = exchange.snapshot.result_cache.setdefault(tool["name"], {})
-            cache[exchange.cache_key] = (line, exchange.facts, encoded)
+            cache[exchange.cache_key] = (line, fields, encoded, exchange.facts)
             if len(cache) > tool["cache_results"]:
                 del cache[next(iter(cache))]
-        effects: list[Effect] = [Log(line, exchange.id, exchange.facts), *outbound.send_encoded(exchange, encoded)]
+        effects: list[Effect] = [Log(line, exchange.id, fields), *outbound.send_encoded(exchange, encoded)]
         if not exchange.connection.traced:
             return effects
         return [*outbound.trace(exchange.connection, "result", exchange.id, messages.decode(encoded)), *effects]

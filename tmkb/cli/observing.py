@@ -1,0 +1,171 @@
+"""The options of ``tmkb serve`` for metrics, traces and the query log, and the observer that they select."""
+
+from __future__ import annotations
+
+import os
+
+from tmkb.errors import Problem, SpecError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from tmkb.insight.observer import Observer, Receiver
+    from tmkb.insight.querylog import QueryLog
+    from tmkb.server.log import Log
+
+    Options = dict[str, list[str]]
+
+USAGE = ("--usage", "--usage-context", "--usage-principal", "--usage-megabytes")
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # read when prometheus_client is imported: a folder for several processes
+_LEAST_MEGABYTES = 1
+_SHORTEST_KEY = 32  # characters
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    from tmkb.insight import querylog
+
+    group = parser.add_argument_group("insight", "nothing leaves the machine, unless variables OTEL_* name a collector")
+    group.add_argument("--usage", metavar="FOLDER", help="log queries in this folder; see `tmkb usage report`")
+    group.add_argument(
+        "--usage-context",
+        metavar=f"{{{','.join(querylog.CONTEXTS)}}}",
+        help="what is logged of a query's text: none (default), a hash keyed by TMKB_USAGE_KEY, or the text",
+    )
+    group.add_argument(
+        "--usage-principal",
+        metavar=f"{{{','.join(querylog.PRINCIPALS)}}}",
+        help="what is logged of a query's principal: none (default), a hash keyed by TMKB_USAGE_KEY, or the view",
+    )
+    group.add_argument(
+        "--usage-megabytes",
+        metavar="N",
+        help=f"delete the oldest files beyond this size of all together (default: {querylog.MEGABYTES})",
+    )
+    group.add_argument(
+        "--metrics", metavar="HOST:PORT", help="over HTTP: serve metrics for Prometheus at http://HOST:PORT/metrics"
+    )
+
+
+class Pages:
+    """The listening socket of the page of metrics, and what several processes need to serve it."""
+
+    def __init__(self, address: str | None, workers: int) -> None:
+        """Listen on ``address``, HOST:PORT, for ``workers`` processes; None for no page. Raises SpecError."""
+        self.address = address
+        if address is None:
+            return
+        import tempfile
+
+        from tmkb.transport import sockets
+
+        self.folder = None if workers == 1 else tempfile.TemporaryDirectory(prefix="tmkb-metrics-")
+        os.environ.pop(_SHARED, None)
+        if self.folder is not None:
+            os.environ[_SHARED] = self.folder.name
+        try:
+            import prometheus_client  # noqa: F401 # checks only
+        except ImportError as error:
+            from tmkb.schema import installation
+
+            raise SpecError([installation.missing("--metrics", "metrics", error.name)]) from error
+        # Processes that replace others listen before those end.
+        self.bound, self.url = sockets.bind(
+            address, remote=True, option="--metrics", path="/metrics", shared=workers > 1
+        )
+
+    def announce(self, log: Log) -> None:
+        """Log where the page is, if there is one."""
+        if self.address is not None:
+            log.write("metrics_ready", url=self.url)
+
+    def open(self) -> Receiver | None:
+        """Return the page of this process; None if there is none."""
+        if self.address is None:
+            return None
+        from tmkb import __version__
+        from tmkb.insight import page
+
+        return page.Metrics(self.bound, {"tmkb_build_info": {"version": __version__}})
+
+    def close(self) -> None:
+        """Delete the files that the processes share."""
+        if self.address is not None and self.folder is not None:
+            self.folder.cleanup()
+
+
+def observer(options: Options, log: Log, transport: str, page: Receiver | None = None) -> Observer | None:
+    """Return what observes requests; None if no option and no variable asks for it.
+
+    Args:
+        options: of the command.
+        log: of the server.
+        transport: ``stdio`` or ``http``.
+        page: the page of metrics, if there is one.
+
+    Raises:
+        SpecError: if an option is not valid.
+    """
+    exports = "OTEL_" in " ".join(os.environ)
+    if page is None and not exports and not any(flag in options for flag in USAGE):
+        return None
+    from tmkb.insight.observer import Observer
+
+    receivers = [] if page is None else [page]
+    if any(flag in options for flag in USAGE):
+        receivers.append(_query_log(options, log))
+    if exports:
+        from tmkb.insight import telemetry
+
+        if signals := telemetry.signals(os.environ, log):
+            receivers.append(telemetry.Telemetry(signals, log, transport))
+    return Observer(receivers, log) if receivers else None
+
+
+def check(options: Options, log: Log) -> None:
+    """Check the options of the query log, before several processes use them. Raises SpecError."""
+    if any(flag in options for flag in USAGE):
+        _query_log(options, log)
+
+
+def _query_log(options: Options, log: Log) -> QueryLog:
+    from tmkb.insight import querylog
+
+    if "--usage" not in options:
+        raise SpecError([Problem.of_argument("usage_only", next(flag for flag in USAGE if flag in options))])
+    folder = options["--usage"][-1]
+    try:
+        return querylog.QueryLog(
+            folder,
+            log,
+            context=_choice(options, "--usage-context", querylog.CONTEXTS),
+            principal=_choice(options, "--usage-principal", querylog.PRINCIPALS),
+            key=_key(),
+            megabytes=_megabytes(options, querylog.MEGABYTES),
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise SpecError([Problem.of_argument("bad_usage_folder", "--usage", folder=folder, reason=reason)]) from error
+
+
+def _choice(options: Options, flag: str, choices: Sequence[str]) -> str:
+    chosen = options.get(flag, choices)[-1 if flag in options else 0]
+    if chosen not in choices:
+        raise SpecError([Problem.of_argument("bad_usage_choice", flag, text=chosen, known=", ".join(choices))])
+    return chosen
+
+
+def _megabytes(options: Options, default: int) -> int:
+    text = options.get("--usage-megabytes", [str(default)])[-1]
+    if not text.isdecimal() or int(text) < _LEAST_MEGABYTES:
+        raise SpecError([Problem.of_argument("bad_megabytes", "--usage-megabytes", text=text)])
+    return int(text)
+
+
+def _key() -> bytes | None:
+    key = os.environ.get("TMKB_USAGE_KEY") or None
+    if key is not None and len(key) < _SHORTEST_KEY:
+        raise SpecError([Problem.of_argument("weak_key", "TMKB_USAGE_KEY", count=len(key), least=_SHORTEST_KEY)])
+    return None if key is None else key.encode("utf-8", "surrogateescape")
