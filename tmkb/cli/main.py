@@ -41,11 +41,12 @@ COMMANDS = {
     "cache": "show or clear the startup cache",
     "completion": "print a shell completion script",
     "token": "generate a bearer token for a server over HTTP",
+    "usage": "report what is asked, from the logs of `serve --usage`",
     "version": "print the version",
 }
 GROUPS = {  # heading of the help → its commands; others come last
     "use the patterns": ("query", "get", "list", "review", "rules", "export"),
-    "serve clients": ("install", "doctor", "serve", "token", "cache"),
+    "serve clients": ("install", "doctor", "serve", "usage", "token", "cache"),
     "write patterns": ("new", "validate", "prove", "questions", "train", "eval"),
     "change the server": ("schema",),
     "test MCP servers": ("call", "tools", "prompts", "resources", "check", "record", "replay", "mock", "diff"),
@@ -106,11 +107,13 @@ EXAMPLES = {
     "schema remove": "tmkb schema remove 2025-11-25:methods.ping --schemas my-schemas",
     "schema set": "tmkb schema set errors:errors.unknown_tool.message 'There is no {tool}.' --schemas my-schemas\n"
     "  tmkb schema set tmkb:limits.running 20 --schemas my-schemas --dry-run",
-    "serve": "tmkb serve\n  tmkb serve --schemas my-schemas --watch\n  tmkb serve --http 127.0.0.1:8321",
+    "serve": "tmkb serve\n  tmkb serve --schemas my-schemas --watch\n  tmkb serve --http 127.0.0.1:8321\n"
+    "  tmkb serve --http 127.0.0.1:8321 --metrics 127.0.0.1:9464 --usage /var/log/tmkb",
     "token": "tmkb token\n  tmkb token --json",
     "tools": "tmkb tools\n  tmkb tools search --command 'python server.py'\n"
     "  tmkb tools --url http://127.0.0.1:8000/mcp --json",
     "train": "tmkb train\n  tmkb train --patterns packaged --patterns my-patterns",
+    "usage": "tmkb usage report /var/log/tmkb\n  tmkb usage report replica-1 replica-2 --since 30d --html usage.html",
     "validate": "tmkb validate my-patterns\n  tmkb validate --strict my-patterns/acme_auth_001",
 }
 _UNWRITABLE = ("EBADF", "EDQUOT", "EFBIG", "EIO", "ENOSPC")

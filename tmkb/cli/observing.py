@@ -85,10 +85,9 @@ class Pages:
         """Return the page of this process; None if there is none."""
         if self.address is None:
             return None
-        from tmkb import __version__
         from tmkb.insight import page
 
-        return page.Metrics(self.bound, {"tmkb_build_info": {"version": __version__}})
+        return page.Metrics(self.bound)
 
     def close(self) -> None:
         """Delete the files that the processes share."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmkb.insight.observer import Completion, Receiver
+from tmkb import __version__
+from tmkb.insight.observer import Completion, Observer, Receiver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     Add = Callable[[str, tuple[str, ...], float], None]  # name of the metric, values of its labels, amount
 
+_RELOADS = {"reloaded": "applied", "not_reloaded": "rejected", "pull_rejected": "rejected"}  # by log line
 NO_STACK = "none"
 DURATION = "tmkb_request_duration_seconds"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
@@ -63,6 +65,7 @@ METRICS = tuple(
         ),
         ("tmkb_received_bytes_total", "counter", "", "Size of the messages from clients", "tmkb.received", "By"),
         ("tmkb_sent_bytes_total", "counter", "", "Size of the messages to clients", "tmkb.sent", "By"),
+        ("tmkb_events_total", "counter", "event", "Log lines about the server, by id", "tmkb.events", "{event}"),
         ("tmkb_reloads_total", "counter", "result", "Changes of schemas or patterns", "tmkb.reloads", "{reload}"),
         ("tmkb_in_flight", "gauge", "", "Requests without a response yet", "tmkb.in_flight", "{request}"),
         ("tmkb_connections", "gauge", "", "Sessions, and requests that need none", "tmkb.connections", "{connection}"),
@@ -78,6 +81,12 @@ METRICS = tuple(
         ),
         ("tmkb_tasks", "gauge", "", "Tasks that run, and ended ones that are kept", "tmkb.tasks", "{task}"),
     )
+)
+
+
+INFO: tuple[tuple[str, str, Callable[[Observer], Mapping[str, str]]], ...] = (
+    ("tmkb_build_info", "Version of TMKB", lambda _: {"version": __version__}),
+    ("tmkb_patterns_info", "What is served, with the commits of its patterns", lambda observer: observer.identity()),
 )
 
 
@@ -119,6 +128,8 @@ class Counting(Receiver):
         """Count the bytes."""
         self.add("tmkb_sent_bytes_total", (), size)
 
-    def reloaded(self, result: str) -> None:
-        """Count the reload."""
-        self.add("tmkb_reloads_total", (result,), 1)
+    def logged(self, line: str) -> None:
+        """Count the line, and the reload if it reports one."""
+        self.add("tmkb_events_total", (line,), 1)
+        if line in _RELOADS:
+            self.add("tmkb_reloads_total", (_RELOADS[line],), 1)

@@ -60,8 +60,8 @@ class Receiver:
     def sent(self, size: int) -> None:
         """Receive the size of a message to a client, in bytes."""
 
-    def reloaded(self, result: str) -> None:
-        """Receive that changed files are served (``applied``), or are not because of problems (``rejected``)."""
+    def logged(self, line: str) -> None:
+        """Receive the id of a log line about the server, not about a request."""
 
     def close(self) -> None:
         """Write what is left, when the server ends."""
@@ -74,6 +74,8 @@ class Observer:
         self.receivers = [*receivers]
         self.log = log
         self.measured: list[Callable[[], Mapping[str, int]]] = []
+        self.identity: Callable[[], Mapping[str, str]] = dict
+        log.observer = self
         for receiver in receivers:
             receiver.begin(self)
 
@@ -84,6 +86,10 @@ class Observer:
     def figures(self) -> dict[str, int]:
         """Return the current numbers of everything that is measured."""
         return {name: number for figures in self.measured for name, number in figures().items()}
+
+    def identify(self, identity: Callable[[], Mapping[str, str]]) -> None:
+        """Set the function that returns name and version of what is served. Other threads call it."""
+        self.identity = identity
 
     def trace_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers of W3C Trace Context."""
@@ -108,9 +114,9 @@ class Observer:
         """Pass on the size of a sent message."""
         self._each("sent", size)
 
-    def reloaded(self, result: str) -> None:
-        """Pass on the result of a reload."""
-        self._each("reloaded", result)
+    def logged(self, line: str) -> None:
+        """Pass on the id of a log line."""
+        self._each("logged", line)
 
     def close(self) -> None:
         """Close every receiver."""

@@ -42,13 +42,12 @@ _LIVE = re.compile(r"gauge_live\w+_(\d+)\.db")
 class Metrics(metrics.Counting):
     """Keeps the metrics of this process, and serves them on the listening socket ``bound``."""
 
-    def __init__(self, bound: socket.socket, info: Mapping[str, Mapping[str, str]]) -> None:
-        """Create the metrics. ``info``: metrics whose value is always 1: name → labels."""
+    def __init__(self, bound: socket.socket) -> None:
+        """Create the metrics."""
         disable_created_metrics()  # type: ignore[no-untyped-call] # each would be another time series
         self.values = _Values()
         super().__init__(self.values.add)
         self.bound = bound
-        self.info = info
 
     def begin(self, observer: Observer) -> None:
         """Serve, with the current numbers of ``observer``."""
@@ -58,7 +57,7 @@ class Metrics(metrics.Counting):
             multiprocess.MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
         else:
             ProcessCollector(registry=registry)
-        registry.register(_Info(self.info))
+        registry.register(_Info(observer))
         page = _Page(self.bound, registry, lambda: self.values.set(observer.figures()))
         threading.Thread(target=page.serve_forever, name="metrics", daemon=True).start()
 
@@ -135,14 +134,15 @@ class _Values:
 
 
 class _Info(Collector):
-    """Metrics whose labels are the information."""
+    """Metrics whose labels are the information, and whose value is always 1."""
 
-    def __init__(self, info: Mapping[str, Mapping[str, str]]) -> None:
-        self.info = info
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
 
     def collect(self) -> Iterator[Metric]:
-        for name, labels in self.info.items():
-            family = GaugeMetricFamily(name, "Always 1", labels=[*labels])
+        for name, about, facts in metrics.INFO:
+            labels = facts(self.observer)
+            family = GaugeMetricFamily(name, about, labels=[*labels])
             family.add_metric([*labels.values()], 1)
             yield family
 

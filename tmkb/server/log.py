@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Protocol
 
+    from tmkb.insight.observer import Observer
+
     class Output(Protocol):
         """A destination that never blocks."""
 
@@ -48,6 +50,8 @@ class Log:
     Lines are buffered until `flush` is called or `_MAX_PENDING` are pending.
     """
 
+    observer: Observer | None = None  # is told about lines with an id, which belong to no request
+
     def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
         self.lines = lines
         self.level = level
@@ -63,7 +67,10 @@ class Log:
 
     def write(self, line: str | Line, request_id: str | int | None = None, /, **fields: object) -> None:
         """Write a line, or the line with an id, if its level is enabled."""
-        line = self.lines[line] if isinstance(line, str) else line
+        if isinstance(line, str):
+            if self.observer is not None:
+                self.observer.logged(line)
+            line = self.lines[line]
         if _RANKS[line["level"]] < self.min_rank:
             return
         self._add(line, template.cut(request_id) if isinstance(request_id, str) else request_id, fields)

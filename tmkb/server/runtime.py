@@ -94,6 +94,7 @@ class Runtime:
         self._apply_settings()
         if observer is not None:
             observer.measure(self.figures)
+            observer.identify(self.identity)
 
     @property
     def spec(self) -> Spec:
@@ -172,6 +173,10 @@ class Runtime:
             "subscriptions": len(listening) + sum(len(each.subscribed) for each in connections),
             "tasks": 0 if self.tasks is None else len(self.tasks.by_id),
         }
+
+    def identity(self) -> dict[str, str]:
+        """Return the name and the version of what is served."""
+        return {"server": self.spec["server"]["name"], "version": self.spec["server"]["version"]}
 
     def warm_up(self) -> None:
         """Open the operations of all tools, while no client waits."""
