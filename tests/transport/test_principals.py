@@ -321,6 +321,7 @@ def test_a_subscriber_receives_only_its_subscriptions(two):
 SHARED = {  # between connections, or references to the snapshot
     "snapshot": "what is served", "references": "numbers for errors", "traced": "a setting of the log",
     "caller": "whose it is", "max_stored": "a limit", "budget": "see test_budgets",
+    "clock": "the same for all", "trace_headers": "only for observers",
 }  # fmt: skip
 
 

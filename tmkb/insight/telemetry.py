@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tmkb import __version__
-from tmkb.insight.metrics import METRICS, Counting
+from tmkb.insight.metrics import METRICS, NO_STACK, Counting
 from tmkb.insight.observer import OTHER, Completion, Observer
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SIGNALS = ("traces", "metrics")
 DURATION = "mcp.server.operation.duration"
 BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)  # seconds; of the conventions
-_SPAN_ONLY = ("jsonrpc.request.id", "mcp.session.id", "tmkb.patterns")  # attributes with any number of values
+_SPAN_ONLY = ("jsonrpc.request.id", "mcp.session.id", "tmkb.patterns", "tmkb.stack")  # not attributes of metrics
 _QUEUE = 4096  # items
 _GRACE = 3.0  # seconds for the last export, when the server ends
 _QUIET = 60.0  # seconds between log lines about failures
@@ -306,7 +306,7 @@ def _attributes(completion: Completion) -> dict[str, Any]:
         attributes["error.type"] = attributes["rpc.response.status_code"] = code
     if "pattern_ids" in exchange.facts:
         attributes["tmkb.patterns"] = exchange.facts["pattern_ids"]
-        attributes["tmkb.stack"] = exchange.facts["stack"] or ""
+        attributes["tmkb.stack"] = exchange.facts["stack"] or NO_STACK
     return attributes
 
 
