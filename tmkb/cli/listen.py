@@ -142,8 +142,8 @@ def supervise(args: argparse.Namespace) -> int | None:
 class Hooks(NamedTuple):
     """What only the caller of `listen` can do.
 
-    ``load``: reads the server again, at SIGHUP. ``updates``: returns the reloads of a runtime. ``observe``: returns what
-    observes requests, together with a page of metrics.
+    ``load``: reads the server again, at SIGHUP. ``updates``: returns the reloads of a runtime. ``observe``: returns
+    what observes requests, together with a page of metrics.
     """
 
     load: Callable[[], Server]
