@@ -39,17 +39,18 @@ procfs = pytest.mark.skipif(not os.path.isdir("/proc"), reason="children are loo
 def test_the_watcher_forks_only_where_threads_allow_it(found, monkeypatch, platform, forks):
     outlet, inlet = os.pipe()
     watcher = reload.Watcher(found, False, inlet)
+    update = reload.Update([["not_reloaded", {}]])
     forked = []
     real = os.fork
     monkeypatch.setattr(os, "fork", lambda: forked.append(1) or real())
     monkeypatch.setattr("sys.platform", platform)
-    monkeypatch.setattr(watcher, "_build", lambda: (False, b"[]"))
+    monkeypatch.setattr(watcher, "_build", lambda selection: update)
     watcher._update()
     handed = os.read(outlet, 100)
     os.close(outlet)
     os.close(inlet)
 
-    assert handed.endswith(b"[]")
+    assert handed.endswith(update.pack())
     assert len(forked) == forks
 
 

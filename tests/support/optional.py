@@ -15,6 +15,7 @@ PROGRAMS = {
     "javac": "the system package default-jdk-headless",
     "php": "the system package php-cli",
     "ruby": "the system package ruby",
+    "ssh-keygen": "the system package openssh-client",
 }
 FROM = {
     "jinja2": "the extra site",

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable
 
 from tmkb.authoring import application_tests
 from tmkb.cli import loader, output, pages
-from tmkb.knowledge import answer, library, pattern, provenance, vocabulary
-from tmkb.schema import hidden, paths
+from tmkb.knowledge import answer, house, library, pattern, provenance, vocabulary
+from tmkb.schema import hidden
 from tmkb.server import sources
 
 
@@ -34,7 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the pattern or tests. Return 1 if the id is unknown or the pattern has no attacks."""
     with output.progress("Reading the patterns"):
-        only = _folder(args.id, library.resolve(paths.named(args.patterns, "TMKB_PATTERNS")))
+        folders = library.resolve(sources.folders(args.patterns, output.note))
+        only = None if any(map(house.exists, folders)) else _folder(args.id, folders)
         patterns = loader.patterns_by_id([only] if only else args.patterns)
     if (ids := existing([args.id], patterns)) is None:
         return 1

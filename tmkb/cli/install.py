@@ -22,6 +22,8 @@ from tmkb.errors import Problem, SpecError
 from tmkb.knowledge.library import PACKAGED
 from tmkb.schema import documents, hidden, paths, problems
 from tmkb.schema.values import JsonObject
+from tmkb.server import repository
+from tmkb.server.selection import is_source
 from tmkb.server.server import DEFAULT_SERVER
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -63,7 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="tmkb", help="the name of the entry (default: %(default)s)")
     parser.add_argument("--server", metavar="NAME", help=f"the server to start (default: {DEFAULT_SERVER})")
     parser.add_argument(
-        "--patterns", action="append", metavar="DIR", help="a folder of patterns, or `packaged` (repeatable)"
+        "--patterns",
+        action="append",
+        metavar="SOURCE",
+        help="a folder of patterns, git+https://HOST/PATH#REF, or `packaged` (repeatable)",
     )
     parser.add_argument("--print", action="store_true", help="print the text to paste, and change nothing")
     parser.add_argument("--link", action="store_true", help="print a link that installs, and change nothing")
@@ -104,7 +109,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     edit = Edit(args.name, machine, args.force, args.dry_run)
     report, checker = _Report(), doctor.Checker(machine)
-    if {*(args.patterns or [])} - {PACKAGED} and any(_is_portable(each, args.scope) for each in chosen):
+    folders = [word for word in args.patterns or [] if word != PACKAGED and not is_source(word)]
+    if folders and any(_is_portable(each, args.scope) for each in chosen):
         output.fail("--patterns: The file is shared with others, who may not have the folder at this path.")
     for each in chosen:
         if _change(args, edit, each, command, report) and not (args.uninstall or args.no_check):
@@ -163,6 +169,9 @@ def _check_server(args: argparse.Namespace) -> None:
         reason = f"There is no server {args.server}. {near}"
         raise SpecError([Problem.of_argument("bad_option", "--server", reason=reason)])
     for folder in args.patterns or []:
+        if is_source(folder):
+            repository.parse(folder)
+            continue
         is_there = folder == PACKAGED or os.path.isdir(folder)
         if not is_there or not hidden.is_unicode(paths.absolute(folder)):
             reason = f"The path {folder} is not valid UTF-8." if is_there else f"There is no folder {folder}."
@@ -203,7 +212,7 @@ def _entry(args: argparse.Namespace, chosen: Client, command: tuple[str, list[st
     """Return the entry for a client."""
     program, words = (launch.PORTABLE, []) if _is_portable(chosen, args.scope) else command
     server = ["--server", args.server] if args.server else []
-    folders = [word if word == PACKAGED else paths.absolute(word) for word in args.patterns or []]
+    folders = [word if word == PACKAGED or is_source(word) else paths.absolute(word) for word in args.patterns or []]
     patterns = [word for folder in folders for word in ("--patterns", folder)]
     return chosen.entry(args.scope, args.name, program, [*words, "serve", *server, *patterns])
 

@@ -218,7 +218,7 @@ def _reload(
             application.endpoint.guard = guard
             if guard.access is not None:
                 guard.access.start()
-            application.endpoint.dispatch(runtime.replace(server.spec, server.provider))
+            application.endpoint.dispatch(runtime.replace(*server.snapshots()))
 
         return apply
 

@@ -15,7 +15,7 @@ from tmkb.server import sources
 
 def library(flags: Sequence[str] | None) -> Library:
     """Load patterns as `sources.read_library` does, and print the problems of omitted ones to stderr."""
-    found = sources.read_library(flags)
+    found = sources.read_library(flags, output.note)
     for problem in found.problems:
         output.note(problems.line(problem))
     for folder in found.missing + found.empty:

@@ -134,6 +134,11 @@ def warn(server: Server) -> None:
     """Print the warnings of a server that a command uses."""
     for line, fields in server.warnings:
         fail(template.fill(server.spec["server"]["log"][line]["message"], fields))
+    if server.pulled:
+        from tmkb.server import pull
+
+        for sentence in pull.sentences(server.pulled):
+            fail(sentence)
 
 
 def lacks_extra(command: str, extra: str) -> int:

@@ -12,13 +12,24 @@ _PROOF = {
     "changed": "changed since it was proven",
     "unproven": "not proven",
 }
-_STATUS = {"proven": "refuses the attacks", "compiled": "parsed, not executed", "text": "not checked"}  # of an idiom
+_STATUS = {
+    "proven": "refuses the attacks",
+    "compiled": "parsed, not executed",
+    "text": "not checked",
+    "house": "of the house",
+}  # of an idiom
 _CODE = {"code_pattern": "Start from this", "second_code": "For the second pattern"}
 _NO_MATCH = (
     "No pattern matches. Describe what the code does, and with what, for example `tmkb query Flask job that mails "
     "invoices`. `tmkb query --explain …` shows which words counted, `tmkb list` all patterns."
 )
-_SUMMARY = ("threat", "check", "principle", "fix")
+_SUMMARY = {
+    "threat": "Threat",
+    "check": "Check",
+    "principle": "Principle",
+    "fix": "Fix",
+    "house_rule": "House rule",
+}
 _LEGEND = (
     "A weight with + counts for the answer or the pattern, with - against it. It is that of a word, of two words "
     "(with _: and one between), of two symbols (|), or of some characters (~)."
@@ -70,8 +81,11 @@ def page(pattern: dict[str, Any], titles: Mapping[str, str] | None = None) -> li
 
 def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
     lines = []
-    for key in (key for key in _SUMMARY if key in pattern):
-        lines += indented(text(pattern[key]), (f"{key.capitalize():<11}", "bold"))
+    for key, name in _SUMMARY.items():
+        lines += indented(text(pattern[key]), (f"{name:<11}", "bold")) if key in pattern else []
+    changes = pattern.get("house", {})
+    if "severity" in changes:
+        lines += indented(text(f"{changes['severity']} instead of {changes['instead_of']}"), ("House      ", "bold"))
     if "description" in pattern:
         lines += text() + text(pattern["description"])
     if scenario := pattern.get("attack_scenario"):

@@ -17,6 +17,7 @@ from tmkb.cli import get, loader, output
 from tmkb.knowledge import library, provenance
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, paths
+from tmkb.server import sources
 
 NEEDED = ("flask", "flask_sqlalchemy", "flask_login", "celery")
 
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for folder in args.patterns or []:
         sys.stderr.write(f"Running the Python code in {folder}\n")
     # TMKB_PATTERNS is ignored: an environment variable must not decide which code runs.
+    sources.require_folders(args.patterns or [library.PACKAGED])
     library_ = loader.library(args.patterns or [library.PACKAGED])
     patterns = {each.pattern["id"]: (each.path, each.pattern) for each in library_.folders if each.pattern is not None}
     if (ids := get.existing(args.ids, patterns)) is None:

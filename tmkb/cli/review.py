@@ -21,7 +21,7 @@ from tmkb.review import github, hook, judge, sarif, suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment
 from tmkb.review.targets import GitError, Reader
-from tmkb.schema import hidden, paths, problems, template, textfile
+from tmkb.schema import hidden, problems, template, textfile
 from tmkb.server import sources
 from tmkb.server.server import Server
 
@@ -121,7 +121,7 @@ def _sections(reader: Reader, targets: Sequence[str]) -> Iterator[Section]:
 
 def _comments(args: argparse.Namespace, provider: Any, sections: Sequence[Section]) -> tuple[list[Comment], int]:
     """Return the comments that the code does not ignore, and how many there are with those. Print faulty ignores."""
-    folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
+    folders = library.resolve(provider.settings.get("folders"))
     model = index.path(folders, index.REVIEW_FILE)
     judging = judge.Judge(provider.index, model, lambda *asked: json.loads(provider.advise_on(*asked)))
     ids = provider.operation("ids", {})()

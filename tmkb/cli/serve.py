@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
     Options = dict[str, list[str]]
 
-FLAGS = ("--schemas", "--patterns", "--server", "--config", "--log-level", *observing.USAGE)
-SWITCHES = ("--allow-python", "--no-cache", "--watch")
+FLAGS = ("--schemas", "--patterns", "--view", "--pull", "--server", "--config", "--log-level", *observing.USAGE)
+SWITCHES = ("--allow-python", "--no-cache", "--watch", "--verify-commits")
+SECRET = "TMKB_WEBHOOK_SECRET"  # the name of a variable
+_PULL = 60.0  # seconds between two pulls of a Git source
 _SHORTEST_KEY = 32  # characters
 
 
@@ -69,18 +71,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the startup cache")
     parser.add_argument("--watch", action="store_true", help="reload schemas and patterns when they change")
+    parser.add_argument(
+        "--view",
+        action="append",
+        metavar="NAME=SOURCE[,SOURCE]",
+        help="the patterns of callers with the view NAME, in place of those of --patterns (repeatable)",
+    )
+    parser.add_argument(
+        "--pull",
+        metavar="SECONDS",
+        help=f"interval in which Git sources are pulled (default: {_PULL:g}; 0: only at the start and by webhook)",
+    )
+    parser.add_argument(
+        "--verify-commits", action="store_true", help="serve only commits whose signature `git verify-commit` accepts"
+    )
     listen.configure(parser)
     observing.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve with options parsed by argparse."""
-    lists = {"--schemas": args.schemas, "--patterns": args.patterns}
-    single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level}
+    lists = {"--schemas": args.schemas, "--patterns": args.patterns, "--view": args.view}
+    single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level, "--pull": args.pull}
     single |= {flag: getattr(args, flag.removeprefix("--").replace("-", "_")) for flag in observing.USAGE}
     options: Options = {**{k: v for k, v in lists.items() if v}, **{k: [v] for k, v in single.items() if v}}
-    switches = {"--allow-python": args.allow_python, "--no-cache": args.no_cache, "--watch": args.watch}
-    return serve(options | {switch: [] for switch, on in switches.items() if on}, args)
+    switches: Options = {name: [] for name in SWITCHES if getattr(args, name.removeprefix("--").replace("-", "_"))}
+    return serve(options | switches, args)
 
 
 def serve(options: Options, args: argparse.Namespace | None = None) -> int:
@@ -95,8 +111,11 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
             patterns=options.get("--patterns"),
             config=options["--config"][-1] if "--config" in options else None,
             allow_python="--allow-python" in options,
+            views=_views(options.get("--view", [])) | _views_of_roles(args),
             caching="--no-cache" not in options,
             forking=forking,
+            fresh=float("inf") if _interval(options) else 0.0,  # the watcher pulls
+            verified="--verify-commits" in options,
         )
 
     try:
@@ -136,12 +155,47 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
 
 
 def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
-    """Return the reloader of changed files with ``--watch``. Raises SpecError if files cannot be watched."""
-    if "--watch" not in options:
+    """Return the reloader of changed files and Git sources, if there are any. Raises SpecError if it cannot watch."""
+    interval, watching, secret = _interval(options), "--watch" in options, _secret(SECRET)
+    pulls = bool(server.selection.sources) and (interval > 0 or secret is not None)
+    if not watching and not pulls:
         return None
     from tmkb.server import reload
 
-    return reload.Reloader(runtime, server, began, "--no-cache" not in options)
+    caching = "--no-cache" not in options
+    return reload.Reloader(runtime, server, began, caching, watching=watching, interval=interval, secret=secret)
+
+
+def _interval(options: Options) -> float:
+    """Return the seconds between two pulls; 0 for none. Raises SpecError."""
+    text = options.get("--pull", [str(_PULL)])[-1]
+    try:
+        interval = float(text)
+    except ValueError:
+        interval = -1.0
+    if not 0 <= interval < float("inf"):
+        raise SpecError([Problem.of_argument("bad_pull", "--pull", text=text)])
+    return interval
+
+
+def _views(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the sources of each view. Raises SpecError."""
+    views: dict[str, list[str]] = {}
+    for word in words:
+        name, _, sources = word.partition("=")
+        if not name.strip() or name in views or not all(sources.split(",")):
+            raise SpecError([Problem.of_argument("bad_view", "--view", text=word)])
+        views[name] = sources.split(",")
+    return views
+
+
+def _views_of_roles(args: argparse.Namespace | None) -> dict[str, list[str]]:
+    """Return the sources of the roles of an access file that have some. Raises SpecError."""
+    if args is None or not args.access:
+        return {}
+    from tmkb.access import policy
+
+    return policy.views(args.access)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:
@@ -170,3 +224,11 @@ def _keys() -> list[bytes]:
         if len(key) < _SHORTEST_KEY:
             raise SpecError([Problem.of_argument("weak_key", variable, count=len(key), least=_SHORTEST_KEY)])
     return [key.encode("utf-8", "surrogateescape") for key in keys]
+
+
+def _secret(variable: str) -> str | None:
+    """Return the secret in an environment variable; None if there is none. Raises SpecError if it can be guessed."""
+    secret = os.environ.get(variable) or None
+    if secret is not None and len(secret) < _SHORTEST_KEY:
+        raise SpecError([Problem.of_argument("weak_key", variable, count=len(secret), least=_SHORTEST_KEY)])
+    return secret

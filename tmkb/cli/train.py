@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the model beside the patterns of the last folder. Return 2 if scikit-learn or questions are missing."""
     if not util.find_spec("sklearn"):
         return output.lacks_extra("train", "train")
+    sources.require_folders(args.patterns)
     folders = library.resolve(paths.named(args.patterns, "TMKB_PATTERNS"))
     if bare := [paths.shown(folder) for folder in folders if not any(questions.files(folder))]:
         output.fail(

@@ -12,7 +12,6 @@ from tmkb.errors import Problem
 from tmkb.knowledge import idioms, library, pattern, questions, vocabulary
 from tmkb.knowledge.library import Library
 from tmkb.publishing import semgrep
-from tmkb.schema import paths
 from tmkb.schema import problems as words
 from tmkb.server import sources
 
@@ -41,9 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace, show: Callable[[str], None]) -> tuple[int, list[Problem], list[Problem]]:
     """Return the number of patterns, the problems, and what is only reported: models that are outdated."""
-    library_ = sources.read_library([_folder(path) for path in args.paths] or args.patterns)
+    names = sources.folders([_folder(path) for path in args.paths] or args.patterns, output.note)
+    library_ = library.load(names)
     known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
     problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
+    problems += library_.unreadable
     for number, each in enumerate(library_.folders, 1):
         show(f"Checking {number} of {len(library_.folders)}: {os.path.basename(each.path)}")
         problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
@@ -51,7 +52,7 @@ def _check(args: argparse.Namespace, show: Callable[[str], None]) -> tuple[int, 
     show("Checking the quality standard")
     problems += _strict(library_) if args.strict else []
     show("Checking the example questions")
-    folders = library.resolve([_folder(path) for path in args.paths] or paths.named(args.patterns, "TMKB_PATTERNS"))
+    folders = library.resolve(names)
     examples = questions.by_file(folders)
     problems += questions.review(examples, known) + inputs.damaged(folders)
     outdated = inputs.outdated(folders, library_.patterns, [q for each in examples.values() for q in each.questions])

@@ -5,7 +5,7 @@ An answer has the form of those of `tmkb.knowledge.answer` and is joined from pr
 
 from __future__ import annotations
 
-from tmkb.knowledge.answer import CODE, Renderer, counted, fragment, without_empty
+from tmkb.knowledge.answer import CODE, Renderer, counted, fragment, house_rule, without_empty
 from tmkb.knowledge.stacks import Stacks
 
 TYPE_CHECKING = False
@@ -115,11 +115,17 @@ def _joined(code: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, An
 def _full(pattern: Pattern) -> dict[str, str]:
     texts = pattern["agent_summary"]
     principle = texts.get("principle", texts["fix"])
-    return {**_names(pattern), "threat": texts["threat"], "check": texts["check"], "principle": principle}
+    shown = {**_names(pattern), "threat": texts["threat"], "check": texts["check"], "principle": principle}
+    return shown | _rule(pattern)
 
 
 def _short(pattern: Pattern) -> dict[str, str]:
-    return {**_names(pattern), "check": pattern["agent_summary"]["check"]}
+    return {**_names(pattern), "check": pattern["agent_summary"]["check"], **_rule(pattern)}
+
+
+def _rule(pattern: Pattern) -> dict[str, str]:
+    rule = house_rule(pattern)
+    return {"house_rule": rule} if rule else {}
 
 
 def _names(pattern: Pattern) -> dict[str, str]:

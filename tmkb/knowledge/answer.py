@@ -119,16 +119,28 @@ class Renderer:
         return size + (size > 999)  # three digits are one token, which the frame includes
 
 
-def summary(pattern: Pattern) -> dict[str, Any]:
-    """Return the keys of a pattern that agents get. The contract of `tmkb_query` has no key for a caution."""
-    caution = pattern["agent_summary"].get("caution")
-    value = _without_caution(pattern)
-    return value | {"fix": f"{value['fix']} {caution}"} if caution else value
+def summary(pattern: Pattern, caution: bool = True) -> dict[str, Any]:
+    """Return the keys of a pattern that agents get, with or without its caution.
+
+    The contract of `tmkb_query` has no keys for a caution and a house rule, so both follow the fix.
+    """
+    texts, rule = pattern["agent_summary"], house_rule(pattern)
+    value = {"id": pattern["id"], "severity": pattern["severity"], **{key: texts[key] for key in _SUMMARY}}
+    more = [texts["caution"]] if caution and "caution" in texts else []
+    more += [f"House rule: {rule}"] if rule else []
+    return {**value, "fix": " ".join([value["fix"], *more])}
 
 
-def _without_caution(pattern: Pattern) -> dict[str, Any]:
-    texts = pattern["agent_summary"]
-    return {"id": pattern["id"], "severity": pattern["severity"], **{key: texts[key] for key in _SUMMARY}}
+def house_rule(pattern: Pattern) -> str | None:
+    """Return what the organization requires in addition to ``pattern``; None without such a rule."""
+    rule: str | None = pattern.get("house", {}).get("rule")
+    return rule and unwrap(rule)
+
+
+def house(pattern: Pattern) -> dict[str, Any]:
+    """Return what readers of a complete pattern see of the changes of the organization."""
+    changes = pattern.get("house", {})
+    return without_empty({key: changes.get(key) for key in ("severity", "instead_of", "rule")})
 
 
 def in_full(pattern: Pattern) -> dict[str, Any]:
@@ -143,6 +155,7 @@ def in_full(pattern: Pattern) -> dict[str, Any]:
             "mitigations": [_mitigation(pattern, each) for each in pattern["mitigations"]],
             "related_patterns": related,
             "references": without_empty({key: pattern["references"].get(key) for key in ("cwe", "owasp")}),
+            "house": house(pattern),
         }
     )
 
@@ -176,7 +189,7 @@ def fragment(value: dict[str, Any], count: Callable[[str], int]) -> dict[str, An
 
 def _brief(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:
     """Return the fragment without the caution; None if there is no caution."""
-    return fragment(_without_caution(pattern), count) if "caution" in pattern["agent_summary"] else None
+    return fragment(summary(pattern, caution=False), count) if "caution" in pattern["agent_summary"] else None
 
 
 def _template(pattern: Pattern, count: Callable[[str], int]) -> dict[str, Any] | None:

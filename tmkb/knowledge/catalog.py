@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from tmkb.errors import ToolError
-from tmkb.knowledge.answer import LANGUAGE, attack_scenario, summary, unwrap, without_empty
+from tmkb.knowledge.answer import LANGUAGE, attack_scenario, house, summary, unwrap, without_empty
 from tmkb.providers.operation import Log
 
 TYPE_CHECKING = False
@@ -211,6 +211,7 @@ def in_full(pattern: Pattern) -> dict[str, Any]:
             "testing": pattern.get("testing"),
             "related_patterns": pattern.get("related_patterns"),
             "references": without_empty(pattern["references"]),
+            "house": house(pattern),
         }
     )
 
@@ -287,6 +288,11 @@ def _lines(pattern: Mapping[str, Any]) -> Iterator[str]:
 def _summary(pattern: Mapping[str, Any]) -> Iterator[str]:
     for key in (key for key in ("threat", "check", "principle", "fix", "caution") if key in pattern):
         yield f"- {key.capitalize()}: {pattern[key]}"
+    changes = pattern.get("house", {})
+    if "rule" in changes:
+        yield f"- House rule: {changes['rule']}"
+    if "severity" in changes:
+        yield f"- House severity: {changes['severity']} instead of {changes['instead_of']}"
 
 
 def _list(heading: str, items: Sequence[str] | None) -> Iterator[str]:

@@ -18,8 +18,9 @@ NAME = "idioms.yaml"
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "idioms.yaml")
 MAX_LINES = 8  # of code, without those that only close something
 MAX_CHARACTERS = 460
+HOUSE = "house"  # the status of an idiom of the organization
 _REGION = "idiom"
-_STAGE = "flask"  # the stack on whose stage the code of patterns runs
+STAGE = "flask"  # the stack on whose stage the code of patterns runs
 
 
 class Idiom(NamedTuple):
@@ -48,7 +49,7 @@ def read(folder: str) -> tuple[dict[str, Idiom], list[Problem]]:
     idioms: dict[str, Idiom] = {}
     for stack in doc.section("stacks"):
         idiom, found = _idiom(folder, doc, stack)
-        problems += [*found, *_sizes(doc, stack, idiom.code)]
+        problems += [*found, *sizes(doc, ("stacks", stack), stack, idiom.code)]
         if not found:
             idioms[stack] = idiom
     return idioms, problems
@@ -85,9 +86,9 @@ def _region(folder: str, app: str, problems: list[Problem]) -> str:
     return examples.region(source, _REGION, problems)
 
 
-def _sizes(doc: Document, stack: str, code: str) -> Iterator[Problem]:
-    """Report code that is longer than an answer has room for."""
-    path, place = ("stacks", stack), f"The idiom for {stack}"
+def sizes(doc: Document, path: reader.Path, stack: str, code: str) -> Iterator[Problem]:
+    """Report code for ``stack``, which is at ``path``, if it is longer than an answer has room for."""
+    place = f"The idiom for {stack}"
     lines, characters = sum(_says_something(line) for line in code.splitlines()), len(code.strip())
     if lines > MAX_LINES:
         yield doc.key_problem("too_many_lines", path, place=place, count=lines, limit=MAX_LINES)
@@ -131,16 +132,18 @@ def status(folder: str, pattern: Pattern, stack: str, idiom: Idiom) -> str:
 def served(folder: str, pattern: Pattern) -> dict[str, dict[str, str]]:
     """Return what is shown of the idioms of a pattern, by stack: code, status and, if there is one, caution.
 
-    The stack of the pattern's own code has its template. See `status`.
+    The stack of the pattern's own code has its template. See `status`; that of idioms of the house is `HOUSE`.
     """
     shown: dict[str, dict[str, str]] = {}
     if "template" in pattern:
-        stack = pattern["framework"] if pattern["framework"] != "any" else _STAGE
+        stack = pattern["framework"] if pattern["framework"] != "any" else STAGE
         proven = provenance.status(folder, pattern) == "proven"
         own = Idiom(pattern["template"], pattern["agent_summary"].get("caution"), None)
         shown[stack] = _shown(own, "proven" if proven else "text")
     for stack, idiom in read(folder)[0].items():
         shown[stack] = _shown(idiom, status(folder, pattern, stack, idiom))
+    for stack, each in pattern.get("house", {}).get("idioms", {}).items():
+        shown[stack] = _shown(Idiom(each["code"], each.get("caution"), None), HOUSE)
     return shown
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tmkb.errors import Problem
-from tmkb.knowledge import pattern
+from tmkb.knowledge import house, pattern
+from tmkb.knowledge.house import House
 from tmkb.knowledge.pattern import Pattern, PatternFolder
 from tmkb.schema import packed, paths
 
@@ -16,7 +17,10 @@ PACKAGED = "packaged"  # the name of the packaged folder
 
 @dataclass(slots=True)
 class Library:
-    """Loaded patterns. `missing` and `empty` are folders that do not exist or contain no patterns."""
+    """Loaded patterns. `missing` and `empty` are folders that do not exist or contain no patterns.
+
+    `unreadable` are problems of folders and of changes to patterns.
+    """
 
     folders: list[PatternFolder] = field(default_factory=list)
     unreadable: list[Problem] = field(default_factory=list)
@@ -43,9 +47,10 @@ def load(names: Sequence[str] | None) -> Library:
     """Read all patterns of the folders ``names``, in order. See `resolve`.
 
     Of two patterns with the same id, the later one is left out. Nothing is raised: one broken pattern must not hide the
-    others.
+    others. Then the changes of organizations are applied to all patterns.
     """
     library = Library()
+    houses: list[House] = []
     by_id: dict[str, PatternFolder] = {}
     for name, path in zip(names or [PACKAGED], resolve(names), strict=True):
         shown = paths.shown(path)
@@ -57,11 +62,16 @@ def load(names: Sequence[str] | None) -> Library:
         except OSError as error:
             library.unreadable.append(Problem("no_entry", shown, folder=shown, reason=error.strerror))
             continue
-        if not found:
+        changes, problems = house.read(path)
+        library.unreadable += problems
+        houses += [changes] if changes else []
+        if not found and not house.exists(path):
             library.empty.append(name if name == PACKAGED else shown)
         for folder in found:
             _check_id(folder, by_id)
         library.folders += found
+    for each in houses:
+        library.unreadable += _change(each, by_id)
     return library
 
 
@@ -86,6 +96,19 @@ def _children(path: str) -> list[str]:
     """
     folders = [os.path.join(path, name) for name in packed.names(path) if not name.startswith("_")]
     return [folder for folder in folders if packed.exists(os.path.join(folder, "pattern.yaml"))]
+
+
+def _change(changes: House, by_id: Mapping[str, PatternFolder]) -> list[Problem]:
+    """Change the patterns in ``by_id``. Report ids that neither it nor the packaged folder has."""
+    for id_, change in changes.changes.items():
+        folder = by_id.get(id_)
+        if folder is None or folder.pattern is None:
+            continue
+        house.apply(change, folder.pattern)
+        if change.get("hidden"):
+            folder.pattern = None
+    packaged = {os.path.basename(path).upper().replace("_", "-") for path in _children(paths.PATTERNS)}
+    return [*changes.unknown({*by_id, *packaged})]
 
 
 def _check_id(folder: PatternFolder, by_id: dict[str, PatternFolder]) -> None:

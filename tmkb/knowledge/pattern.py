@@ -39,7 +39,7 @@ class Mitigation(TypedDict):
 
 
 class Pattern(TypedDict):
-    """A pattern as it is served: the keys of its file, and the regions that are shown of its code."""
+    """A pattern as it is served: the keys of its file, the regions that are shown of its code, and `house.apply`."""
 
     id: str
     name: str
@@ -67,6 +67,7 @@ class Pattern(TypedDict):
     vulnerable: NotRequired[str]
     template: NotRequired[str]
     steps: list[str]
+    house: NotRequired[dict[str, Any]]
 
 
 @dataclass(slots=True)

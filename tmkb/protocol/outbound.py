@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Success = Callable[[Any, Result | JsonValue], JsonObject]  # tool, outcome
     Failed = Callable[[list["Failure"]], JsonObject]
 
+_ANSWERS = ("call_result", "contents_result", "prompt_result")  # results with `result_meta` of the server
 _ENVELOPE_ERRORS = 10  # listed in one envelope
 
 
@@ -318,8 +319,10 @@ def fit(revision: Revision, kind: str, values: Mapping[str, Any]) -> JsonObject:
 
 def _result(revision: Revision, kind: str, values: Mapping[str, Any], server: Server) -> JsonObject:
     fitted = fit(revision, kind, values)
+    meta: Any = fitted.get("_meta", {})
+    if "result_meta" in server and kind in _ANSWERS:
+        fitted["_meta"] = meta = {**meta, **server["result_meta"]}
     if "identity" in revision:
-        meta: Any = fitted.get("_meta", {})
         fitted["_meta"] = {**meta, revision["identity"]: fit(revision, "implementation", server)}
     return fitted
 

@@ -226,6 +226,7 @@ class Server(TypedDict):
     limits: Limits
     log: dict[str, LogLine]
     results: NotRequired[Literal["plain", "envelope"]]
+    result_meta: NotRequired[JsonObject]  # in `_meta` of each answer; set by the server, not by its YAML
 
 
 class Definition(TypedDict):

@@ -18,6 +18,8 @@ CONFORMANCE = os.path.join(ROOT, "conformance")
 CLIENTS = os.path.join(ROOT, "clients")
 PROOF = os.path.join(_HERE, "authoring", "proofs")  # imported by proofs; only `tmkb prove` runs it
 
+ALIASES: dict[str, str] = {}  # a folder → its name in messages, if its path says nothing to users
+
 
 def is_installed(path: str) -> bool:
     """Return whether ``path`` is in the data of an installed package, which has fewer files than a checkout."""
@@ -37,7 +39,10 @@ def meta_schemas() -> dict[str, str]:
 
 
 def shown(path: str) -> str:
-    """Return ``path`` for messages: relative if it is below the current folder."""
+    """Return ``path`` for messages: relative if it is below the current folder, and with the aliases of folders."""
+    for folder, alias in ALIASES.items():
+        if path == folder or path.startswith(os.path.join(folder, "")):
+            return alias + path[len(folder) :]
     try:
         relative = os.path.relpath(path)
     except (ValueError, OSError):  # Windows: another drive; or the current folder was deleted

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tmkb import __version__
 from tmkb.errors import DocumentError, SpecError
+from tmkb.knowledge.library import PACKAGED
 from tmkb.providers import registry
 from tmkb.schema import classes, configuration, load, paths, problems
 from tmkb.schema.model import Spec
 from tmkb.schema.values import JsonObject
-from tmkb.server import cache, sources
+from tmkb.server import cache, repository, sources
 
 if TYPE_CHECKING:
     from tmkb.providers.base import Prepared
+
+
+_META = "tmkb/patterns"  # key of `_meta` in results: the versions of the patterns
 
 
 def build(request: JsonObject, caching: bool = True) -> cache.Entry:
@@ -52,6 +57,7 @@ def _build(request: Any, caching: bool) -> cache.Entry:
         stamps += cache.stamps(provider_sources)
         prepared.add(name, provider.prepare(settings))
     stamps += cache.stamps(prepared.kept)
+    _show_versions(spec, request["patterns"])
     _list_entries(spec, targets, prepared.sections)
     modules = {target.partition(":")[0] for target in targets.values() if not target.startswith(registry.OURS)}
     stamps += cache.stamps(sorted({_package(module) for module in modules}))
@@ -93,6 +99,18 @@ class _Prepared:
             if path := cache.keep(content):
                 self.sections[f"{name}/{part}"] = {"path": path}
                 self.kept.append(path)
+
+
+def _show_versions(spec: Spec, folders: Sequence[str]) -> None:
+    """Add the commits of Git sources to the version of the server and, if it has a catalog, to its results."""
+    versions: Any = [facts for folder in folders if (facts := repository.facts(folder))]
+    if not versions:
+        return
+    server: Any = spec["server"]
+    server["version"] += "+" + ".".join(version["commit"][:7] for version in versions)
+    if any(settings.get("catalog") for settings in server["providers"].values()):
+        packaged = {"packaged": __version__} if PACKAGED in folders else {}
+        server["result_meta"] = {_META: {**packaged, "sources": versions}}
 
 
 def _targets(spec: Spec) -> dict[str, str]:

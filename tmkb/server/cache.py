@@ -269,9 +269,10 @@ def _entries(folder: str, visited: set[tuple[int, int]]) -> list[tuple[str, bool
 def files() -> list[str]:
     """Return all files in the cache folder, sorted, valid or not; none if other users can write to the folder."""
     try:
-        return sorted(os.path.join(folder(), name) for name in os.listdir(folder())) if is_folder_ours() else []
+        names = sorted(os.listdir(folder())) if is_folder_ours() else []
     except OSError:
         return []
+    return [file for name in names if not os.path.isdir(file := os.path.join(folder(), name))]
 
 
 def _stamp(source: str) -> Stamp:

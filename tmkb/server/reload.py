@@ -1,7 +1,7 @@
-"""``tmkb serve --watch``: a child process watches the server's files, builds a new entry, and sends it.
+"""``tmkb serve --watch`` and ``--pull``: a child process watches files, pulls Git sources, and sends new entries.
 
-The server reads the entry between two messages. It never waits for a build, and imports nothing for it. On systems
-without ``fork``, a thread watches. On macOS, the watcher builds entries in its own process.
+The server reads entries between two messages. It never waits for a build or a pull, and imports nothing for them. On
+systems without ``fork``, a thread watches. On macOS, the watcher builds entries in its own process.
 """
 
 from __future__ import annotations
@@ -14,29 +14,72 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmkb.errors import SpecError
+from tmkb.errors import ProtocolError, SpecError
 from tmkb.protocol.effects import Sent
 from tmkb.schema import paths
-from tmkb.server import cache, server
+from tmkb.server import cache, pull, repository, server
+from tmkb.server.pull import Lines
 from tmkb.server.runtime import Runtime
+from tmkb.server.selection import Selection
 from tmkb.server.server import Server
+from tmkb.transport.probes import Condition
 
 if TYPE_CHECKING:
     from watchfiles import Change
 
-_HEADER = struct.Struct(">?Q")  # of an update: whether it is valid, and the number of bytes that follow
+_HEADER = struct.Struct(">Q")  # of an update: the number of bytes that follow
 _CHECK_INTERVAL = 500  # milliseconds between checks whether the server and the folders still exist
 _DEBOUNCE = 200  # milliseconds in which changes are collected, at most
 _CLOCK_LAG = 0.1  # seconds by which a file's time may be behind the clock
+_CONDITION = "patterns"  # of `/readyz`
+_REST = 5.0  # seconds before a pull that somebody asks for
+
+
+class Update(NamedTuple):
+    """What a watcher sends: log lines, new entries by view, and the state of the sources.
+
+    ``entries`` are packed. There are none if the lines say why nothing new is served.
+    """
+
+    lines: Lines
+    entries: Mapping[str, bytes] = {}
+    state: str | None = None
+
+    def pack(self) -> bytes:
+        """Return the update as bytes for `unpack`."""
+        sizes = {view: len(packed) for view, packed in self.entries.items()}
+        head = json.dumps({"lines": self.lines, "entries": sizes, "state": self.state}).encode()
+        return b"".join([head, b"\n", *self.entries.values()])
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Update:
+        """Return the update of `pack`."""
+        end = packed.index(b"\n") + 1
+        head, entries = json.loads(packed[:end]), {}
+        for view, size in head["entries"].items():
+            entries[view] = packed[end : end + size]
+            end += size
+        return cls(head["lines"], entries, head["state"])
 
 
 class Reloader:
     """Applies the updates of a watcher to a runtime. Pass bytes that are readable on `fd` to `feed`."""
 
-    def __init__(self, runtime: Runtime, current: Server, started: float, caching: bool) -> None:
+    def __init__(  # noqa: PLR0913 # the options of `tmkb serve`
+        self,
+        runtime: Runtime,
+        current: Server,
+        started: float,
+        caching: bool,
+        *,
+        watching: bool = True,
+        interval: float = 0,
+        secret: str | None = None,
+    ) -> None:
         """Start the watcher.
 
         Args:
@@ -44,20 +87,29 @@ class Reloader:
             current: what it serves.
             started: Unix time in seconds, before ``current`` was loaded.
             caching: whether to write the cache.
+            watching: whether to reload files that change.
+            interval: seconds between two pulls of a Git source; 0 to pull only at the start and by webhook.
+            secret: the key of signed webhooks; None for no webhook.
 
         Raises:
-            SpecError: if ``watchfiles`` is not installed.
+            SpecError: if ``watching`` needs ``watchfiles``, which is not installed.
         """
-        if not _installed("watchfiles"):
+        if watching and not _installed("watchfiles"):
             from tmkb.schema import installation
 
             raise SpecError([installation.missing("--watch", "watch", "watchfiles")])
         self.runtime = runtime
+        self.selection = current.selection
+        self.hook = None
+        if secret and self.selection.sources:
+            from tmkb.transport.hook import Hook
+
+            self.hook = Hook(secret, self.pull)
         self.notes = current.notes
         self.buffer = bytearray()
         self.fd, inlet = os.pipe()
         self.child: int | None = None
-        watcher = Watcher(current, caching, inlet)
+        watcher = Watcher(current, caching, inlet, watching, interval)
         if sys.platform != "win32":
             from tmkb.server import child
 
@@ -72,7 +124,12 @@ class Reloader:
             self.runtime.log.write("watch_ended")
         self.buffer += chunk
         updates = [*self._updates()]
-        return [sent for valid, update in updates for sent in (self._apply(update) if valid else self._reject(update))]
+        return [sent for update in updates for sent in self._apply(update)]
+
+    def pull(self) -> None:
+        """Ask the watcher to pull all Git sources soon."""
+        for source in self.selection.sources.values():
+            repository.ring(source)
 
     def close(self) -> None:
         """Stop the watcher."""
@@ -81,51 +138,63 @@ class Reloader:
             os.waitpid(self.child, 0)
             self.child = None
 
-    def _updates(self) -> Iterator[tuple[bool, bytes]]:
+    def _updates(self) -> Iterator[Update]:
         while len(self.buffer) >= _HEADER.size:
-            valid, size = _HEADER.unpack_from(self.buffer)
+            (size,) = _HEADER.unpack_from(self.buffer)
             end = _HEADER.size + size
             if len(self.buffer) < end:
                 return
             update = bytes(self.buffer[_HEADER.size : end])
             del self.buffer[:end]
-            yield valid, update
+            yield Update.unpack(update)
 
-    def _apply(self, packed: bytes) -> list[Sent]:
-        reloaded = Server(cache.unpack(packed), {})
-        sent = self.runtime.replace(reloaded.spec, reloaded.provider)
-        self.runtime.log.write("reloaded")
-        for line, fields in reloaded.notes:
-            if (line, fields) not in self.notes:
-                self.runtime.log.write(line, **fields)
-        self.notes = reloaded.notes
-        return sent
-
-    def _reject(self, lines: bytes) -> list[Sent]:
-        self.runtime.log.write("not_reloaded")
-        for line, fields in json.loads(lines):
+    def _apply(self, update: Update) -> list[Sent]:
+        self.runtime.conditions.pop(_CONDITION, None)
+        if update.state is not None:
+            self.runtime.conditions[_CONDITION] = Condition(ProtocolError("not_pulled", reason=update.state))
+        sent: list[Sent] = []
+        notes: Sequence[Any] = []
+        if update.entries:
+            entries = {view: cache.unpack(packed) for view, packed in update.entries.items()}
+            reloaded = Server(entries, self.selection)
+            sent = self.runtime.replace(*reloaded.snapshots())
+            self.runtime.log.write("reloaded")
+            notes = [note for note in reloaded.notes if note not in self.notes]
+            self.notes = reloaded.notes
+        for line, fields in [*update.lines, *notes]:
             self.runtime.log.write(line, **fields)
-        return []
+        return sent
 
 
 class Watcher:
-    """Watches the sources of a server, and writes an update to ``inlet`` after each change."""
+    """Watches the files of a server, pulls its Git sources, and writes an update to ``inlet`` after each change."""
 
-    def __init__(self, current: Server, caching: bool, inlet: int) -> None:
-        self.request = current.request
+    def __init__(self, current: Server, caching: bool, inlet: int, watching: bool = True, interval: float = 0) -> None:
+        self.selection: Selection = current.selection
         self.caching = caching
         self.inlet = inlet
+        self.watching = watching
+        self.interval = interval
         self.server = os.getpid()
-        self.sources = [*current.sources]
-        self.warnings: list[Any] = [[line, {**fields}] for line, fields in current.warnings]
-        self.last_update: tuple[bool, bytes] | None = None
+        self.sources = _files(each.sources for each in [current, *current.views.values()])
+        self.warnings: Lines = [
+            [line, {**fields}] for each in [current, *current.views.values()] for line, fields in each.warnings
+        ]
+        self.last_update: Update | None = None
         self.watched = self._existing()
         self.unseen_since = float("inf")  # Unix time of the first change that may have been missed
+        self.pulled = float("-inf")  # monotonic time of the last pull; the server started with versions of the cache
+        self.bells = self._bells()
+        self.failures: dict[str, Lines] = {}  # what was last logged about a source that cannot be pulled
 
     def run(self, started: float) -> None:
         """Run until the server has ended. ``started``: the time before it was loaded."""
         build_first, self.unseen_since = self._existing() != self.watched, started
         while not self._server_ended():
+            if not self.watching:
+                self._pull_if_due()
+                time.sleep(_CHECK_INTERVAL / 1000)
+                continue
             self.watched = self._existing()
             try:
                 self._watch(build_first)
@@ -149,6 +218,7 @@ class Watcher:
             if changes or build_first or self._last_change() >= self.unseen_since:
                 self._update()
             build_first, self.unseen_since = False, float("inf")
+            self._pull_if_due()
             if self._replaced(changes):
                 return
 
@@ -179,52 +249,120 @@ class Watcher:
         return cache.stamps(self.sources)
 
     def _update(self) -> None:
-        """Build an entry, again if a file changes meanwhile, and send it if it is new."""
+        """Build the entries, again if a file changes meanwhile, and send them if they are new."""
         while True:
             before = self._stamps()
-            valid, update = self._build_apart()
+            update = self._build_apart(self.selection)
             if self._stamps() == before:
                 break
-        if valid:
-            head = json.loads(update.partition(b"\n")[0])["head"]
-            self.sources = head["sources"]
-            new_warnings = [warning for warning in head["warnings"] if warning not in self.warnings]
-            if new_warnings:
-                valid, update = False, json.dumps(new_warnings).encode()
+        if update.entries:
+            built = _unpacked(update)
+            self.sources = _files(_sources(each) for each in built.values())
+            warnings = pull.warnings(built)
+            if new := [warning for warning in warnings if warning not in self.warnings]:
+                update = Update([["not_reloaded", {}], *new])
             else:
-                self.warnings = head["warnings"]
-        if (valid, update) != self.last_update:
-            self.last_update = valid, update
-            self._write(_HEADER.pack(valid, len(update)) + update)
+                self.warnings = warnings
+        if update != self.last_update:
+            self.last_update = update
+            self._send(update)
 
-    def _build_apart(self) -> tuple[bool, bytes]:
+    def _pull_if_due(self) -> None:
+        """Pull the sources when the interval is over, and soon after a ring."""
+        bells, rest = self._bells(), time.monotonic() - self.pulled
+        due = (self.interval and rest >= self.interval) or (bells != self.bells and rest >= _REST)
+        if not self.selection.sources or not due:
+            return
+        self.bells = bells
+        for text in self.selection.sources:
+            self._pull(text)
+        self.pulled = time.monotonic()
+
+    def _bells(self) -> dict[str, int]:
+        return {text: repository.rung(source) for text, source in self.selection.sources.items()}
+
+    def _pull(self, text: str) -> None:
+        """Pull a source, and send its newest commit, or why it is not served. The same failure is sent once."""
+        version = self.selection.versions[text]
+        try:
+            newest = repository.fetch(version.source)
+        except SpecError as error:
+            self._fail(text, pull.unreachable(version, error))
+            return
+        if newest.commit == version.commit:
+            repository.accept(newest)
+            if self.failures.pop(text, None):
+                self._send(Update([["pulled", pull.fields(newest)]], {}, self._state()))
+            return
+        if pull.rejected(version, newest)[0] == self.failures.get(text, [None])[0]:
+            return
+        update = self._build_apart(self.selection.at(newest))
+        built = _unpacked(update)
+        wrong = [warning for warning in pull.warnings(built) if warning not in self.warnings]
+        if not built:
+            wrong = update.lines[1:]
+        if wrong or not built:
+            self._fail(text, [*pull.rejected(version, newest), *wrong])
+            return
+        self.failures.pop(text, None)
+        repository.accept(newest)
+        self.selection, self.warnings = self.selection.at(newest), pull.warnings(built)
+        self.last_update = None
+        self._send(Update([["pulled", pull.fields(newest)]], update.entries, self._state()))
+
+    def _fail(self, text: str, lines: Lines) -> None:
+        if self.failures.get(text) != lines:
+            self.failures[text] = lines
+            self._send(Update(lines, {}, self._state()))
+
+    def _state(self) -> str | None:
+        return pull.state([line for lines in self.failures.values() for line in lines])
+
+    def _build_apart(self, selection: Selection) -> Update:
         """Return the result of `_build` from a child process where possible; no log lines if the child failed.
 
         On macOS, `watchfiles` has started threads of frameworks that must not be used in a forked child (fork(2)).
         """
         if sys.platform in ("win32", "darwin"):
-            return self._build()
+            return self._build(selection)
         from tmkb.server import child
 
-        result = child.result(lambda: b"%d%b" % self._build())
-        return (False, b"[]") if result is None else (result[:1] == b"1", result[1:])
+        result = child.result(lambda: self._build(selection).pack())
+        return Update([["not_reloaded", {}]]) if result is None else Update.unpack(result)
 
-    def _build(self) -> tuple[bool, bytes]:
-        """Return True and the packed entry, or False and log lines with the problems."""
+    def _build(self, selection: Selection) -> Update:
+        """Return the packed entries, or log lines with the problems."""
         from tmkb.schema import problems
 
+        lines: Lines = [["not_reloaded", {}]]
         try:
-            return True, server.build(self.request, self.caching).pack()
+            built = server.entries(selection, self.caching, False)
+            return Update([], {view: entry.pack() for view, entry in built.items()}, self._state())
         except SpecError as error:
-            lines: list[Any] = [["problem", {"problem": problems.line(each)}] for each in error.problems]
+            lines += [["problem", {"problem": problems.line(each)}] for each in error.problems]
         except Exception as error:  # a bug, which must not stop the server
-            lines = [["failed", {"line": f"{type(error).__name__}: {error}", "ref": ""}]]
-        return False, json.dumps(lines).encode()
+            lines.append(["failed", {"line": f"{type(error).__name__}: {error}", "ref": ""}])
+        return Update(lines, {}, self._state())
 
-    def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
+    def _send(self, update: Update) -> None:
+        packed = update.pack()
+        rest = memoryview(_HEADER.pack(len(packed)) + packed)
         while rest:
             rest = rest[os.write(self.inlet, rest) :]
+
+
+def _unpacked(update: Update) -> dict[str, cache.Entry]:
+    return {view: cache.unpack(packed) for view, packed in update.entries.items()}
+
+
+def _sources(entry: cache.Entry) -> list[str]:
+    sources: Any = entry.head["sources"]
+    return list(sources)
+
+
+def _files(sources: Iterable[Iterable[str]]) -> list[str]:
+    """Return the sources that can change: files of commits cannot."""
+    return [each for each in dict.fromkeys(chain.from_iterable(sources)) if repository.facts(each) is None]
 
 
 def _installed(module: str) -> bool:

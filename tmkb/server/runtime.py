@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from tmkb.server.job import Job
     from tmkb.transport.probes import Condition
 
+    Opener = Callable[[str], registry.Provider]
+
 
 class Runtime:
     """A server for any number of connections. Providers are opened on first use."""
@@ -63,10 +65,11 @@ class Runtime:
     def __init__(
         self,
         spec: Spec,
-        provider: Callable[[str], registry.Provider],
+        provider: Opener,
         output: log.Log,
         keys: Sequence[bytes] = (),
         observer: Observer | None = None,
+        views: Mapping[str, tuple[Spec, Opener]] | None = None,
     ) -> None:
         """Initialize the server.
 
@@ -76,8 +79,9 @@ class Runtime:
             output: the log.
             keys: the first signs request states, and all verify them; empty for a random key.
             observer: is told about each finished request.
+            views: specs and providers for callers with a view, by its name. ``spec`` has the limits and the settings.
         """
-        self.snapshot = Snapshot(spec, provider)
+        self.snapshots = _snapshots(spec, provider, views)
         self.log = output
         self.configured_keys = keys
         self.observer = observer
@@ -97,6 +101,11 @@ class Runtime:
             observer.identify(self.identity)
 
     @property
+    def snapshot(self) -> Snapshot:
+        """What callers without a view get."""
+        return self.snapshots[""]
+
+    @property
     def spec(self) -> Spec:
         """The current spec."""
         return self.snapshot.spec
@@ -106,31 +115,34 @@ class Runtime:
         """The function that opens a provider by name."""
         return self.snapshot.provider
 
-    def replace(self, spec: Spec, provider: Callable[[str], registry.Provider]) -> list[Sent]:
-        """Serve another spec from the next message on; return list-changed notifications.
+    def replace(
+        self, spec: Spec, provider: Opener, views: Mapping[str, tuple[Spec, Opener]] | None = None
+    ) -> list[Sent]:
+        """Serve another spec and other views from the next message on; return list-changed notifications.
 
-        A running request keeps its snapshot. So does a connection whose revision or state the new spec lacks.
+        A running request keeps its snapshot. So does a connection whose revision, state or view is gone.
         """
-        self.snapshot = Snapshot(spec, provider)
+        self.snapshots = _snapshots(spec, provider, views)
         self._apply_settings()
         self.log.lines = spec["server"]["log"]
         sent: list[Sent] = []
         for connection in [*self.connections]:
-            if not can_serve(self.snapshot, connection):
+            snapshot = self.snapshots.get(connection.caller.view)
+            if snapshot is None or not can_serve(snapshot, connection):
                 self.log.write("left_behind")
                 continue
-            for item in changed_lists(connection, self.snapshot):
+            for item in changed_lists(connection, snapshot):
                 sent += self._perform(outbound.broadcast(connection, item))
-            connection.reload(self.snapshot, self.tasks)
+            connection.reload(snapshot, self.tasks)
         return sent
 
     def _apply_settings(self) -> None:
         """Apply the snapshot's settings to tasks, usage figures and memory budgets, which outlive snapshots."""
         server = self.spec["server"]
         if registry.USAGE in server.get("providers", {}):
-            if self.usage is not None:
-                self.snapshot.providers[registry.USAGE] = self.usage
-            self.usage = self.snapshot.open(registry.USAGE)
+            self.usage = self.usage or self.snapshot.open(registry.USAGE)
+            for snapshot in self.snapshots.values():
+                snapshot.providers[registry.USAGE] = self.usage
         for budget in self.budgets.values():
             budget.limit = server["limits"]["principal_bytes"]
         if self.tasks is not None:
@@ -145,9 +157,9 @@ class Runtime:
 
         Args:
             headers: of the HTTP request, by lower-case name, if the connection is for a single request.
-            caller: the owner of the requests.
+            caller: the owner of the requests. Its view, which must exist, chooses what is served.
         """
-        connection = Connection(self.snapshot, self.tasks, self.log.level == "debug", caller)
+        connection = Connection(self.snapshots[caller.view], self.tasks, self.log.level == "debug", caller)
         connection.budget.parent = self.budget(caller.principal)
         connection.headers = headers
         connection.references = self.references
@@ -180,12 +192,13 @@ class Runtime:
 
     def warm_up(self) -> None:
         """Open the operations of all tools, while no client waits."""
-        for tool in self.spec["tools"].values():
-            try:
-                self._operation(self.snapshot, tool)
-            except Exception as error:  # a call fails too, and logs the traceback
-                named = f"{type(error).__name__}: {error}"
-                self.log.write("not_prepared", tool=tool["name"], error=template.cut(named))
+        for snapshot in self.snapshots.values():
+            for tool in snapshot.spec["tools"].values():
+                try:
+                    self._operation(snapshot, tool)
+                except Exception as error:  # a call fails too, and logs the traceback
+                    named = f"{type(error).__name__}: {error}"
+                    self.log.write("not_prepared", tool=tool["name"], error=template.cut(named))
 
     def handle(self, connection: Connection, line: bytes) -> list[Sent]:
         """Handle one line without its newline; return the messages to send, in order."""
@@ -457,6 +470,11 @@ class Runtime:
         for line in "".join(traceback.format_exception(effect.error)).splitlines():
             self.log.write("failed", effect.request_id, line=line, ref=effect.ref)
         self.log.flush()
+
+
+def _snapshots(spec: Spec, provider: Opener, views: Mapping[str, tuple[Spec, Opener]] | None) -> dict[str, Snapshot]:
+    """Return a snapshot for each view; "" is the view of callers without one."""
+    return {name: Snapshot(*each) for name, each in {"": (spec, provider), **(views or {})}.items()}
 
 
 def _unix_time() -> float:

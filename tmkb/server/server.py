@@ -12,7 +12,8 @@ import sys
 from tmkb import __version__
 from tmkb.providers import registry
 from tmkb.schema import paths
-from tmkb.server import cache
+from tmkb.server import cache, selection
+from tmkb.server.selection import Selection
 from tmkb.stdlib import Mapping
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tmkb.transport.asgi import Application
 
     Folder = str | os.PathLike[str]
+    Opener = Callable[[str], Provider]
 
 DEFAULT_SERVER = "tmkb"
 _EVERY_REVISION = "everything"  # the packaged server that supports all revisions and has no patterns
@@ -44,17 +46,30 @@ class Server:
     its event loop, and shares no mutable state with them. Attributes are read-only.
     """
 
-    def __init__(self, entry: cache.Entry, request: JsonObject) -> None:
-        """Use `load` instead. ``request``: what ``entry`` depends on besides its sources."""
-        head: Any = entry.head
-        self.entry = entry
-        self.request = request
+    def __init__(
+        self, entries: Mapping[str, cache.Entry], chosen: Selection, pulled: Sequence[Sequence[Any]] = ()
+    ) -> None:
+        """Use `load` instead.
+
+        Args:
+            entries: by view.
+            chosen: what they were built from.
+            pulled: log lines about the Git sources.
+        """
+        head: Any = entries[""].head
+        self.entry = entries[""]
+        self.selection = chosen
+        self.pulled = pulled
         self.spec: Spec = head["spec"]
-        self.spec["revisions"] = _Revisions(self.spec["server"]["revisions"], entry)
+        self.spec["revisions"] = _Revisions(self.spec["server"]["revisions"], self.entry)
         self.facts: Mapping[str, object] = head["facts"]
         self.warnings: Sequence[tuple[str, Mapping[str, object]]] = head["warnings"]
         self.notes: Sequence[tuple[str, Mapping[str, object]]] = [(line, fields) for line, fields in head["notes"]]
         self.sources: Sequence[str] = head["sources"]
+        self.views = {name: Server({"": each}, chosen) for name, each in entries.items() if name}
+        if self.views and "cache" in self.spec["server"]:  # what one caller gets is not what another one gets
+            for each in (self, *self.views.values()):
+                each.spec["server"]["cache"] = {**each.spec["server"]["cache"], "cacheScope": "private"}
         self._providers: Mapping[str, str] = head["providers"]
         self._embedding: Embedding | None = None
 
@@ -67,36 +82,45 @@ class Server:
         patterns: Sequence[Folder] | None = None,
         config: Folder | None = None,
         allow_python: bool = False,
+        views: Mapping[str, Sequence[Folder]] | None = None,
         caching: bool = True,
         forking: bool = False,
+        fresh: float = 60.0,
+        verified: bool = False,
     ) -> Server:
         """Load the server ``name`` from the cache, or read, check and prepare it.
 
         Args:
             name: a folder of ``schemas/servers/``.
             schemas: folders searched before the packaged schemas; by default those in ``TMKB_SCHEMAS``.
-            patterns: folders of patterns, or ``packaged``; by default those in ``TMKB_PATTERNS``, else the packaged
-                ones.
+            patterns: folders of patterns, Git sources (`tmkb.server.repository.parse`), or ``packaged``; by default
+                those in ``TMKB_PATTERNS``, else the packaged ones.
             config: a configuration file (``tmkb schema formats config``).
             allow_python: whether to import Python classes that the YAML names as providers.
+            views: other patterns, by the name of the view; see `Runtime`.
             caching: whether to read and write the cache, which never changes a response.
             forking: whether to read the files in a child process, if the system can fork. The process then needs a
                 sixth of the memory, but must not have other threads.
+            fresh: seconds after a pull in which a Git source is not pulled again. The first pull is never omitted.
+            verified: whether only commits are pulled that Git can verify.
 
         Raises:
             SpecError: with every problem of the files.
         """
-        request = _request(
-            name,
-            paths.named([os.fspath(folder) for folder in schemas or ()], "TMKB_SCHEMAS"),
-            paths.named([os.fspath(folder) for folder in patterns or ()], "TMKB_PATTERNS"),
-            None if config is None else os.fspath(config),
-        )
-        request["allow_python"] = allow_python
-        entry = _read_cache(request) if caching else None
-        if entry is None and forking:
-            entry = _build_in_child(request, caching)
-        return cls(entry or build(request, caching), request)
+        below = paths.named([os.fspath(folder) for folder in schemas or ()], "TMKB_SCHEMAS")
+        chosen = {"": paths.named([os.fspath(folder) for folder in patterns or ()], "TMKB_PATTERNS")}
+        chosen |= {view: [os.fspath(folder) for folder in folders] for view, folders in (views or {}).items()}
+        file = None if config is None else os.fspath(config)
+        requests = {
+            view: {**_request(name, below, names, file), "allow_python": allow_python} for view, names in chosen.items()
+        }
+        selected = selection.of(requests, verified)
+        if not selected.sources:
+            return cls(entries(selected, caching, forking), selected)
+        from tmkb.server import pull
+
+        served, built, lines = pull.start(selected, lambda each: entries(each, caching, forking), fresh)
+        return cls(built, served, [*pull.served(served), *lines])
 
     def provider(self, name: str) -> Provider:
         """Open the provider ``name``."""
@@ -107,12 +131,12 @@ class Server:
 
     def is_cached(self) -> bool:
         """Return whether the next start finds this server in the cache."""
-        return _read_cache(self.request) is not None
+        return _read_cache(self.selection.pinned()[""]) is not None
 
     def announce(self, log: Log, transport: str) -> None:
         """Log the start: facts, warnings and notes, and that ``transport`` is ready."""
         log.write("starting", **self.facts)
-        for line, fields in [*self.warnings, *self.notes]:
+        for line, fields in [*self.warnings, *self.notes, *self.pulled]:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 
@@ -126,7 +150,12 @@ class Server:
         """
         from tmkb.server.runtime import Runtime
 
-        return Runtime(self.spec, self.provider, log, keys, observer)
+        spec, provider, views = self.snapshots()
+        return Runtime(spec, provider, log, keys, observer, views)
+
+    def snapshots(self) -> tuple[Spec, Opener, dict[str, tuple[Spec, Opener]]]:
+        """Return what a runtime serves: the spec, the function that opens a provider, and both of each view."""
+        return self.spec, self.provider, {name: (view.spec, view.provider) for name, view in self.views.items()}
 
     def connect(self, *, principal: str = "", on_output: Callable[[], None] | None = None) -> Connection:
         """Return a connection for a new client. Log lines go to the standard logger ``tmkb``.
@@ -230,12 +259,25 @@ class _Revisions(Mapping[str, "Revision"]):
         return len(self.names)
 
 
+def entries(selected: Selection, caching: bool, forking: bool) -> dict[str, cache.Entry]:
+    """Return the entry of each view, from the cache or built. Arguments as of `Server.load`. Raises SpecError."""
+    found = {}
+    for view, request in selected.pinned().items():
+        entry = _read_cache(request) if caching else None
+        if entry is None and forking:
+            entry = _build_in_child(request, caching)
+        found[view] = entry or build(request, caching)
+    return found
+
+
 def _request(server: str, schemas: list[str], patterns: list[str], config: str | None) -> JsonObject:
     """Return what an entry depends on besides its sources and, for warnings, the current folder."""
     return {
         "server": server,
         "schemas": [paths.absolute(folder) for folder in schemas],
-        "patterns": [folder if folder == _PACKAGED else paths.absolute(folder) for folder in patterns],
+        "patterns": [
+            name if name == _PACKAGED or selection.is_source(name) else paths.absolute(name) for name in patterns
+        ],
         "config": None if config is None else paths.absolute(config),
         "tmkb": __version__,
         "python": f"{sys.implementation.cache_tag} {sys.version}",

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import ProtocolError
+from tmkb.protocol.caller import Caller
+from tmkb.transport import hook
 from tmkb.transport.guard import Guard
 from tmkb.transport.http import Endpoint, Request
 from tmkb.transport.probes import Condition
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from tmkb.transport.addresses import Network
     from tmkb.transport.connections import Protocol
     from tmkb.transport.engine import Engine
+    from tmkb.transport.hook import Hook
     from tmkb.transport.loop import Updates
     from tmkb.transport.quotas import Account
 
@@ -191,6 +194,8 @@ class Application:
             ProtocolError: if its principal exceeds a quota, or the body is too slow or too large.
             ConnectionError: if the client has disconnected.
         """
+        if self.updates is not None and self.updates.hook is not None and request.path == hook.PATH:
+            return await self._receive_hook(self.updates.hook, request, receive, connection)
         has_body = _has_body(request.headers)
         await self.endpoint.guard.prepare(request.headers)
         try:
@@ -221,6 +226,25 @@ class Application:
     async def respond(self, request: Request) -> Response:
         """Return the response to a complete request that the guard admits."""
         return self.endpoint.handle(request)
+
+    async def _receive_hook(
+        self, target: Hook, request: Request, receive: Receive, connection: Protocol | _OtherConnection
+    ) -> Response:
+        """Return the response to a webhook. Raises as `_start`."""
+        if request.verb != "POST":
+            raise ProtocolError("no_such_verb", verb=request.verb, permitted="POST")
+        request = request._replace(caller=Caller(hook.PRINCIPAL))
+        account = self.endpoint.accounts.of(hook.PRINCIPAL)
+        account.add_messages(1)
+        connection.read_body()
+        body = await self._read_body(request, receive, account)
+        if body is None:
+            raise ProtocolError("message_too_large", limit=self.endpoint.limits["message_bytes"])
+        target.receive(request.headers, body)
+        self.log.write("pull_requested")
+        response = Response(self.endpoint.limits["stream_bytes"], {})
+        response.complete(202, {"content-type": "text/plain"}, b"ok\n")
+        return response
 
     async def _probe(self, response: Response) -> None:
         """Write to a half-closed connection until the response ends, to notice whether the client has closed it.

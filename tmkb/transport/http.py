@@ -436,7 +436,7 @@ class Endpoint:
         """Return the session that the headers of ``request`` name; None without such a header.
 
         Raises:
-            ProtocolError: if the session does not exist or belongs to another principal.
+            ProtocolError: if the session does not exist, or belongs to another principal or view.
         """
         id_ = next((request.headers[name] for name in self.session_headers if name in request.headers), None)
         if id_ is None:

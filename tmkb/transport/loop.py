@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from tmkb.protocol.effects import Sent
     from tmkb.transport.engine import Engine
+    from tmkb.transport.hook import Hook
 
     class Updates(Protocol):
         """Reloaded snapshots, which arrive as bytes on the descriptor `fd`."""
 
         fd: int
+        hook: Hook | None  # receives webhooks, over HTTP
 
         def feed(self, chunk: bytes) -> list[Sent]:
             """Apply the update in ``chunk``, and return the effects; an empty chunk is the end."""

@@ -1,6 +1,7 @@
 """Search patterns for a question. Results are deterministic; ties are broken by id.
 
-Patterns that a model was trained on get their scores from it, all others from centroids. Then the gate decides whether
+Patterns that a model was trained on get their scores from it, all others from centroids, and those with questions of an
+organization the higher of both. Then the gate decides whether
 to answer at all. Scores become probabilities; a second or third pattern that is probably irrelevant is not shown.
 """
 
@@ -60,6 +61,9 @@ def build(
     others = {number: pattern for number, pattern in enumerate(patterns) if pattern["id"] not in known}
     asked = contexts([pattern["id"] for pattern in others.values()])
     samples = {number: centroids.of(pattern, asked.get(pattern["id"], ())) for number, pattern in others.items()}
+    for number, pattern in enumerate(patterns):
+        if questions := pattern.get("house", {}).get("questions"):
+            samples[number] = [*samples.get(number, []), *questions]
     facts: Any = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
     packed = centroids.build(samples, _rarity(trained)) if samples else {}
     return {"index": {"patterns": facts, "model": model}, "model": {"path": None}, "centroids": packed}
@@ -153,7 +157,8 @@ class Index:
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
             own = logistic(calibration["own"], max(cosines.values(), default=0.0))
-            scores |= {number: slope * cosine + intercept for number, cosine in cosines.items()}
+            for number, cosine in cosines.items():  # the model knows a pattern with questions of the house, too
+                scores[number] = max(scores.get(number, -math.inf), slope * cosine + intercept)
         if not scores:
             return Scored(0.0, {})
         gate = logistic(calibration["gate"], outputs[-1] + calibration["best"] * max(outputs[:-1]))

@@ -1,0 +1,119 @@
+"""A server takes what is committed to a Git repository, when it is good, and says so when it is not."""
+
+import contextlib
+import http.client
+import json
+import shutil
+
+import pytest
+
+from tests.server.test_reload import until
+from tests.support.git import Repository
+from tests.support.process import HttpServer, Server
+from tests.transport.test_hook import hub
+
+pytestmark = pytest.mark.process
+FILE = "acme_auth_001/pattern.yaml"
+QUESTION = "publish a document in a background job"
+SECRET = "s" * 32
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+@pytest.fixture
+def origin(patterns, tmp_path):
+    made = Repository(tmp_path / "origin")
+    shutil.copytree(patterns("acme_auth_001") / "acme_auth_001", made.path / "acme_auth_001")
+    made.commit()
+    return made
+
+
+def serving(origin, environment, *options, kind=Server):
+    return kind("--server", "tmkb-full", "--patterns", origin.source(), *options, env=environment)
+
+
+def answer(server):
+    """The severity in an answer, and the commit that it was made from."""
+    result = server.query(context=QUESTION)
+    (version,) = result["_meta"]["tmkb/patterns"]["sources"]
+    return json.loads(result["content"][0]["text"])["patterns"][0]["severity"], version["commit"]
+
+
+def test_what_is_pushed_is_served_if_it_has_no_problems(origin, environment):
+    first = origin.git("rev-parse", "HEAD")
+    with serving(origin, environment, "--pull", "0.2") as server:
+        assert server.handshake()["serverInfo"]["version"] == f"0.1.0+{first[:7]}"
+        assert answer(server) == ("high", first)
+
+        second = origin.replace(FILE, "severity: high", "severity: critical")
+        until(server, f"Pulled {origin.source()}: commit {second[:7]}")
+        assert answer(server) == ("critical", second)
+
+        broken = origin.replace(FILE, "severity: critical", "severity: enormous")
+        until(server, f"stay at commit {second[:7]} of")
+        until(server, f"[WARNING] {origin.source()}/{FILE}:12:11: ")
+        assert any(f"because commit {broken[:7]} has problems" in line for line in server.log)
+        assert answer(server) == ("critical", second)
+
+        origin.git("reset", "--quiet", "--hard", first)
+        third = origin.replace(FILE, "severity: high", "severity: low")  # a forced push
+        until(server, f"Pulled {origin.source()}: commit {third[:7]}")
+        assert answer(server) == ("low", third)
+
+        origin.git("branch", "--move", "main", "other")
+        until(server, "Cannot pull: the repository has no branch and no tag main.")
+        assert answer(server) == ("low", third)
+        origin.git("branch", "--move", "other", "main")
+        until(server, f"Pulled {origin.source()}: commit {third[:7]}", 2)
+        assert sum("Cannot pull" in line for line in server.log) == 1
+
+
+def test_the_last_good_version_survives_a_restart(origin, environment):
+    good = origin.git("rev-parse", "HEAD")
+    with serving(origin, environment) as server:
+        server.handshake()
+        assert answer(server) == ("high", good)
+        server.end()
+    origin.replace(FILE, "severity: high", "severity: enormous")
+    with serving(origin, environment, "--pull", "0") as server:
+        server.handshake()
+        assert answer(server) == ("high", good)
+        assert any("has problems" in line for line in server.log)
+        server.end()
+    shutil.rmtree(origin.path)
+    with serving(origin, environment, "--pull", "0.2") as server:
+        server.handshake()
+        assert answer(server) == ("high", good)
+        until(server, f"Patterns of {origin.source()} stay at commit {good[:7]} of")
+        server.end()
+
+
+def test_a_source_that_was_never_pulled_must_exist(origin, environment):
+    shutil.rmtree(origin.path)
+    with serving(origin, environment) as server:
+        assert server.end() == ([], 2)
+        assert server.log[0].startswith(f"{origin.source()}: Cannot pull: ")
+
+
+def post(server, body=b"{}", headers=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with contextlib.closing(connection):
+        connection.request("POST", "/hooks/patterns", body, headers or {})
+        return connection.getresponse().status
+
+
+def test_a_webhook_with_the_right_signature_pulls(origin, environment):
+    with serving(origin, environment | {"TMKB_WEBHOOK_SECRET": SECRET}, "--pull", "0", kind=HttpServer) as server:
+        commit = origin.replace(FILE, "severity: high", "severity: low")
+
+        assert post(server) == 401
+        assert post(server, headers=hub(b"{}", "t" * 32)) == 401
+        assert post(server, b"{} ", hub(b"{}", SECRET)) == 401
+        assert not any("A webhook has asked" in line for line in server.log)
+        assert post(server, headers=hub(b"{}", SECRET)) == 202
+        until(server, f"Pulled {origin.source()}: commit {commit[:7]}")
+    with serving(origin, environment, "--pull", "0", kind=HttpServer) as server:
+        assert post(server, headers=hub(b"{}", SECRET)) == 404
