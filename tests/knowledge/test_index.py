@@ -321,3 +321,74 @@ def test_questions_of_a_pattern_are_read_for_the_index(tmp_path, three):
     index = index_of([*three, own], asked.contexts())
     assert searched(index, "override of the kettle in a taproom")[0] == "001"
     assert index.patterns[index.search("override of the kettle in a taproom")[0]]["id"] == "ACME-X-001"
+
+
+# --- Patterns that the model does not know
+
+WARD = (
+    "list the patients of a ward on the terminal",
+    "show the medication chart of a bed",
+    "nurse opens the patient record from the bed list",
+    "add a discharge letter to a patient's chart",
+    "print wristbands for all beds of a ward",
+    "search patients by name on the ward terminal",
+    "vital signs endpoint for bedside monitors",
+    "hand over notes between shifts",
+)
+
+
+@pytest.fixture(scope="module")
+def with_own():
+    packaged = library.load(None).patterns
+    texts = {
+        "threat": "A nurse reads records of patients of other wards, because the terminal trusts the ward id in the URL.",
+        "check": "Does each read of a record compare the ward of the patient with the shift of the nurse?",
+        "fix": "Compare the ward of the patient with the shift of the nurse.",
+    }
+    own = packaged[0] | {
+        "id": "ACME-CLINIC-001",
+        "name": "Ward Terminal Shows Records Of Other Wards",
+        "category": "patient-records",
+        "description": texts["threat"],
+        "triggers": {"keywords": ["ward terminal", "patient record", "shift roster", "bed list"]},
+        "agent_summary": texts,
+        "steps": [],
+        "blind_spots": [],
+    }
+    return index_of([*packaged, own], {"ACME-CLINIC-001": WARD})
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "endpoint that returns the chart for a bed number",
+        "let the night nurse look up a patient by surname",
+        "page that shows who lies in which bed",
+        "export discharge letters of the ward as pdf",
+    ],
+)
+def test_an_own_pattern_is_found_by_its_questions_without_training(with_own, question):
+    assert _first(with_own, question) == "ACME-CLINIC-001"
+
+
+def _first(index, question):
+    return next((index.patterns[number]["id"] for number in index.search(question)), "")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "background job processing",
+        "list the invoices of a customer",
+        "search users by name",
+        "export documents as pdf",
+        "endpoint that returns a record by its number",
+        "print the labels of a shipment",
+        "sort a list of numbers",
+    ],
+)
+def test_an_own_pattern_that_is_not_meant_changes_no_answer(whole, with_own, question):
+    def found(index):
+        return [index.patterns[number]["id"] for number in index.search(question)]
+
+    assert found(with_own) == found(whole)

@@ -34,10 +34,11 @@ NEAREST = 3  # patterns that explain an empty result
 
 @record
 class Scored:
-    """The probability that there is an answer, and scores by pattern number."""
+    """The probability that there is an answer, scores by pattern number, and the patterns that may be shown."""
 
     answer: float
     scores: dict[int, float]
+    shown: set[int]
 
 
 def path(folders: Sequence[str], file: str = FILE) -> str:
@@ -138,12 +139,12 @@ class Index:
         """Return the numbers of the patterns that match ``context``, best first, with their scores."""
         scored = self.score(context)
         calibration = self.model.facts["calibration"]
-        if scored.answer < calibration["answered"]:
+        if not scored.shown or scored.answer < calibration["answered"]:
             return {}
         slope, intercept = calibration["relevant"]
         shown = (math.log(calibration["shown"] / (1 - calibration["shown"])) - intercept) / slope
-        least = min(shown, max(scored.scores.values()))
-        return {number: scored.scores[number] for number in self.rank(scored, least)}
+        least = min(shown, max(scored.scores[number] for number in scored.shown))
+        return {number: scored.scores[number] for number in self.rank(scored, least) if number in scored.shown}
 
     def score(self, context: str) -> Scored:
         """Return the probability that ``context`` has an answer, and the score of each pattern."""
@@ -151,18 +152,26 @@ class Index:
         calibration = model.facts["calibration"]
         outputs = model.scores(context)
         scores = {number: outputs[output] for number, output in self._outputs}
-        own = 0.0
+        gate = logistic(calibration["gate"], outputs[-1] + calibration["best"] * max(outputs[:-1]))
+        answer, shown = gate if scores else 0.0, {*scores}
         if self._centroids.packed:
             question = centroids.unit(words.features(context), _rarity(model))
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
-            own = logistic(calibration["own"], max(cosines.values(), default=0.0))
-            for number, cosine in cosines.items():  # the model knows a pattern with questions of the house, too
-                scores[number] = max(scores.get(number, -math.inf), slope * cosine + intercept)
-        if not scores:
-            return Scored(0.0, {})
-        gate = logistic(calibration["gate"], outputs[-1] + calibration["best"] * max(outputs[:-1]))
-        return Scored(max(gate, own), scores)
+            answer = max(answer, self._gate_of_centroids(max(cosines.values(), default=0.0)))
+            least = -calibration["own"][1] / calibration["own"][0]  # from which on a pattern is probably meant
+            shown |= {number for number, cosine in cosines.items() if cosine >= least}
+            for number, cosine in cosines.items():
+                own = slope * cosine + intercept
+                known = scores.get(number, own)  # of a pattern of the model with questions of the house
+                scores[number] = max(known, own) if cosine >= least else known
+        return Scored(answer, scores, shown)
+
+    def _gate_of_centroids(self, cosine: float) -> float:
+        """Return the probability of an answer for the best cosine, so that one half opens the gate of the model."""
+        calibration = self.model.facts["calibration"]
+        probability, needed = logistic(calibration["own"], cosine), calibration["answered"]
+        return float(2 * probability * needed if probability < 0.5 else 1 - 2 * (1 - probability) * (1 - needed))
 
     def rank(self, scored: Scored, least: float = -math.inf) -> list[int]:
         """Return the numbers of the patterns whose score is at least ``least``, best first."""
