@@ -60,11 +60,12 @@ class Redis:
 
 
 class Replica(HttpServer):
-    """``tmkb serve --cluster``."""
+    """``tmkb serve --cluster``, whose streams begin soon. ``folder``: for its schemas."""
 
-    def __init__(self, redis, *arguments, **options):
+    def __init__(self, redis, folder, *arguments, **options):
+        (folder / "limits.yaml").write_text("kind: limits\nextends: packaged\nlimits: {quiet_seconds: 0.5}\n")
         environment = {"TMKB_STATE_KEY": KEY, "TMKB_CLUSTER": redis.url}
-        super().__init__("--server", "everything", *arguments, env=environment, **options)
+        super().__init__("--server", "everything", "--schemas", str(folder), *arguments, env=environment, **options)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

@@ -1,18 +1,27 @@
 """Replicas as processes with a real Redis: which requests go where, and what survives the end of which process."""
 
+import contextlib
 import hashlib
+import signal
+import socket
 import threading
+import time
 
 import pytest
 
 from tests.cluster.servers import Client, Redis, Replica, alone, events, messages, until
 from tests.support.process import HttpServer
 
-pytest.importorskip("redis")
-pytest.importorskip("httpx2")
-pytestmark = pytest.mark.process
+httpx2 = pytest.importorskip("httpx2")
+pytestmark = [pytest.mark.process, pytest.mark.needs("redis")]
 
 REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+SLOW = {"id": 9, "method": "tools/call", "params": {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}}}
+PROGRESS = {
+    "id": 4,
+    "method": "tools/call",
+    "params": {"name": "test_tool_with_progress", "_meta": {"progressToken": 1}},
+}
 LOST = "The replica that handled this request has ended. The request may have been carried out"
 
 
@@ -24,21 +33,48 @@ def redis():
 
 
 @pytest.fixture(scope="module")
-def replicas(redis):
-    with Replica(redis) as one, Replica(redis) as two:
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("schemas")
+
+
+@pytest.fixture(scope="module")
+def replicas(redis, folder):
+    with Replica(redis, folder) as one, Replica(redis, folder) as two:
         yield [one, two]
     assert [line for line in [*one.log, *two.log] if "Traceback" in line] == []
 
 
 @pytest.fixture
-def mortal(redis):
-    """Two replicas, of which the first one is there to be killed."""
-    one, two = Replica(redis), Replica(redis)
-    yield [one, two]
-    for each in (one, two):
-        if each.process.poll() is None:
-            each.kill()
-    assert [line for line in two.log if "Traceback" in line] == []
+def mortal(replicas, redis, folder):
+    """A replica that a test may end, and another one."""
+    one = Replica(redis, folder)
+    yield [one, replicas[1]]
+    if one.process.poll() is None:
+        one.kill()
+
+
+@pytest.fixture(scope="module")
+def aftermath(replicas, redis, folder):
+    """What clients have of a replica that was killed, by name; each finds the other replica at the index 1."""
+    one, two = Replica(redis, folder), replicas[1]
+    left = {revision: Client([one, two], revision) for revision in REVISIONS}
+    left["running"] = client = Client([one, two])
+    with client.stream(SLOW, 1) as running, client.stream({**SLOW, "id": 10}, 0) as unread:
+        arriving = events(running.iter_lines())
+        left["last seen"], _ = next(arriving)
+        left["events"] = list(events(client.post(PROGRESS, 0).text.splitlines()))
+        left["waiting"] = []
+        old = Client([one, two], "2024-11-05")
+        thread = threading.Thread(target=lambda: left["waiting"].append(old.post(SLOW, 1)))
+        thread.start()
+        until(lambda: old.ask("ping", 0, id=SLOW["id"]).get("error"))
+        left["done"], left["undone"] = (begin(one, seconds) for seconds in (0, 60))
+        until(lambda: alone(one, "tasks/get", taskId=left["done"]).json()["result"]["status"] == "completed")
+        one.kill()
+        left["rest"] = list(arriving)
+        unread.close()
+    thread.join(30)
+    return left
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -130,94 +166,106 @@ def test_a_request_state_is_valid_everywhere(replicas):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_session_outlives_its_replica(mortal, revision):
-    client = Client(mortal, revision)
-    client.ask("logging/setLevel", 1, level="error")
-    mortal[0].kill()
+def test_a_session_outlives_its_replica(aftermath, revision):
+    client = aftermath[revision]
 
     assert client.call("greet", 1, name="Ann")["result"]["content"][0]["text"] == "Hello, Ann!"
     assert client.post({"id": 1, "method": "initialize", "params": {}}, 1).json()["error"]  # it is initialized
 
 
-def test_a_pending_request_of_a_lost_replica_is_answered_once_with_an_error(mortal):
-    client = Client(mortal)
-    message = {
-        "id": 9,
-        "method": "tools/call",
-        "params": {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}},
-    }
-    with client.stream(message, 1) as response:  # forwarded
-        arriving = events(response.iter_lines())
-        first, nothing = next(arriving)
-        assert nothing is None
-        mortal[0].kill()
-        assert list(arriving) == []
-
+def test_a_pending_request_of_a_lost_replica_is_answered_once_with_an_error(aftermath):
+    assert aftermath["rest"] == []
     for _ in range(2):  # a client may ask for the same events again
-        with client.listen(1, first) as response:
+        with aftermath["running"].listen(1, aftermath["last seen"]) as response:
             [(_, error)] = events(response.iter_lines())
-        assert (error["id"], error["error"]["message"]) == (9, LOST)
+        assert (error["id"], error["error"]["message"]) == (SLOW["id"], LOST)
 
 
-def test_stored_events_outlive_their_replica(mortal):
-    client = Client(mortal)
-    message = {
-        "id": 4,
-        "method": "tools/call",
-        "params": {"name": "test_tool_with_progress", "_meta": {"progressToken": 1}},
-    }
-    with client.stream(message, 0) as response:
-        sent = list(events(response.iter_lines()))
-    mortal[0].kill()
+def test_stored_events_outlive_their_replica(aftermath):
+    first, *rest = aftermath["events"]
 
-    with client.listen(1, sent[0][0]) as response:
-        assert list(events(response.iter_lines())) == sent[1:]
+    with aftermath["running"].listen(1, first[0]) as response:
+        assert list(events(response.iter_lines())) == rest
 
 
-def test_tasks_of_a_lost_replica_keep_their_result_or_fail(mortal):
-    one, two = mortal
-    done, running = (
-        alone(one, "tools/call", name="slow_compute", arguments={"seconds": seconds, "label": "x"})
-        for seconds in (0, 60)
+def test_tasks_of_a_lost_replica_keep_their_result_or_fail(replicas, aftermath):
+    done, undone = (
+        alone(replicas[1], "tasks/get", taskId=aftermath[name]).json()["result"] for name in ("done", "undone")
     )
-    ids = [each.json()["result"]["taskId"] for each in (done, running)]
-    until(lambda: alone(one, "tasks/get", taskId=ids[0]).json()["result"]["status"] == "completed")
-    one.kill()
 
-    first, second = (alone(two, "tasks/get", taskId=id_).json()["result"] for id_ in ids)
-
-    assert first["result"]["content"][0]["text"] == "x: done"
-    assert (second["status"], second["error"]["message"]) == ("failed", LOST)
+    assert done["result"]["content"][0]["text"] == "x: done"
+    assert (undone["status"], undone["error"]["message"]) == ("failed", LOST)
 
 
-def test_a_request_whose_owner_ends_meanwhile_gets_an_error_and_is_not_repeated(mortal):
-    client = Client(mortal, "2024-11-05")
+def test_a_request_whose_owner_ends_meanwhile_gets_an_error_and_is_not_repeated(aftermath):
+    [response] = aftermath["waiting"]
+
+    assert response.status_code in (200, 503)
+    if response.status_code == 503:
+        assert response.headers["retry-after"]
+        assert response.json()["error"]["message"] == LOST
+    else:  # it was a stream already
+        assert messages(response) == []
+
+
+def test_a_replica_that_ends_hands_its_sessions_over(mortal):
+    one = mortal[0]
+    idle, busy = Client(mortal), Client(mortal)
     responses = []
     message = {
         "id": 9,
         "method": "tools/call",
-        "params": {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}},
+        "params": {"name": "slow_compute", "arguments": {"seconds": 2, "label": "x"}},
     }
-    thread = threading.Thread(target=lambda: responses.append(client.post(message, 1)))
+    thread = threading.Thread(target=lambda: responses.append(messages(busy.post(message, 0))[-1]))
     thread.start()
-    until(lambda: client.ask("ping", 0, id=9).get("error"))
-    mortal[0].kill()
+    until(lambda: busy.ask("ping", 1, id=9).get("error"))
+    one.process.terminate()
+    until(lambda: refuses(one))
+
+    assert idle.ask("ping", 1)["result"] == {}
+    while (response := busy.post({"id": 2, "method": "ping"}, 1)).status_code == 503:
+        time.sleep(0.05)
     thread.join(30)
 
-    [response] = responses
-    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
-    assert response.json()["error"]["message"] == LOST
+    assert response.json()["result"] == {}
+    assert responses[0]["result"]["content"][0]["text"] == "x: done"
+    assert one.process.wait(30) == 0
+    assert idle.ask("ping", 1)["result"] == {}
 
 
-def test_redis_ends_and_returns_empty():
+def test_a_hung_replica_loses_its_sessions_and_says_nothing_more(mortal):
+    one = mortal[0]
+    client = Client(mortal)
+    message = {
+        "id": 9,
+        "method": "tools/call",
+        "params": {"name": "slow_compute", "arguments": {"seconds": 1, "label": "x"}},
+    }
+    with client.stream(message, 0) as response:
+        arriving = events(response.iter_lines())
+        first, _ = next(arriving)
+        one.process.send_signal(signal.SIGSTOP)
+        until(lambda: client.post({"id": 2, "method": "ping"}, 1).status_code == 200)  # the lease has expired
+        one.process.send_signal(signal.SIGCONT)
+        with contextlib.suppress(httpx2.HTTPError):
+            assert list(arriving) == []
+
+    with client.listen(0, first) as response:  # through the replica that was hung
+        [(_, error)] = events(response.iter_lines())
+    assert error["error"]["message"] == LOST
+
+
+def test_redis_ends_and_returns_empty(folder):
     redis = Redis()
-    with Replica(redis) as one, Replica(redis) as two:
+    with Replica(redis, folder) as one, Replica(redis, folder) as two:
         client = Client([one, two])
         redis.kill()
 
         for at in (0, 1):
             response = client.post({"id": 1, "method": "ping"}, at)
-            assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+            assert response.status_code == 503
+            assert response.headers["retry-after"]
             assert "Redis" in response.json()["error"]["message"]
         assert alone(two, "tools/list").status_code == 200
 
@@ -227,9 +275,9 @@ def test_redis_ends_and_returns_empty():
     redis.kill()
 
 
-def test_a_stream_goes_on_without_redis():
+def test_a_stream_goes_on_without_redis(folder):
     redis = Redis()
-    with Replica(redis) as one:
+    with Replica(redis, folder) as one:
         client = Client([one])
         message = {
             "id": 9,
@@ -241,11 +289,14 @@ def test_a_stream_goes_on_without_redis():
         assert messages(client.post(message, 0))[-1]["result"]["content"][0]["text"] == "x: done"
 
 
-def test_sessions_and_tasks_of_another_token_look_unknown_everywhere(redis, tmp_path):
+def test_sessions_and_tasks_of_another_token_look_unknown_everywhere(redis, folder, tmp_path):
     tokens = ["a" * 40, "b" * 40]
     file = tmp_path / "tokens"
     file.write_text("".join(hashlib.sha256(each.encode()).hexdigest() + "\n" for each in tokens))
-    with Replica(redis, "--auth-tokens", str(file)) as one, Replica(redis, "--auth-tokens", str(file)) as two:
+    with (
+        Replica(redis, folder, "--auth-tokens", str(file)) as one,
+        Replica(redis, folder, "--auth-tokens", str(file)) as two,
+    ):
         client = Client([one, two], token=tokens[0])
         arguments = {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}}
         begun = alone(one, "tools/call", token=tokens[0], **arguments)
@@ -261,7 +312,7 @@ def test_sessions_and_tasks_of_another_token_look_unknown_everywhere(redis, tmp_
 def test_workers_share_every_revision_without_redis():
     with HttpServer("--server", "everything", "--workers", "3") as server:
         for revision in REVISIONS:
-            clients = [Client([server], revision, capabilities={"elicitation": {}}) for _ in range(4)]
+            clients = [Client([server], revision) for _ in range(2)]
             for client in clients:
                 with client.listen(0) as listening:
                     for number in range(4):  # any worker may accept the connection
@@ -276,3 +327,15 @@ def test_workers_share_every_revision_without_redis():
         for _ in range(6):
             assert alone(server, "tasks/get", taskId=task).json()["result"]["taskId"] == task
     assert [line for line in server.log if "Traceback" in line] == []
+
+
+def refuses(server):
+    """Whether nothing listens at the address of ``server``."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", server.port)) != 0
+
+
+def begin(server, seconds):
+    """The id of a new task."""
+    arguments = {"name": "slow_compute", "arguments": {"seconds": seconds, "label": "x"}}
+    return alone(server, "tools/call", **arguments).json()["result"]["taskId"]

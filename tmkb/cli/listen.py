@@ -165,7 +165,7 @@ def listen(args: argparse.Namespace, server: Server, output: log.Log, keys: Sequ
     from tmkb.transport import listener, sockets
 
     guard, remote = _guard(args, server, output), _authenticates(args) or args.insecure
-    others = replicas.Replicas(args, server, remote, bool(keys))
+    others = replicas.Replicas(args, remote, bool(keys))
     keys = keys or [os.urandom(32)]
 
     def announce(url: str) -> None:

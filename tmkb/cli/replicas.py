@@ -15,12 +15,10 @@ from tmkb.transport.asgi import Application
 
 if TYPE_CHECKING:
     from tmkb.server.runtime import Runtime
-    from tmkb.server.server import Server
     from tmkb.transport.guard import Guard
     from tmkb.transport.loop import Updates
 
 _EVERYWHERE = ("", "0.0.0.0", "::")  # addresses to listen on that nobody can connect to
-_MARGIN = 60.0  # seconds that a record is kept longer than the session or task
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
@@ -31,7 +29,6 @@ def configure(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--cluster",
         metavar="URL",
-        default=os.environ.get("TMKB_CLUSTER") or None,
         help="the Redis or Valkey server that replicas share, as redis://HOST:PORT/DATABASE (default: TMKB_CLUSTER)",
     )
     parser.add_argument(
@@ -41,16 +38,21 @@ def configure(parser: argparse._ArgumentGroup) -> None:
     )
 
 
+def url(args: argparse.Namespace) -> str | None:
+    """Return the URL of Redis from the options or the environment, if any."""
+    return args.cluster or os.environ.get("TMKB_CLUSTER") or None
+
+
 class Replicas:
     """The other processes, of this command (`--workers`) and on other machines (`--cluster`)."""
 
-    def __init__(self, args: argparse.Namespace, server: Server, remote: bool, keyed: bool) -> None:
+    def __init__(self, args: argparse.Namespace, remote: bool, keyed: bool) -> None:
         """Check the options, and whether Redis is reachable. Raises SpecError.
 
         ``remote``: whether an address that is not loopback is allowed. ``keyed``: whether there is a key for request
         states.
         """
-        self.url, self.count, self.remote, self.server = args.cluster, args.workers, remote, server
+        self.url, self.count, self.remote = url(args), args.workers, remote
         self.folder = ""
         self.inner: socket.socket | None = None
         if self.url is None and args.cluster_address is not None:
@@ -92,8 +94,7 @@ class Replicas:
             inner = self.inner or self._bind()
             host = self.address.rpartition(":")[0]
             address = f"{host}:{inner.getsockname()[1]}"
-            name = self.server.spec["server"]["name"]
-            directory = Store(self.url, name, address, lambda: _lifetimes(runtime), runtime.log)
+            directory = Store(self.url, address, runtime)
         return Replica(runtime, guard, directory, updates), [inner]
 
     def close(self) -> None:
@@ -103,11 +104,6 @@ class Replicas:
 
     def _bind(self) -> socket.socket:
         return sockets.bind(self.address, remote=self.remote, option="--cluster-address")[0]
-
-
-def _lifetimes(runtime: Runtime) -> dict[str, float]:
-    limits = runtime.spec["server"]["limits"]
-    return {"session": limits["session_seconds"] + _MARGIN, "task": limits["task_seconds"] + _MARGIN}
 
 
 def _require_modules(option: str, redis: bool) -> None:

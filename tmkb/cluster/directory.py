@@ -30,10 +30,15 @@ class Held(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The replica that has something. ``address``: HOST:PORT or the path of a socket; "" if the replica has ended."""
+    """The replica that has something.
+
+    ``address``: HOST:PORT or the path of a socket; "" if the replica has ended. ``leaving``: whether it is about to
+    end, and then releases what it has.
+    """
 
     owner: str
     address: str
+    leaving: bool = False
 
 
 class Write(NamedTuple):
@@ -57,14 +62,20 @@ class Directory(Protocol):
     def name(self, id_: str) -> str:
         """Return the id to use for a new session or task with the random ``id_``."""
 
-    async def start(self, on_news: OnNews, on_loss: Callable[[], None]) -> None:
+    async def start(self, on_news: OnNews, on_loss: Callable[[], None], in_use: Callable[[], Iterable[Held]]) -> None:
         """Join.
 
-        ``on_news`` receives what other replicas publish. ``on_loss`` is called if the directory may have lost records.
+        Args:
+            on_news: receives what other replicas publish.
+            on_loss: called if the directory may have lost records.
+            in_use: returns what must not expire.
         """
 
+    async def leave(self) -> None:
+        """Announce that this replica is about to end."""
+
     async def stop(self) -> None:
-        """Leave. Others may take what is still here."""
+        """Disconnect. Others may take what is still here."""
 
     def publish(self, news: bytes) -> None:
         """Send ``news`` to all other replicas, without waiting."""
@@ -80,6 +91,9 @@ class Directory(Protocol):
 
     async def forget(self, held: Iterable[Held]) -> None:
         """Remove records of this replica."""
+
+    async def release(self, held: Iterable[Held]) -> None:
+        """Let any replica take these records of this replica."""
 
 
 class Siblings:
@@ -104,12 +118,15 @@ class Siblings:
         """Return ``id_`` after the number of this worker."""
         return f"{self.id}-{id_}"
 
-    async def start(self, on_news: OnNews, on_loss: Callable[[], None]) -> None:
+    async def start(self, on_news: OnNews, on_loss: Callable[[], None], in_use: Callable[[], Iterable[Held]]) -> None:
         """Receive news."""
         self.news = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.news.setblocking(False)
         self.news.bind(self.address + _NEWS)
         asyncio.get_running_loop().add_reader(self.news, self._receive, self.news, on_news)
+
+    async def leave(self) -> None:
+        """Do nothing."""
 
     async def stop(self) -> None:
         """Remove the sockets."""
@@ -142,6 +159,9 @@ class Siblings:
         return []
 
     async def forget(self, held: Iterable[Held]) -> None:
+        """Do nothing."""
+
+    async def release(self, held: Iterable[Held]) -> None:
         """Do nothing."""
 
     def _path(self, worker: str) -> str:

@@ -38,6 +38,7 @@ class Journal:
         self.changes: dict[Held, dict[str, bytes | None]] = {}  # not written
         self.whole: set[Held] = set()  # whose changes are the whole record
         self.forgotten: set[Held] = set()
+        self.released: set[Held] = set()
         self.numbers: dict[Held, int] = {}  # of the latest change
         self.noted = self.done = 0  # the latest change of all, and the latest that is written
         self.wanted = asyncio.Event()
@@ -64,6 +65,12 @@ class Journal:
             self.forgotten.add(held)
             self.wanted.set()
 
+    def release(self, held: Held) -> None:
+        """Write the last changes, and let any replica continue."""
+        if held in self.records:
+            self.released.add(held)
+            self.wanted.set()
+
     def discard(self, held: Held) -> bool:
         """Write nothing more about ``held``; return whether there was a record."""
         self.changes.pop(held, None)
@@ -88,6 +95,11 @@ class Journal:
             await self.exchanged.wait()
         return self.done >= last
 
+    async def flush(self) -> None:
+        """Wait until everything is written."""
+        while (self.changes or self.released) and self.available:
+            await self.exchanged.wait()
+
     async def run(self) -> None:
         """Write until cancelled."""
         while True:
@@ -95,7 +107,7 @@ class Journal:
             self.wanted.clear()
             noted = self.noted
             try:
-                while self.changes or self.forgotten:
+                while self.changes or self.forgotten or self.released:
                     await self._exchange()
             except Unavailable:  # `rewrite` follows
                 self.available = False
@@ -118,6 +130,11 @@ class Journal:
         for held in await self.directory.write(writes) if writes else ():
             if self.discard(held):
                 self.on_lost(held)
+        if released := self.released - self.changes.keys():
+            await self.directory.release(released)
+            self.released -= released
+            for held in released:
+                self.discard(held)
 
 
 def _size(changes: Changes) -> int:

@@ -7,6 +7,7 @@ the replica that notices it becomes the owner and continues from the record. `do
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
             """Return ``notification`` for every subscribed client."""
 
 
-_ATTEMPTS = 3  # to find the owner, which may change meanwhile
+_ATTEMPTS = 5  # to find the owner, which may change meanwhile
+_LAST_SECONDS = 2.0  # to write what has changed before the end
 
 
 class _Endpoint(Endpoint):
@@ -54,6 +56,7 @@ class _Endpoint(Endpoint):
         self.runtime: Server = runtime
         self.journal = Journal(directory, self.lose)
         self.tasks: dict[str, Held] = {}  # with a record
+        self.leaving = False
 
     def dispatch(self, sent: list[Sent], current: Stream | None = None) -> None:
         """Carry out effects, and note which sessions and tasks they change."""
@@ -72,6 +75,24 @@ class _Endpoint(Endpoint):
     def note(self, session: Session) -> None:
         """Note what has changed in ``session``."""
         self.journal.note(_held(session), SessionRecord(self, session))
+        if self.leaving and not self._is_pending(session):
+            self._release(session)
+
+    def shutdown(self) -> None:
+        """End stateless streams. Sessions continue in other replicas."""
+        if not self.journal.directory.keeps_records:
+            super().shutdown()
+            return
+        for connection in [*self.standalone.values()]:
+            self.dispatch(self.runtime.end(connection))
+        self.hand_over()
+
+    def hand_over(self, *, pending: bool = False) -> None:
+        """Release the sessions from now on, as soon as they have no pending requests; with ``pending``, all at once."""
+        self.leaving = True
+        for session in [*self.sessions.values()]:
+            if pending or not self._is_pending(session):
+                self._release(session)
 
     def lose(self, held: Held) -> None:
         """Drop what another replica continues. Nothing more is sent about it."""
@@ -83,6 +104,13 @@ class _Endpoint(Endpoint):
                 if stream.response is not None:
                     stream.response.abort()
             super().end_session(session)
+
+    def _is_pending(self, session: Session) -> bool:
+        return any(stream in self.requests for stream in session.streams.values())
+
+    def _release(self, session: Session) -> None:
+        self.journal.release(_held(session))
+        super().end_session(session)
 
     def _note_tasks(self, tasks: Tasks) -> None:
         for id_, task in tasks.by_id.items():
@@ -117,12 +145,24 @@ class Replica(Application):
 
     async def start(self) -> None:
         """Join the other replicas."""
+        self.loop = asyncio.get_running_loop()
         self.runtime.publish = self._publish
-        await self.directory.start(self._on_news, self.journal.rewrite)
+        await self.directory.start(self._on_news, self.journal.rewrite, lambda: [*self.journal.records])
         self.writer = asyncio.create_task(self.journal.run())
+
+    def drain(self) -> None:
+        """Also release sessions, as soon as they have no pending requests. Other replicas continue them."""
+        super().drain()
+        if self.directory.keeps_records:
+            self.loop.call_soon_threadsafe(self._leave)
 
     async def stop(self) -> None:
         """Leave the other replicas, which continue what is still here."""
+        if self.directory.keeps_records:
+            self.endpoint.hand_over(pending=True)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    await self.journal.flush()
         if self.writer is not None:
             self.writer.cancel()
         await self.directory.stop()
@@ -148,19 +188,20 @@ class Replica(Application):
         """Handle a request in this replica."""
         response = self.endpoint.handle(request)
         new = records.named_session(self.endpoint, response.headers)
-        session = self.endpoint.sessions.get(new or records.named_session(self.endpoint, request.headers) or "")
+        named = new or records.named_session(self.endpoint, request.headers)
+        session = self.endpoint.sessions.get(named or "")
         if session is not None:
             self.endpoint.note(session)
-            if new is not None and not await self._is_written([_held(session)]):
-                if self.endpoint.sessions.get(session.id) is session:
-                    self.endpoint.end_session(session)
-                raise Unavailable
-        response.settle = lambda: self._settle(session)
+        if new is not None and not await self._is_written([Held("session", new)]):
+            if new in self.endpoint.sessions:
+                self.endpoint.end_session(self.endpoint.sessions[new])
+            raise Unavailable
+        response.settle = lambda: self._settle(named)
         return response
 
-    async def _settle(self, session: Session | None) -> None:
+    async def _settle(self, session: str | None) -> None:
         """Wait until what the client is about to learn is in the records."""
-        await self._is_written(self.endpoint.tasks.values() if session is None else [_held(session)])
+        await self._is_written(self.endpoint.tasks.values() if session is None else [Held("session", session)])
 
     async def _is_written(self, held: Any) -> bool:
         return not self.directory.keeps_records or await self.journal.written(held)
@@ -179,6 +220,7 @@ class Replica(Application):
 
     async def _elsewhere(self, request: Request, held: Held, caller: Caller) -> Response | None:
         """Return the response of the owner; None if this replica is the owner, or becomes it, or there is none."""
+        refused: Place | None = None
         for _ in range(_ATTEMPTS):
             try:
                 place = await self.directory.locate(held, caller.principal)
@@ -194,24 +236,26 @@ class Replica(Application):
                 response.complete(MISDIRECTED)
                 return response
             self._lose_if_here(held)
-            if (forwarded := await self._forward(request, place)) is not None:
+            if not place.address or place == refused:
+                await self._take(held, place, caller)
+            elif (forwarded := await self._forward(request, place)) is not None:
                 return forwarded
-            await self._take(held, place, caller)
-        raise Unavailable
+            refused = place
+        raise ProtocolError("replica_busy")
 
     async def _forward(self, request: Request, place: Place) -> Response | None:
-        """Return the response of the owner; None if the request can be handled in another replica.
+        """Return the response of the owner; None if it has not received the request, or the request may be repeated.
 
         Raises:
             ProtocolError: if the owner does not respond, or ended when it might have handled the request already.
         """
-        if not place.address:
-            return None
         try:
             return await self.forwarder.send(request, place)
         except TimeoutError:
             raise ProtocolError("replica_busy") from None
         except ConnectionRefusedError:
+            if place.leaving:
+                raise ProtocolError("replica_busy") from None
             await self.forwarder.forget(place.address)
         except ConnectionResetError:
             if request.verb == "POST":
@@ -252,6 +296,10 @@ class Replica(Application):
         if self._has(held):
             self.journal.discard(held)
             self.endpoint.lose(held)
+
+    def _leave(self) -> None:
+        self.endpoint.hand_over()
+        self.farewell = asyncio.create_task(self.directory.leave())
 
     def _publish(self, notification: Notify) -> None:
         self.directory.publish(json.dumps([notification.method, notification.params]).encode())

@@ -18,16 +18,21 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from tmkb.cluster.directory import Fields, Held, OnNews, Place, Unavailable, Write
+from tmkb.errors import ProtocolError
+from tmkb.transport.probes import Condition
 
 if TYPE_CHECKING:
-    from tmkb.server.log import Log
+    from tmkb.transport.engine import Engine
 
 LEASE = 10.0  # seconds without a sign of life after which a replica counts as ended
 _BEAT = 3.0  # seconds between signs of life
+_MARGIN = 300.0  # seconds that a record is kept longer than the session or task
+_RENEWAL = 100.0  # seconds between renewals of all records; less than the margin
 _TIMEOUT = 1.0  # seconds for one exchange with the server
 _PAUSE = 1.0  # seconds without another attempt after a failure
 _GRACE = 5.0  # seconds after a loss of all records, in which other replicas write theirs again
 _CONNECTIONS = 32
+_LEAVING = " leaving"  # after the address of a replica that is about to end
 _FIELDS = 1000  # per call of HSET, because Lua limits the number of arguments
 
 # KEYS: the record. Returns whether this replica is known, then the owner and its address.
@@ -68,24 +73,21 @@ class Store:
 
     keeps_records = True
 
-    def __init__(self, url: str, name: str, address: str, lifetimes: Callable[[], dict[str, float]], log: Log) -> None:
+    def __init__(self, url: str, address: str, runtime: Engine) -> None:
         """Prepare the connection, which is opened on first use.
 
         Args:
             url: of the Redis server, as ``redis://HOST:PORT/DATABASE``, ``rediss://…`` or ``unix://PATH``.
-            name: of the MCP server; part of all keys.
             address: where this replica listens for the others.
-            lifetimes: returns the seconds that an unused record is kept, by kind.
-            log: receives a line when Redis is lost or found.
+            runtime: the server, whose name is part of all keys.
 
         Raises:
             ValueError: if the URL is not valid.
         """
         self.id = secrets.token_hex(8)
         self.address = address
-        self.prefix = f"tmkb:{name}:"
-        self.lifetimes = lifetimes
-        self.log = log
+        self.prefix = f"tmkb:{runtime.spec['server']['name']}:"
+        self.runtime = runtime
         self.client: Any = connect(url)
         self.channel = f"{self.prefix}news:{self.client.connection_pool.connection_kwargs.get('db', 0)}"
         self.resting_until = 0.0  # monotonic; no attempts before
@@ -100,12 +102,18 @@ class Store:
         """Return ``id_``, since the record names the owner."""
         return id_
 
-    async def start(self, on_news: OnNews, on_loss: Callable[[], None]) -> None:
+    async def start(self, on_news: OnNews, on_loss: Callable[[], None], in_use: Callable[[], Iterable[Held]]) -> None:
         """Announce this replica, and go on in the background."""
         self.on_loss = on_loss
         with contextlib.suppress(Unavailable):
             await self._announce()
-        self.tasks = [asyncio.create_task(self._beat()), asyncio.create_task(self._listen(on_news))]
+        self.tasks = [asyncio.create_task(self._beat(in_use)), asyncio.create_task(self._listen(on_news))]
+
+    async def leave(self) -> None:
+        """See `Directory`."""
+        self.address += _LEAVING
+        with contextlib.suppress(Unavailable):
+            await self._announce()
 
     async def stop(self) -> None:
         """Withdraw the announcement and disconnect."""
@@ -130,7 +138,8 @@ class Store:
         if not known:
             await self._announce()
         if found:
-            return Place(found[0].decode(), found[1].decode())
+            owner, address = (each.decode() for each in found)
+            return Place(owner, address.removesuffix(_LEAVING), address.endswith(_LEAVING))
         if time.monotonic() - self.emptied_at < _GRACE:
             raise Unavailable
         return None
@@ -160,11 +169,11 @@ class Store:
         await self._for_each(_FORGET, held)
 
     async def release(self, held: Iterable[Held]) -> None:
-        """Let any replica take these records of this replica."""
+        """See `Directory`."""
         await self._for_each(_RELEASE, held)
 
-    async def renew(self, held: Iterable[Held]) -> None:
-        """Keep these records for another lifetime."""
+    async def _renew(self, held: Iterable[Held]) -> None:
+        """Keep records for another lifetime."""
         pipeline = self.client.pipeline(transaction=False)
         for each in held:
             pipeline.pexpire(self._key(each), self._lifetime(each))
@@ -176,10 +185,14 @@ class Store:
             pipeline.eval(script, 1, self._key(each), self.id)
         await self._call(pipeline.execute)
 
-    async def _beat(self) -> None:
+    async def _beat(self, in_use: Callable[[], Iterable[Held]]) -> None:
+        renewed_at = time.monotonic()
         while True:
             with contextlib.suppress(Unavailable):
                 await self._announce()
+                if time.monotonic() - renewed_at > _RENEWAL:
+                    await self._renew(in_use())
+                    renewed_at = time.monotonic()
             await asyncio.sleep(_PAUSE if self.lost else _BEAT)
 
     async def _announce(self) -> None:
@@ -217,20 +230,22 @@ class Store:
         if time.monotonic() < self.resting_until:
             raise Unavailable
         try:
-            async with asyncio.timeout(_TIMEOUT):
+            async with asyncio.timeout(2 * _TIMEOUT):  # each connection has a shorter limit
                 result = await send()
         except (redis.RedisError, OSError, TimeoutError) as error:
             self.resting_until = time.monotonic() + _PAUSE
             if not self.lost:
                 self.lost = True
-                self.log.write("cluster_lost", reason=str(error) or type(error).__name__)
-                self.log.flush()
+                self.runtime.conditions["cluster"] = Condition(ProtocolError("cluster_unavailable"))
+                self.runtime.log.write("cluster_lost", reason=str(error) or type(error).__name__)
+                self.runtime.log.flush()
             raise Unavailable from error
         self.resting_until = 0.0
         if self.lost:
             self.lost = False
-            self.log.write("cluster_found")
-            self.log.flush()
+            self.runtime.conditions.pop("cluster", None)
+            self.runtime.log.write("cluster_found")
+            self.runtime.log.flush()
             self._note_loss()
         return result
 
@@ -241,7 +256,9 @@ class Store:
         return f"{self.prefix}replica:{id_}"
 
     def _lifetime(self, held: Held) -> int:
-        return int(self.lifetimes()[held.kind] * 1000)
+        """Return the milliseconds until an unused record expires."""
+        limits = self.runtime.spec["server"]["limits"]
+        return int((limits["session_seconds" if held.kind == "session" else "task_seconds"] + _MARGIN) * 1000)
 
 
 def connect(url: str) -> Any:
@@ -250,7 +267,7 @@ def connect(url: str) -> Any:
         url,
         max_connections=_CONNECTIONS,
         timeout=_TIMEOUT,
-        socket_timeout=_TIMEOUT * 2,
+        socket_timeout=_TIMEOUT,
         socket_connect_timeout=_TIMEOUT,
         retry=Retry(NoBackoff(), 0),
     )
