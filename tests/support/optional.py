@@ -13,6 +13,7 @@ SYSTEM = {
 PROGRAMS = {
     "gofmt": "the system package golang-go",
     "javac": "the system package default-jdk-headless",
+    "nginx": "the system package nginx-light",
     "php": "the system package php-cli",
     "ruby": "the system package ruby",
     "ssh-keygen": "the system package openssh-client",

@@ -159,6 +159,10 @@ class HttpServer:
     def end(self):
         """Ask it to end; its exit status."""
         self.process.terminate()
+        return self.wait()
+
+    def wait(self):
+        """Wait for its end; its exit status."""
         status = self.process.wait(TIMEOUT)
         self.thread.join(TIMEOUT)
         self.process.stderr.close()

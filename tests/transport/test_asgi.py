@@ -197,15 +197,19 @@ def test_two_workers_share_a_stateless_conversation():
         assert server.end() == 0
 
 
+def children(pid):
+    """Return the ids of the processes that ``pid`` has started."""
+    command = ["ps", "-o", "pid=", "--ppid", str(pid)]
+    return [int(line) for line in subprocess.run(command, capture_output=True, check=True).stdout.split()]
+
+
 @pytest.mark.skipif(not shutil.which("ps"), reason="needs ps, of procps")
 def test_a_worker_that_dies_is_replaced():
     with HttpServer("--workers", "2") as server:
         assert ask(server, "tools/list")[0] == 200
         time.sleep(1.5)  # a worker that ends sooner is not replaced
-        children = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True, check=True
-        ).stdout.split()
-        os.kill(int(children[0]), 9)
+        (generation,) = children(server.process.pid)
+        os.kill(children(generation)[0], 9)
         assert [ask(server, "tools/list")[0] for _ in range(20)] == [200] * 20
         assert server.end() == 0
 

@@ -322,6 +322,12 @@ class Pool:
                 self._connect(loop, peer, make)
             await asyncio.sleep(0)
 
+    def accept_waiting(self, bound: socket.socket, make: Callable[[], Protocol]) -> None:
+        """Accept the connections that wait on ``bound``. Closing it would reset them."""
+        with contextlib.suppress(OSError):  # no connection waits, or the system is out of resources
+            while self.open < self.max_open:
+                self._connect(asyncio.get_running_loop(), bound.accept()[0], make)
+
     def assign(self, protocol: Protocol, principal: str) -> None:
         """Record that ``protocol`` handles a request of ``principal``.
 

@@ -68,6 +68,8 @@ class _Supervisor:
         renewal = asyncio.create_task(self._renew())
         status = await self._until_end(self.current)
         renewal.cancel()
+        with contextlib.suppress(ProcessLookupError):  # its workers have ended, too, unless it was killed
+            os.killpg(self.current.pid, signal.SIGTERM)
         self._forward(signal.SIGTERM)  # to a generation that is starting
         await asyncio.gather(*(process.wait() for process in self.running))
         return status if status >= 0 else 1

@@ -107,12 +107,7 @@ class Server(uvicorn.Server):
         if not self.application.endpoint.guard.needs_token:
             max_per_principal = max_open
         self.pool = Pool(limits, max_open, max_per_principal, self.application.log)
-        pool = self.pool
-
-        def make() -> Protocol:
-            return Protocol(pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-        self.tasks = [asyncio.create_task(pool.accept(bound, make)) for bound in self.bound]
+        self.tasks = [asyncio.create_task(self.pool.accept(bound, self._protocol)) for bound in self.bound]
         loop, options = asyncio.get_running_loop(), self.options
         if sys.platform != "win32" and options.retires:
             loop.add_signal_handler(signal.SIGHUP, self._retire)
@@ -146,6 +141,8 @@ class Server(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         for bound in self.bound:
+            if not self.options.retires:
+                self.pool.accept_waiting(bound, self._protocol)
             bound.close()
         until = time.monotonic() + self.settling
         while time.monotonic() < until and not self.force_exit:
@@ -154,6 +151,9 @@ class Server(uvicorn.Server):
         self.application.shutdown()
         await super().shutdown([])
         self._captured_signals.clear()  # or uvicorn raises the signal again, which changes the exit status
+
+    def _protocol(self) -> Protocol:
+        return Protocol(self.pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def _end(self, drain: float, settling: float) -> None:
         self.application.drain()
