@@ -54,6 +54,13 @@ class Access:
         if self._tokens is not None:
             self._tokens.start()
 
+    def replace(self, before: Access) -> None:
+        """Take the place of ``before``: use the keys that it has fetched, and stop it."""
+        if before._tokens is not None:
+            before._tokens.stop()
+        if self._tokens is not None and before._tokens is not None:
+            self._tokens.inherit(before._tokens)
+
     async def prepare(self, token: str) -> None:
         """Wait until the key that ``token`` names is known, or cannot be had."""
         if self._tokens is not None and self._remembered(_digest(token)) is None:

@@ -65,6 +65,7 @@ class Keys:
         self.all: Sequence[Key] = ()
         self.generation = 0  # changes with the keys
         self.failing = False  # whether the last one has failed
+        self._stopped = False
         self._wanted = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # of the running thread
         self._fetched: asyncio.Future[None] | None = None  # done after the fetch that requests wait for
@@ -91,6 +92,16 @@ class Keys:
             self._fetched = loop.create_future()
             threading.Thread(target=self._run, args=(loop, self._wanted), daemon=True).start()
 
+    def stop(self) -> None:
+        """Fetch no more."""
+        self._stopped = True
+        self._wanted.set()
+
+    def inherit(self, before: Keys) -> None:
+        """Begin with the keys of ``before``, if they are of the same issuer. It could be unreachable now."""
+        if (self.issuer, self.jwks) == (before.issuer, before.jwks):
+            self.all = before.all
+
     async def refresh(self) -> None:
         """Fetch the keys and wait for the result; do nothing if the last fetch for a request was a moment ago."""
         self.start()
@@ -104,8 +115,8 @@ class Keys:
             await asyncio.wait_for(asyncio.shield(self._fetched), self.limits["keys_timeout_seconds"] + 1)
 
     def _run(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
-        """Fetch until the event loop is closed."""
-        while not loop.is_closed():
+        """Fetch until `stop`, or until the event loop is closed."""
+        while not (loop.is_closed() or self._stopped):
             wanted.clear()
             found, reason = self._fetch()
             with contextlib.suppress(RuntimeError):  # the loop has been closed meanwhile

@@ -67,6 +67,16 @@ class Tokens:
         for issuer in self.issuers.values():
             issuer.keys.start()
 
+    def stop(self) -> None:
+        """Fetch no more keys."""
+        for issuer in self.issuers.values():
+            issuer.keys.stop()
+
+    def inherit(self, before: Tokens) -> None:
+        """Begin with the keys of ``before``."""
+        for name in self.issuers.keys() & before.issuers.keys():
+            self.issuers[name].keys.inherit(before.issuers[name].keys)
+
     async def prepare(self, token: str) -> None:
         """Fetch the keys of the issuer if ``token`` names an unknown one, and wait for them."""
         try:

@@ -10,7 +10,7 @@ import re
 import sys
 import urllib.parse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tmkb.cli import observing, replicas
 from tmkb.errors import Problem, SpecError
@@ -162,67 +162,81 @@ def listen(args: argparse.Namespace, server: Server, output: log.Log, keys: Sequ
         hooks: what else is needed.
     """
     _check(args)
-    from tmkb.transport import listener, sockets
+    with contextlib.ExitStack() as ending:
+        return _Service(args, server, output, keys, hooks, ending).run()
 
-    guard, remote = _guard(args, server, output), _authenticates(args) or args.insecure
-    others = replicas.Replicas(args, remote, bool(keys))
-    keys = keys or [os.urandom(32)]
 
-    def announce(url: str) -> None:
-        server.announce(output, url)
-        pages.announce(output)
-        output.flush()
+class _Service:
+    """The parts that every process of the server needs. Arguments: see `listen`."""
 
-    def work(number: int, bound: socket.socket, **options: Any) -> None:
-        with contextlib.ExitStack() as ending:
-            if (observer := hooks.observe(pages.open())) is not None:
-                ending.callback(observer.close)
-            runtime = server.runtime(output, keys, observer)
-            if (news := hooks.updates(runtime)) is not None:
-                ending.callback(news.close)
-            if args.workers == 1:
-                options["reload"] = _reload(args, runtime, output, hooks.load)
-            application, inner = others.application(runtime, guard, news, number)
-            application.endpoint.proxies = args.trusted_proxy or ()
-            end = listener.Options(_drain(args), args.grace, **options)
-            listener.serve(application, bound, *inner, options=end)
+    def __init__(  # noqa: PLR0913 # those of `listen`
+        self,
+        args: argparse.Namespace,
+        server: Server,
+        output: log.Log,
+        keys: Sequence[bytes],
+        hooks: Hooks,
+        ending: contextlib.ExitStack,
+    ) -> None:
+        self.args, self.server, self.output, self.hooks = args, server, output, hooks
+        self.guard = _guard(args, server, output)
+        self.remote = _authenticates(args) or args.insecure
+        self.others = ending.enter_context(contextlib.closing(replicas.Replicas(args, self.remote, bool(keys))))
+        self.pages = ending.enter_context(contextlib.closing(observing.Pages(args.metrics, args.workers)))
+        self.keys = keys or [os.urandom(32)]
 
-    with contextlib.closing(others), contextlib.closing(observing.Pages(args.metrics, args.workers)) as pages:
-        if sys.platform == "win32" or args.workers == 1:
-            bound, url = sockets.bind(args.http, args.uds, remote)
-            work(1, bound, started=lambda: announce(url))
+    def run(self) -> int:
+        """Serve in this process, or in several; return the exit status."""
+        from tmkb.transport import sockets
+
+        if sys.platform == "win32" or self.args.workers == 1:
+            bound, url = sockets.bind(self.args.http, self.args.uds, self.remote)
+            self.serve(1, bound, lambda: self.announce(url))
             return 0
-        return _work_in_processes(args.workers, work, announce)
+        from tmkb.transport import generations, workers
 
+        bound, url, report = generations.inherited()
+        self.announce(url)
+        return workers.run(self.args.workers, lambda number: self.serve(number, bound, report))
 
-def _work_in_processes(count: int, work: Callable[..., None], announce: Callable[[str], None]) -> int:
-    """Run ``work`` in several processes on the socket of the supervisor, and return the exit status."""
-    assert sys.platform != "win32"
-    from tmkb.transport import generations, workers
+    def announce(self, url: str) -> None:
+        """Log what is served, and where."""
+        self.server.announce(self.output, url)
+        self.pages.announce(self.output)
+        self.output.flush()
 
-    bound, url, report = generations.inherited()
-    announce(url)
-    return workers.run(count, lambda number: work(number, bound, retires=True, started=report))
+    def serve(self, number: int, bound: socket.socket, started: Callable[[], None]) -> None:
+        """Serve until a signal arrives. ``number``: of the process. ``started``: called when it accepts connections."""
+        from tmkb.transport import listener
 
+        supervised = self.args.workers != 1
+        with contextlib.ExitStack() as ending:
+            if (observer := self.hooks.observe(self.pages.open())) is not None:
+                ending.callback(observer.close)
+            runtime = self.server.runtime(self.output, self.keys, observer)
+            if (news := self.hooks.updates(runtime)) is not None:
+                ending.callback(news.close)
+            options = listener.Options(
+                drain=_drain(self.args),
+                grace=self.args.grace,
+                reload=None if supervised else lambda: self.read(runtime),
+                retires=supervised,
+                started=started,
+            )
+            application, inner = self.others.application(runtime, self.guard, news, number)
+            application.endpoint.proxies = self.args.trusted_proxy or ()
+            listener.serve(application, bound, *inner, options=options)
 
-def _reload(
-    args: argparse.Namespace, runtime: Runtime, output: log.Log, load: Callable[[], Server]
-) -> Callable[[], Callable[[Application], None]]:
-    """Return a function that reads all files again, and returns a function that applies them."""
-
-    def read() -> Callable[[Application], None]:
-        server = load()
-        guard = _guard(args, server, output)
+    def read(self, runtime: Runtime) -> Callable[[Application], None]:
+        """Read all files again, and return a function that applies them. Raises SpecError."""
+        server = self.hooks.load()
+        guard = _guard(self.args, server, self.output)
 
         def apply(application: Application) -> None:
-            application.endpoint.guard = guard
-            if guard.access is not None:
-                guard.access.start()
+            application.use(guard)
             application.endpoint.dispatch(runtime.replace(*server.snapshots()))
 
         return apply
-
-    return read
 
 
 def _drain(args: argparse.Namespace) -> float:

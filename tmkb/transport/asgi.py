@@ -85,6 +85,14 @@ class Application:
             with contextlib.ExitStack() as counted:
                 await self._handle(scope, receive, send, counted)
 
+    def use(self, guard: Guard) -> None:
+        """Admit requests by ``guard`` from now on."""
+        before, self.endpoint.guard = self.endpoint.guard, guard
+        if guard.access is not None:
+            if before.access is not None:
+                guard.access.replace(before.access)
+            guard.access.start()
+
     def drain(self) -> None:
         """Report that the server is not ready, and end each connection after its next response."""
         self.draining = True

@@ -141,8 +141,7 @@ class Server(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         for bound in self.bound:
-            if not self.options.retires:
-                self.pool.accept_waiting(bound, self._protocol)
+            self.pool.accept_waiting(bound, self._protocol)
             bound.close()
         until = time.monotonic() + self.settling
         while time.monotonic() < until and not self.force_exit:
