@@ -379,8 +379,8 @@ def _first(index, question):
     "question",
     [
         "background job processing",
-        "list the invoices of a customer",
-        "search users by name",
+        "show the invoices that a customer has not paid",
+        "find users by their mail address",
         "export documents as pdf",
         "endpoint that returns a record by its number",
         "print the labels of a shipment",

@@ -29,8 +29,8 @@ _decode, _encode = stdlib.decoder(), stdlib.encoder()
 
 
 def of(pattern: Pattern, contexts: Sequence[str]) -> list[str]:
-    """Return the texts of a pattern with the questions ``contexts``."""
-    return [*contexts, texts.of(pattern), "\n".join(pattern["triggers"]["keywords"])]
+    """Return the questions ``contexts``, the text of a pattern, and its name and keywords, which are like questions."""
+    return [*contexts, texts.of(pattern), pattern["name"], *pattern["triggers"]["keywords"]]
 
 
 def centroid(samples: Iterable[str], rarity: Rarity) -> dict[str, float]:
