@@ -269,16 +269,17 @@ class SessionClient(Client):
         self.check_status(status, head, events[0], message)
         if events[0]["id"] != message["id"] or events[0]["result"]["protocolVersion"] != self.revision:
             raise Wrong(f"not the answer to {message}: {events}")
-        self.session = head["mcp-session-id"]
-        self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        session = head["mcp-session-id"]
+        self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"}, session)
+        self.session = session  # if the notification fails, the next attempt begins anew
 
-    def named(self):
+    def named(self, session=None):
         """The headers of the session."""
-        return {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": self.revision}
+        return {"Mcp-Session-Id": session or self.session, "MCP-Protocol-Version": self.revision}
 
-    def notify(self, message):
+    def notify(self, message, session=None):
         """Send a message that has no answer."""
-        status, head, events = self.exchange("POST", self.named(), message)
+        status, head, events = self.exchange("POST", self.named(session), message)
         if status != 202:
             self.check_status(status, head, (events or [{}])[0], message)
 
