@@ -19,12 +19,11 @@ import sys
 import tempfile
 import time
 
-from tests.support.git import Repository
-
 from tests.clients import run as official
 from tests.replicas import messages, system, traffic
 from tests.suite import run as conformance
 from tests.support import packages, pages, programs
+from tests.support.git import Repository
 from tests.support.issuer import RESOURCE, Issuer, key, public
 
 PYTHON = [sys.executable, os.path.join(official.HERE, "everything.py")]
