@@ -66,28 +66,28 @@ def test_a_principal_gets_a_burst_and_then_the_rate():
     clock = Clock()
     accounts = Accounts(lambda: LIMITS, clock)
     for _ in range(5):
-        accounts.of("ann").add_messages(1)
-    assert refusal(accounts.of("ann").add_messages, 1) == ("too_many_requests", {"limit": 2, "retryAfter": 1})
-    assert refusal(accounts.of("ann").add_messages, 4) == ("too_many_requests", {"limit": 2, "retryAfter": 2})
-    accounts.of("bob").add_messages(5)
+        accounts.of("ann").add(1)
+    assert refusal(accounts.of("ann").add, 1) == ("too_many_requests", {"limit": 2, "retryAfter": 1})
+    assert refusal(accounts.of("ann").add, 4) == ("too_many_requests", {"limit": 2, "retryAfter": 2})
+    accounts.of("bob").add(5)
     clock.now += 0.5
-    accounts.of("ann").add_messages(1)
-    assert refusal(accounts.of("ann").add_messages, 1)[0] == "too_many_requests"
+    accounts.of("ann").add(1)
+    assert refusal(accounts.of("ann").add, 1)[0] == "too_many_requests"
 
 
 def test_a_batch_above_the_burst_is_refused_for_good():
-    assert refusal(Accounts(lambda: LIMITS).of("").add_messages, 6) == ("batch_too_large", {"limit": 5})
-    assert refusal(Accounts(lambda: LIMITS).of("").add_received, 101) == ("message_too_large", {"limit": 100})
+    assert refusal(Accounts(lambda: LIMITS).of("").add, 6) == ("batch_too_large", {"limit": 5})
+    assert refusal(Accounts(lambda: LIMITS).of("").add, 1, 101) == ("message_too_large", {"limit": 100})
 
 
 def test_responses_delay_the_next_request():
     clock = Clock()
     account = Accounts(lambda: LIMITS, clock).of("")
-    account.add_received(100)
+    account.add(1, 100)
     account.add_sent(50)
-    assert refusal(account.add_received, 10) == ("too_many_bytes", {"limit": 10, "retryAfter": 6})
+    assert refusal(account.add, 1, 10) == ("too_many_bytes", {"limit": 10, "retryAfter": 6})
     clock.now += 6
-    account.add_received(10)
+    account.add(1, 10)
 
 
 def test_a_principal_can_run_a_number_of_requests():
@@ -103,8 +103,8 @@ def test_changed_limits_apply_to_accounts_that_exist():
     limits = {**LIMITS}
     account = Accounts(lambda: limits).of("")
     limits["principal_burst"] = 1
-    account.add_messages(1)
-    assert refusal(account.add_messages, 1)[0] == "too_many_requests"
+    account.add(1)
+    assert refusal(account.add, 1)[0] == "too_many_requests"
 
 
 def test_an_address_that_fails_too_often_is_refused_before_its_token_is_checked():

@@ -169,7 +169,7 @@ def listen(args: argparse.Namespace, server: Server, output: log.Log, keys: Sequ
 class _Service:
     """The parts that every process of the server needs. Arguments: see `listen`."""
 
-    def __init__(  # those of `listen`
+    def __init__(
         self,
         args: argparse.Namespace,
         server: Server,

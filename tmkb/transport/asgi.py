@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tmkb.transport.engine import Engine
     from tmkb.transport.hook import Hook
     from tmkb.transport.loop import Updates
-    from tmkb.transport.quotas import Account
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -214,16 +213,17 @@ class Application:
             return self.endpoint.reject(request, error, closing=False)
         request = request._replace(caller=caller)
         connection.assign(caller.principal)
-        account = self.endpoint.account(request)
+        account, wants_body = self.endpoint.account(request), self.endpoint.wants_body(request)
+        size, limit = _declared_size(request.headers), self.endpoint.limits["message_bytes"]
         if account is not None:
-            account.add_messages(1)
-        if account is not None and self.endpoint.wants_body(request):
+            account.add(1, size if wants_body and size is not None and size <= limit else 0)
+        if account is not None and wants_body:
             account.begin()
             counted.callback(account.end)
             connection.read_body()
-            body = await self._read_body(request, receive, account)
-            if _declared_size(request.headers) is None:
-                account.add_received(len(body or b""))
+            body = await self._read_body(request, receive)
+            if body is not None and size is None:
+                account.add(0, len(body))
             request = request._replace(body=body)
         elif not has_body:
             connection.read_body()
@@ -243,9 +243,9 @@ class Application:
             raise ProtocolError("no_such_verb", verb=request.verb, permitted="POST")
         request = request._replace(caller=Caller(hook.PRINCIPAL))
         account = self.endpoint.accounts.of(hook.PRINCIPAL)
-        account.add_messages(1)
+        account.add(1)
         connection.read_body()
-        body = await self._read_body(request, receive, account)
+        body = await self._read_body(request, receive)
         if body is None:
             raise ProtocolError("message_too_large", limit=self.endpoint.limits["message_bytes"])
         target.receive(request.headers, body)
@@ -266,18 +266,16 @@ class Application:
     def _timeout_error(self) -> ProtocolError:
         return ProtocolError("shut_down") if self.ending else ProtocolError("request_too_slow")
 
-    async def _read_body(self, request: Request, receive: Receive, account: Account) -> bytes | None:
+    async def _read_body(self, request: Request, receive: Receive) -> bytes | None:
         """Return the body, or None if it exceeds the size limit. While it is read, it counts against the memory budget.
 
         Raises:
-            ProtocolError: if the body is too slow or exceeds the budget or the quota, or the server shuts down.
+            ProtocolError: if the body is too slow or exceeds the budget, or the server shuts down.
             ConnectionError: if the client has disconnected.
         """
         limit, body = self.endpoint.limits["message_bytes"], bytearray()
-        size = _declared_size(request.headers)
-        if size is not None and size > limit:
+        if (_declared_size(request.headers) or 0) > limit:
             return None
-        account.add_received(size or 0)
         assert request.caller is not None
         budget = self.endpoint.runtime.budget(request.caller.principal)
         timeout = asyncio.timeout(0 if self.ending else self.endpoint.limits["request_seconds"])

@@ -279,7 +279,7 @@ class Endpoint:
             self._reject(response, error, self._session(request, caller))
             return
         if isinstance(value, list) and value:  # the request itself was counted already
-            self.accounts.of(caller.principal).add_messages(len(value) - 1)
+            self.accounts.of(caller.principal).add(len(value) - 1)
         if negotiation.describes_itself(self.runtime.spec, value, request.headers):
             self._handle_standalone(self.runtime.connect(request.headers, caller), value, response)
         elif (session := self._session(request, caller)) is not None:

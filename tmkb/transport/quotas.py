@@ -40,9 +40,10 @@ class Bucket:
             burst: tokens.
             now: seconds of a clock. A step back of the clock adds no tokens.
         """
-        self.tokens = min(burst, self.tokens + max(0.0, now - self.updated) * rate)
+        tokens = self.tokens + (now - self.updated) * rate if now > self.updated else self.tokens
+        self.tokens = burst if tokens > burst else tokens  # faster than min()
         self.updated = now
-        return max(0.0, count - self.tokens) / rate
+        return 0.0 if count <= self.tokens else (count - self.tokens) / rate
 
     def spend(self, count: float) -> None:
         """Remove ``count`` tokens. With fewer in it, the bucket owes the others."""
@@ -75,24 +76,20 @@ class Account:
         """Record that a request does not run any more."""
         self.running -= 1
 
-    def add_messages(self, count: int) -> None:
-        """Count ``count`` messages. Raises ProtocolError if they exceed the quota; then they are not counted."""
-        limits = self.limits()
+    def add(self, messages: int, size: int = 0) -> None:
+        """Count ``messages`` of ``size`` bytes. Raises ProtocolError, and counts nothing, if they exceed a quota."""
+        limits, now = self.limits(), self.clock()
         rate, burst = limits["principal_rate"], limits["principal_burst"]
-        if count > burst:
+        if messages > burst:
             raise ProtocolError("batch_too_large", limit=burst)
-        if wait := self.requests.wait(count, rate, burst, self.clock()):
+        if wait := self.requests.wait(messages, rate, burst, now):
             raise ProtocolError("too_many_requests", limit=rate, retryAfter=math.ceil(wait))
-        self.requests.spend(count)
-
-    def add_received(self, size: int) -> None:
-        """Count ``size`` bytes of a body. Raises ProtocolError if they exceed the quota; then they are not counted."""
-        limits = self.limits()
-        rate, burst = limits["principal_byte_rate"], limits["principal_byte_burst"]
-        if size > burst:
-            raise ProtocolError("message_too_large", limit=burst)
-        if wait := self.bytes.wait(size, rate, burst, self.clock()):
-            raise ProtocolError("too_many_bytes", limit=rate, retryAfter=math.ceil(wait))
+        byte_rate, byte_burst = limits["principal_byte_rate"], limits["principal_byte_burst"]
+        if size > byte_burst:
+            raise ProtocolError("message_too_large", limit=byte_burst)
+        if wait := self.bytes.wait(size, byte_rate, byte_burst, now):
+            raise ProtocolError("too_many_bytes", limit=byte_rate, retryAfter=math.ceil(wait))
+        self.requests.spend(messages)
         self.bytes.spend(size)
 
     def add_sent(self, size: int) -> None:
