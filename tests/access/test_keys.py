@@ -227,3 +227,35 @@ def test_an_issuer_that_is_down_at_the_start_is_asked_again(issuer):
         await until(lambda: ids(keys) == ["one"])
 
     asyncio.run(run())
+
+
+def test_a_reloaded_access_file_continues_with_the_keys_of_an_issuer_that_is_unreachable(issuer):
+    async def run():
+        before, after = (Keys(issuer.name, issuer.jwks, {**LIMITS, "keys_seconds": 0.02}, Log()) for _ in range(2))
+        before.start()
+        await until(lambda: ids(before) == ["one"])
+        issuer.bodies["/keys"] = b"{"
+        before.stop()
+        after.inherit(before)
+        after.start()
+        await until(lambda: after.failing)
+        assert ids(after) == ["one"]
+        elsewhere = Keys("https://other.example", None, LIMITS, Log())
+        elsewhere.inherit(before)
+        assert not elsewhere.loaded
+
+    asyncio.run(run())
+
+
+def test_stopped_keys_are_not_fetched(issuer):
+    async def run():
+        keys = Keys(issuer.name, issuer.jwks, {**LIMITS, "keys_seconds": 0.02}, Log())
+        keys.start()
+        await until(lambda: keys.loaded)
+        keys.stop()
+        await asyncio.sleep(0.1)
+        count = len(issuer.requests)
+        await asyncio.sleep(0.2)
+        assert len(issuer.requests) == count
+
+    asyncio.run(run())

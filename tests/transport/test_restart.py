@@ -165,6 +165,7 @@ def test_a_second_signal_ends_the_server_at_once(second):
         assert server.wait() == 0
         listener.close()
     assert server.log[-1] == "[INFO] MCP server shutdown"
+    assert not [line for line in server.log if "ERROR" in line]
 
 
 def token(file, *names):

@@ -41,6 +41,8 @@ class LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write ``record`` as one line. Warnings, which bad requests cause, have the level debug."""
+        if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):  # at the end of the server
+            return
         text = "; ".join(line.strip() for line in record.getMessage().splitlines() if line.strip())
         if record.exc_info and record.exc_info[1] is not None:
             frames = traceback.extract_tb(record.exc_info[2])
