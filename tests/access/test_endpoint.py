@@ -1,18 +1,21 @@
 """The HTTP endpoint with an access file, without sockets: what a caller gets, and how it is refused."""
 
+import asyncio
 import json
+import time
 
 import pytest
 
 from tests.access.test_tokens import LIMITS
 from tests.support import issuer
 from tests.support.issuer import NAME, RESOURCE, key, token
-from tests.transport.test_http import JSON, events, named
+from tests.transport.test_http import JSON, META, events, named
 from tests.transport.test_principals import ABLE, Peer, seen
 from tmkb.access.access import Access
 from tmkb.access.keys import Key
 from tmkb.access.policy import Policy
 from tmkb.schema import reader
+from tmkb.transport.asgi import Application
 from tmkb.transport.guard import Guard
 
 pytestmark = [pytest.mark.needs("jwt"), pytest.mark.needs("joserfc")]
@@ -375,3 +378,40 @@ def test_the_audit_log_can_have_digests(endpoint):
 
     assert len(audited) == 16
     assert "alice" not in audited
+
+
+def test_a_stream_for_notifications_ends_when_its_token_expires(endpoint):
+    application = Application(endpoint.runtime, Guard(access=access()))
+    for entry in application.endpoint.guard.access._tokens.issuers.values():
+        entry.entry["leeway_seconds"] = 0
+    params = {"notifications": {"toolsListChanged": True}, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    standard = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
+    headers = {**JSON, **standard, "authorization": f"Bearer {token(exp=int(time.time()) + 1)}"}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    incoming = [{"type": "http.request", "body": json.dumps(message).encode()}]
+    sent = []
+
+    async def receive():
+        if not incoming:
+            await asyncio.Event().wait()
+        return incoming.pop()
+
+    async def send(event):
+        sent.append(event)
+
+    async def run():
+        async with asyncio.timeout(30):
+            await application(scope, receive, send)
+
+    asyncio.run(run())
+
+    assert sent[0]["status"] == 200
+    assert b"notifications/subscriptions/acknowledged" in sent[1]["body"]
+    assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+    assert not application.endpoint.standalone

@@ -41,7 +41,7 @@ class Access:
             from tmkb.access.tokens import Tokens
 
             self._tokens = Tokens(policy, limits, report)
-        self._checked: dict[bytes, tuple[Caller, float]] = {}
+        self._checked: dict[bytes, Caller] = {}
         self._generation = 0
 
     @property
@@ -78,10 +78,10 @@ class Access:
         if (caller := self._remembered(digest)) is not None:
             return caller
         identity, expires = self._tokens.check(token)
-        caller = self.policy.caller(identity)
+        caller = self.policy.caller(identity, expires)
         if len(self._checked) >= _MAX_CHECKED:
             del self._checked[next(iter(self._checked))]
-        self._checked[digest] = caller, expires
+        self._checked[digest] = caller
         return caller
 
     def admit_static(self, digest: str, roles: Sequence[str]) -> Caller:
@@ -99,8 +99,8 @@ class Access:
         if self._generation != self._tokens.generation:
             self._generation = self._tokens.generation
             self._checked.clear()
-        caller, expires = self._checked.get(digest, (None, 0.0))
-        return caller if time.time() < expires else None
+        caller = self._checked.get(digest)
+        return caller if caller is not None and time.time() < (caller.expires or 0.0) else None
 
 
 def _digest(token: str) -> bytes:

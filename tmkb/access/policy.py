@@ -53,8 +53,8 @@ class Policy:
         """The scopes that a client requests first: those of the first role that needs any."""
         return next((scopes for role in self.roles.values() for _, scopes in _conditions(role) if scopes), ())
 
-    def caller(self, identity: Identity) -> Caller:
-        """Return the caller with this identity.
+    def caller(self, identity: Identity, expires: float | None = None) -> Caller:
+        """Return the caller with this identity. ``expires``: Unix time at which its token expires.
 
         Raises:
             ProtocolError: if it has no role.
@@ -71,7 +71,8 @@ class Policy:
             raise ProtocolError("insufficient_scope", kind="server", scopes=[*(steps[0].scopes if steps else ())])
         permissions = self._permissions(held, steps)
         view = next((name for name in held if "patterns" in self.roles[name]), "")
-        return Caller(identity.principal, identity.scopes, held, view, permissions, self._audited(identity.principal))
+        audited = self._audited(identity.principal)
+        return Caller(identity.principal, identity.scopes, held, view, permissions, audited, expires)
 
     def check(self, spec: Spec) -> None:
         """Raise SpecError if a role grants what the server does not have: probably a misspelled name."""

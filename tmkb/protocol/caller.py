@@ -29,7 +29,8 @@ class Caller:
     ``principal``: identifies the owner; "" for anonymous requests and for stdio. ``scopes``: of the access token; None
     if the server has no access file, so that everything is permitted. ``roles``: names in the access file. ``view``:
     selects the snapshot that the caller gets; "" for the default one. ``permissions``: what it may use; None for all.
-    ``audited``: its name in the audit log; "" if there is none.
+    ``audited``: its name in the audit log; "" if there is none. ``expires``: Unix time at which its token expires; None
+    for never.
     """
 
     principal: str = ""
@@ -38,6 +39,7 @@ class Caller:
     view: str = ""
     permissions: Permissions | None = None
     audited: str = ""
+    expires: float | None = None
 
 
 ANONYMOUS = Caller()

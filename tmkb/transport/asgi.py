@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +182,8 @@ class Application:
             return
         if self.endpoint.is_listening(request, response):
             counted.close()
-        tasks = [asyncio.create_task(_watch_disconnect(receive, response))]
+        watches = (_watch_disconnect(receive, response), self._end_in_time(request, response))
+        tasks = [asyncio.create_task(watch) for watch in watches]
         connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
         if connection.half_closed:
             connection.on_half_close()
@@ -262,6 +264,13 @@ class Application:
         while not response.ended:
             await asyncio.sleep(_PROBE)
             self.endpoint.on_idle(response)
+
+    async def _end_in_time(self, request: Request, response: Response) -> None:
+        """End ``response``, if it is a stream for notifications, when the token of its client expires."""
+        if response.expires is not None and self.endpoint.is_listening(request, response):
+            while (left := response.expires - time.time()) > 0:
+                await asyncio.sleep(left)
+            self.endpoint.on_disconnect(response)
 
     def _timeout_error(self) -> ProtocolError:
         return ProtocolError("shut_down") if self.ending else ProtocolError("request_too_slow")

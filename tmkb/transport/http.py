@@ -229,6 +229,7 @@ class Endpoint:
         preflight = cors.is_preflight(request.verb, request.headers)
         if not preflight:
             response.budget = self.runtime.budget(caller.principal)
+            response.expires = caller.expires
         if request.path != PATH:
             raise ProtocolError("no_such_path", path=request.path, endpoint=PATH)
         if preflight:

@@ -47,6 +47,7 @@ class Response:
         self.stream: Stream | None = None
         self.budget: Budget | None = None  # for `chunks`
         self.held = 0  # bytes of `budget`
+        self.expires: float | None = None  # Unix time at which the client has to authenticate again
         self.account: Account | None = None  # that the body counts for
 
     def fits(self, size: int) -> bool:
