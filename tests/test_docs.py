@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.support.repository import ROOT, source
+from tmkb.access import policy
 from tmkb.cli import layout, pages
 from tmkb.knowledge import library, questions, vocabulary
 from tmkb.knowledge.attacks import Attacks
@@ -80,6 +81,9 @@ def test_every_example_loads(tmp_path, name, number, text):
         found = load.read([], sources.names(), ["sysmcp"], given).problems
         elsewhere = ("no_folder", "no_plain_file", "no_writable_folder", "no_log")  # what is on the reader's machine
         assert [problems.line(p) for p in found if p.rule not in elsewhere] == []
+    elif value["kind"] == "access":
+        (tmp_path / "access.yaml").write_text(text)
+        assert policy.read(str(tmp_path / "access.yaml")).roles
     else:
         assert problems_of_schema(tmp_path, name, value, text) == []
 

@@ -21,12 +21,6 @@ _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _ALGORITHMS = ("RS256", "ES256", "EdDSA")
 _LEEWAY = 30  # seconds
 _MAX_PRINCIPAL = 255  # characters (OpenID Connect Core, section 2)
-_ERRORS: dict[type[Exception], str] = {
-    jwt.ExpiredSignatureError: "token_expired",
-    jwt.ImmatureSignatureError: "token_early",
-    jwt.InvalidAudienceError: "token_audience",
-    jwt.MissingRequiredClaimError: "token_claims",
-}
 
 
 class Issuer(NamedTuple):
@@ -97,7 +91,7 @@ class Tokens:
         entry, keys = parts.issuer.entry, parts.issuer.keys
         candidates = keys.find(parts.key_id, parts.algorithm)
         if not candidates:
-            raise ProtocolError("keys_unavailable" if keys.failing or not keys.all else "token_key")
+            raise ProtocolError("keys_unavailable") if keys.failing or not keys.all else ProtocolError("token_key")
         claims = self._verify(token, parts, [key.public for key in candidates])
         principal = policy.claim(claims, entry.get("principal", "sub"))
         if not isinstance(principal, str) or not 0 < len(principal) <= _MAX_PRINCIPAL or not principal.isprintable():
@@ -145,12 +139,23 @@ class Tokens:
                 )
             except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
                 continue
-            except jwt.PyJWTError as error:
-                raise ProtocolError(_ERRORS.get(type(error), "token_claims")) from error
-            except (ValueError, TypeError, OverflowError, RecursionError) as error:
-                raise ProtocolError("token_claims") from error
+            except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
+                raise _refusal(error) from error
             return claims
         raise ProtocolError("token_signature")
+
+
+def _refusal(error: Exception) -> ProtocolError:
+    """Return the error for a token with a valid signature whose claims raised ``error``."""
+    match error:
+        case jwt.ExpiredSignatureError():
+            return ProtocolError("token_expired")
+        case jwt.ImmatureSignatureError():
+            return ProtocolError("token_early")
+        case jwt.InvalidAudienceError():
+            return ProtocolError("token_audience")
+        case _:
+            return ProtocolError("token_claims")
 
 
 def _leeway(entry: Mapping[str, Any]) -> int:
