@@ -65,6 +65,7 @@ SECTIONS = [
     *sections("server.md"),
     *sections("howto.md"),
     *sections("pattern-guide.md"),
+    *sections("own-patterns.md", "From|Change"),
     *sections("replay.md", "Call|Compare"),
     *sections("sysmcp.md"),
 ]
