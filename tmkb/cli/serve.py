@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Options = dict[str, list[str]]
 
-FLAGS = ("--schemas", "--patterns", "--view", "--pull", "--server", "--config", "--log-level", *observing.USAGE)
+FLAGS = ("--schemas", "--patterns", "--pull", "--server", "--config", "--log-level", *observing.USAGE)
 SWITCHES = ("--allow-python", "--no-cache", "--watch", "--verify-commits")
 SECRET = "TMKB_WEBHOOK_SECRET"  # the name of a variable
 _PULL = 60.0  # seconds between two pulls of a Git source
@@ -72,12 +72,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the startup cache")
     parser.add_argument("--watch", action="store_true", help="reload schemas and patterns when they change")
     parser.add_argument(
-        "--view",
-        action="append",
-        metavar="NAME=SOURCE[,SOURCE]",
-        help="the patterns of callers with the view NAME, in place of those of --patterns (repeatable)",
-    )
-    parser.add_argument(
         "--pull",
         metavar="SECONDS",
         help=f"interval in which Git sources are pulled (default: {_PULL:g}; 0: only at the start and by webhook)",
@@ -91,7 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve with options parsed by argparse."""
-    lists = {"--schemas": args.schemas, "--patterns": args.patterns, "--view": args.view}
+    lists = {"--schemas": args.schemas, "--patterns": args.patterns}
     single = {"--server": args.server, "--config": args.config, "--log-level": args.log_level, "--pull": args.pull}
     single |= {flag: getattr(args, flag.removeprefix("--").replace("-", "_")) for flag in observing.USAGE}
     options: Options = {**{k: v for k, v in lists.items() if v}, **{k: [v] for k, v in single.items() if v}}
@@ -111,7 +105,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
             patterns=options.get("--patterns"),
             config=options["--config"][-1] if "--config" in options else None,
             allow_python="--allow-python" in options,
-            views=_views(options.get("--view", [])) | _views_of_roles(args),
+            views=_views(args),
             caching="--no-cache" not in options,
             forking=forking,
             fresh=float("inf") if _interval(options) else 0.0,  # the watcher pulls
@@ -178,18 +172,7 @@ def _interval(options: Options) -> float:
     return interval
 
 
-def _views(words: Sequence[str]) -> dict[str, list[str]]:
-    """Return the sources of each view. Raises SpecError."""
-    views: dict[str, list[str]] = {}
-    for word in words:
-        name, _, sources = word.partition("=")
-        if not name.strip() or name in views or not all(sources.split(",")):
-            raise SpecError([Problem.of_argument("bad_view", "--view", text=word)])
-        views[name] = sources.split(",")
-    return views
-
-
-def _views_of_roles(args: argparse.Namespace | None) -> dict[str, list[str]]:
+def _views(args: argparse.Namespace | None) -> dict[str, list[str]]:
     """Return the sources of the roles of an access file that have some. Raises SpecError."""
     if args is None or not args.access:
         return {}
