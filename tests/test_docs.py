@@ -8,7 +8,7 @@ import pytest
 from tests.support.repository import ROOT, source
 from tmkb.access import policy
 from tmkb.cli import layout, pages
-from tmkb.knowledge import library, questions, vocabulary
+from tmkb.knowledge import house, library, questions, vocabulary
 from tmkb.knowledge.attacks import Attacks
 from tmkb.schema import configuration, load, problems, reader
 from tmkb.server import sources
@@ -72,6 +72,9 @@ def test_every_example_loads(tmp_path, name, number, text):
     elif value["kind"] == "questions":
         (tmp_path / "questions.yaml").write_text(text)
         assert questions.read_file(str(tmp_path / "questions.yaml"), "ACME-AUTH-001").problems == []
+    elif value["kind"] == "house":
+        (tmp_path / house.FILE).write_text(text)
+        assert [problems.line(p) for p in library.load([str(tmp_path)]).problems] == []
     elif value["kind"] == "vocabulary":
         (tmp_path / vocabulary.FILE).write_text(text)
         assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []

@@ -362,7 +362,7 @@ def with_own():
     "question",
     [
         "endpoint that returns the chart for a bed number",
-        "let the night nurse look up a patient by surname",
+        "bedside device posts temperature for a patient",
         "page that shows who lies in which bed",
         "export discharge letters of the ward as pdf",
     ],

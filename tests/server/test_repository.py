@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.support.git import Repository
+from tests.support.git import Repository, https
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems
 from tmkb.server import cache, repository
@@ -206,6 +206,24 @@ def test_size_number_and_time_have_limits(origin, monkeypatch):
     monkeypatch.setattr(repository, "SECONDS", 0.5)
     monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 60; false")
     assert "took longer than 0.5 seconds." in refused("git+ssh://git@localhost/x")
+
+
+@pytest.mark.process
+@pytest.mark.needs("openssl")
+def test_a_token_is_used_over_https_and_never_shown(origin, private, monkeypatch):
+    with https(origin, "t0ken$'x", private) as (source, certificate):
+        monkeypatch.setenv("GIT_SSL_CAINFO", certificate)
+        assert "could not read Username" in refused(source)
+        monkeypatch.setenv(repository.TOKEN, "wr0ng")
+        assert "wr0ng" not in refused(source)
+        monkeypatch.setenv(repository.TOKEN, "t0ken$'x")
+        version = repository.fetch(repository.parse(source))
+
+    assert version.commit == origin.git("rev-parse", "HEAD")
+    for place, _, names in os.walk(private / "cache"):
+        for name in names:
+            with open(os.path.join(place, name), "rb") as file:
+                assert b"t0ken" not in file.read()
 
 
 @pytest.mark.process

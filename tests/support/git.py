@@ -1,7 +1,12 @@
-"""A Git repository on disk, for tests of what is pulled from one."""
+"""A Git repository on disk and over HTTPS, for tests of what is pulled from one."""
 
+import base64
+import contextlib
+import http.server
 import os
+import ssl
 import subprocess
+import threading
 
 QUIET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 NAMES = ("-c", "user.name=Alice", "-c", "user.email=alice@example.com", "-c", "commit.gpgsign=false")
@@ -42,3 +47,71 @@ class Repository:
     def source(self, fragment="#main"):
         """The option of `--patterns`."""
         return f"git+file://{self.path}{fragment}"
+
+
+@contextlib.contextmanager
+def https(repository, token, folder):
+    """Serve a repository to users with ``token``; its source, and the file of the certificate, which is in ``folder``."""
+    certificate, key = str(folder / "certificate.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = http.server.ThreadingHTTPServer(("localhost", 0), _handler(repository, token))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"git+https://localhost:{server.server_port}/origin#main", certificate
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(repository, token):
+    expected = "Basic " + base64.b64encode(f"git:{token}".encode()).decode()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        """Passes requests to git-http-backend(1)."""
+
+        def do_GET(self):
+            if self.headers.get("Authorization") != expected:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="patterns"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            path, _, query = self.path.partition("?")
+            environment = (
+                os.environ
+                | QUIET
+                | {
+                    "GIT_PROJECT_ROOT": str(repository.path.parent),
+                    "GIT_HTTP_EXPORT_ALL": "1",
+                    "PATH_INFO": path,
+                    "QUERY_STRING": query,
+                    "REQUEST_METHOD": self.command,
+                    "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                    "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                    "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                }
+            )
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            done = subprocess.run(
+                ["git", "http-backend"], input=body, env=environment, stdout=subprocess.PIPE, check=True
+            )
+            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+            self.send_response(int(headers.pop("Status", "200").split()[0]))
+            headers["Content-Length"] = str(len(content))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    return Handler

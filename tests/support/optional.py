@@ -14,6 +14,7 @@ PROGRAMS = {
     "gofmt": "the system package golang-go",
     "javac": "the system package default-jdk-headless",
     "nginx": "the system package nginx-light",
+    "openssl": "the system package openssl",
     "php": "the system package php-cli",
     "ruby": "the system package ruby",
     "ssh-keygen": "the system package openssh-client",

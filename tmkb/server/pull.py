@@ -100,16 +100,6 @@ def sentences(lines: Sequence[Sequence[Any]]) -> list[str]:
     return [template.fill(known[line]["message"], fields) for line, fields in lines if known[line]["level"] != "info"]
 
 
-def state(lines: Sequence[Sequence[Any]]) -> str | None:
-    """Return a sentence about a failure among log lines, for readiness; None if there is none."""
-    for line, fields in lines:
-        if line == "pull_failed":
-            return f"{fields['source']}: {fields['reason']}"
-        if line == "pull_rejected":
-            return f"commit {fields['newest']} of {fields['source']} has problems, see the log"
-    return None
-
-
 def fields(version: Version) -> dict[str, str]:
     """Return the fields of log lines about ``version``."""
     return {"source": version.source.text, "commit": version.commit[:7], "date": version.date}

@@ -40,19 +40,19 @@ _REST = 5.0  # seconds before a pull that somebody asks for
 
 
 class Update(NamedTuple):
-    """What a watcher sends: log lines, new entries by view, and the state of the sources.
+    """What a watcher sends: log lines, new entries by view, and whether the last pull of a source failed.
 
     ``entries`` are packed. There are none if the lines say why nothing new is served.
     """
 
     lines: Lines
     entries: Mapping[str, bytes] = {}
-    state: str | None = None
+    failed: bool = False
 
     def pack(self) -> bytes:
         """Return the update as bytes for `unpack`."""
         sizes = {view: len(packed) for view, packed in self.entries.items()}
-        head = json.dumps({"lines": self.lines, "entries": sizes, "state": self.state}).encode()
+        head = json.dumps({"lines": self.lines, "entries": sizes, "failed": self.failed}).encode()
         return b"".join([head, b"\n", *self.entries.values()])
 
     @classmethod
@@ -63,7 +63,7 @@ class Update(NamedTuple):
         for view, size in head["entries"].items():
             entries[view] = packed[end : end + size]
             end += size
-        return cls(head["lines"], entries, head["state"])
+        return cls(head["lines"], entries, head["failed"])
 
 
 class Reloader:
@@ -150,14 +150,18 @@ class Reloader:
 
     def _apply(self, update: Update) -> list[Sent]:
         self.runtime.conditions.pop(_CONDITION, None)
-        if update.state is not None:
-            self.runtime.conditions[_CONDITION] = Condition(ProtocolError("not_pulled", reason=update.state))
+        if update.failed:
+            self.runtime.conditions[_CONDITION] = Condition(ProtocolError("not_pulled"))
         sent: list[Sent] = []
         notes: Sequence[Any] = []
         if update.entries:
             entries = {view: cache.unpack(packed) for view, packed in update.entries.items()}
             reloaded = Server(entries, self.selection)
-            sent = self.runtime.replace(*reloaded.snapshots())
+            spec, provider, views = reloaded.snapshots()
+            kept = {
+                view: each.served() for view, each in self.runtime.snapshots.items() if view
+            }  # of a reread access file
+            sent = self.runtime.replace(spec, provider, kept | views)
             self.runtime.log.write("reloaded")
             notes = [note for note in reloaded.notes if note not in self.notes]
             self.notes = reloaded.notes
@@ -263,6 +267,7 @@ class Watcher:
                 update = Update([["not_reloaded", {}], *new])
             else:
                 self.warnings = warnings
+                self.failures.clear()  # a commit can fit now
         if update != self.last_update:
             self.last_update = update
             self._send(update)
@@ -292,9 +297,10 @@ class Watcher:
         if newest.commit == version.commit:
             repository.accept(newest)
             if self.failures.pop(text, None):
-                self._send(Update([["pulled", pull.fields(newest)]], {}, self._state()))
+                self._send(Update([["pulled", pull.fields(newest)]], {}, bool(self.failures)))
             return
-        if pull.rejected(version, newest)[0] == self.failures.get(text, [None])[0]:
+        known = self.failures.get(text, [])
+        if len(known) > 1 and known[0] == pull.rejected(version, newest)[0]:
             return
         update = self._build_apart(self.selection.at(newest))
         built = _unpacked(update)
@@ -308,15 +314,12 @@ class Watcher:
         repository.accept(newest)
         self.selection, self.warnings = self.selection.at(newest), pull.warnings(built)
         self.last_update = None
-        self._send(Update([["pulled", pull.fields(newest)]], update.entries, self._state()))
+        self._send(Update([["pulled", pull.fields(newest)]], update.entries, bool(self.failures)))
 
     def _fail(self, text: str, lines: Lines) -> None:
         if self.failures.get(text) != lines:
             self.failures[text] = lines
-            self._send(Update(lines, {}, self._state()))
-
-    def _state(self) -> str | None:
-        return pull.state([line for lines in self.failures.values() for line in lines])
+            self._send(Update(lines, {}, bool(self.failures)))
 
     def _build_apart(self, selection: Selection) -> Update:
         """Return the result of `_build` from a child process where possible; no log lines if the child failed.
@@ -337,12 +340,12 @@ class Watcher:
         lines: Lines = [["not_reloaded", {}]]
         try:
             built = server.entries(selection, self.caching, False)
-            return Update([], {view: entry.pack() for view, entry in built.items()}, self._state())
+            return Update([], {view: entry.pack() for view, entry in built.items()}, bool(self.failures))
         except SpecError as error:
             lines += [["problem", {"problem": problems.line(each)}] for each in error.problems]
         except Exception as error:  # a bug, which must not stop the server
             lines.append(["failed", {"line": f"{type(error).__name__}: {error}", "ref": ""}])
-        return Update(lines, {}, self._state())
+        return Update(lines, {}, bool(self.failures))
 
     def _send(self, update: Update) -> None:
         packed = update.pack()

@@ -38,6 +38,10 @@ class Snapshot(Served):
         self.operations[definition["kind"], definition["name"]] = operation
         return operation
 
+    def served(self) -> tuple[Spec, Callable[[str], Provider]]:
+        """Return the spec, and the function that opens a provider."""
+        return self.spec, self.provider
+
     def open(self, provider: str) -> Provider:
         """Return the provider of that name, opened on first use."""
         if provider not in self.providers:
