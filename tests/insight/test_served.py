@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import signal
 import socket
 import threading
 import time
@@ -104,6 +105,22 @@ def test_one_page_has_the_metrics_of_all_processes(workers, tmp_path):
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert 1 <= len(files) <= workers
     assert sorted(each["context"] for each in lines) == sorted(f"export invoices {number}" for number in range(12))
+
+
+@pytest.mark.needs("uvicorn", "prometheus_client")
+def test_counts_survive_the_replacement_of_all_processes():
+    def count(values):
+        return sum(value for key, value in values.items() if key[0] == "tmkb_requests_total")
+
+    with HttpServer("--metrics", "127.0.0.1:0", "--workers", "2") as server:
+        address = page(server)
+        for number in range(5):
+            post(server, "tools/list", number)
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: sum("Metrics for Prometheus" in line for line in server.log) == 2)
+        eventually(lambda: sum("MCP server shutdown" in line for line in server.log) == 2)
+        post(server, "tools/list")
+        assert [count(scrape(address)) for _ in range(4)] == [6] * 4
 
 
 class Collector:

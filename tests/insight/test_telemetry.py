@@ -64,20 +64,16 @@ def exported(quiet):
     observed = Observed("tmkb-full", quiet, receiver)
 
     def items():
-        return [receiver.queue.get() for _ in range(receiver.queue.qsize())]
+        return [receiver.queue.popleft() for _ in range(len(receiver.queue))]
 
     items()
     return observed, items, receiver
 
 
-def requests(items):
-    return [item for item in items if isinstance(item, telemetry._Request)]
-
-
 def test_a_span_has_no_argument(exported):
     observed, items, _ = exported
     observed.call("tmkb_query", id="my id", context="endpoint that exports the secret invoices", framework="flask")
-    (request,) = requests(items())
+    (request,) = items()
 
     assert request.name == "tools/call tmkb_query"
     assert request.attributes.pop("tmkb.patterns")[0].startswith("TMKB-AUTH-")
@@ -101,7 +97,7 @@ def test_a_span_has_no_argument(exported):
 def test_errors_have_the_code_or_the_type_of_the_conventions(exported, name, span, error):
     observed, items, _ = exported
     observed.call(name)
-    (request,) = requests(items())
+    (request,) = items()
 
     assert (request.name, request.attributes["error.type"]) == (span, error)
     assert request.attributes.get("rpc.response.status_code") == (error if error.startswith("-") else None)
@@ -124,7 +120,7 @@ def test_the_message_comes_before_its_http_request(exported, meta, headers, pare
     observed.connection.trace_headers = headers
     observed.send({"id": 1, "method": "ping", "params": {"_meta": meta}})
 
-    assert requests(items())[0].parents == parents
+    assert items()[0].parents == parents
 
 
 def test_a_queue_that_nobody_empties_is_bounded(exported):
@@ -132,7 +128,7 @@ def test_a_queue_that_nobody_empties_is_bounded(exported):
     for number in range(6000):
         observed.send({"id": number, "method": "ping"})
 
-    assert receiver.queue.qsize() == telemetry._QUEUE
+    assert len(receiver.queue) == telemetry._QUEUE
 
 
 def test_failures_are_logged_once_a_minute(exported):

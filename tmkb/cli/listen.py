@@ -136,7 +136,8 @@ def supervise(args: argparse.Namespace) -> int | None:
     bound, url = sockets.bind(args.http, args.uds, remote=_authenticates(args) or args.insecure)
     if args.cluster is None:  # else other machines need the same key
         os.environ.setdefault("TMKB_STATE_KEY", os.urandom(32).hex())
-    return generations.run(bound, url, args.workers)
+    with contextlib.closing(observing.Pages(args.metrics, shared=True)) as pages:
+        return generations.run(bound, url, args.workers, pages.inherited)
 
 
 class Hooks(NamedTuple):
@@ -182,7 +183,7 @@ class _Service:
         self.guard = _guard(args, server, output)
         self.remote = _authenticates(args) or args.insecure
         self.others = ending.enter_context(contextlib.closing(replicas.Replicas(args, self.remote, bool(keys))))
-        self.pages = ending.enter_context(contextlib.closing(observing.Pages(args.metrics, args.workers)))
+        self.pages = ending.enter_context(contextlib.closing(observing.Pages(args.metrics)))
         self.keys = keys or [os.urandom(32)]
 
     def run(self) -> int:

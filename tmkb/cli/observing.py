@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 USAGE = ("--usage", "--usage-context", "--usage-principal", "--usage-megabytes")
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # read when prometheus_client is imported: a folder for several processes
+_INHERITED = "TMKB_METRICS"  # from a supervisor: "SOCKET,URL"
 _LEAST_MEGABYTES = 1
 _SHORTEST_KEY = 32  # characters
 
@@ -50,31 +51,38 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 class Pages:
-    """The listening socket of the page of metrics, and what several processes need to serve it."""
+    """The listening socket of the page of metrics, which all processes of a server serve."""
 
-    def __init__(self, address: str | None, workers: int) -> None:
-        """Listen on ``address``, HOST:PORT, for ``workers`` processes; None for no page. Raises SpecError."""
-        self.address = address
+    def __init__(self, address: str | None, shared: bool = False) -> None:
+        """Listen on ``address``, HOST:PORT, unless the supervisor of this process does so; None for no page.
+
+        ``shared``: whether to supervise other processes, which serve the page and may replace each other.
+
+        Raises:
+            SpecError: if that is not possible.
+        """
+        self.address, self.folder = address, ""
         if address is None:
             return
-        import tempfile
-
         from tmkb.transport import sockets
 
-        self.folder = None if workers == 1 else tempfile.TemporaryDirectory(prefix="tmkb-metrics-")
+        _require_modules()
+        if _INHERITED in os.environ:
+            descriptor, self.url = os.environ.pop(_INHERITED).split(",", 1)
+            self.bound = sockets.adopt(int(descriptor))
+            return
+        self.bound, self.url = sockets.bind(address, remote=True, option="--metrics", path="/metrics")
         os.environ.pop(_SHARED, None)
-        if self.folder is not None:
-            os.environ[_SHARED] = self.folder.name
-        try:
-            import prometheus_client  # noqa: F401 # checks only
-        except ImportError as error:
-            from tmkb.schema import installation
+        if shared:
+            import tempfile
 
-            raise SpecError([installation.missing("--metrics", "metrics", error.name)]) from error
-        # Processes that replace others listen before those end.
-        self.bound, self.url = sockets.bind(
-            address, remote=True, option="--metrics", path="/metrics", shared=workers > 1
-        )
+            self.folder = os.environ[_SHARED] = tempfile.mkdtemp(prefix="tmkb-metrics-")
+            os.environ[_INHERITED] = f"{self.bound.fileno()},{self.url}"
+
+    @property
+    def inherited(self) -> list[int]:
+        """The descriptors that supervised processes need."""
+        return [] if self.address is None else [self.bound.fileno()]
 
     def announce(self, log: Log) -> None:
         """Log where the page is, if there is one."""
@@ -91,8 +99,20 @@ class Pages:
 
     def close(self) -> None:
         """Delete the files that the processes share."""
-        if self.address is not None and self.folder is not None:
-            self.folder.cleanup()
+        if self.folder:
+            import shutil
+
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _require_modules() -> None:
+    """Raise SpecError if the module of the extra ``metrics`` is not installed."""
+    import importlib.util
+
+    if importlib.util.find_spec("prometheus_client") is None:
+        from tmkb.schema import installation
+
+        raise SpecError([installation.missing("--metrics", "metrics", "prometheus_client")])
 
 
 def observer(options: Options, log: Log, transport: str, page: Receiver | None = None) -> Observer | None:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     Add = Callable[[str, tuple[str, ...], float], None]  # name of the metric, values of its labels, amount
 
-_RELOADS = {"reloaded": "applied", "not_reloaded": "rejected", "pull_rejected": "rejected"}  # by log line
+_RELOADS = {  # log line → result
+    **dict.fromkeys(("reloaded", "reread"), "applied"),
+    **dict.fromkeys(("not_reloaded", "not_reread", "pull_rejected"), "rejected"),
+}
 NO_STACK = "none"
 DURATION = "tmkb_request_duration_seconds"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds

@@ -14,7 +14,9 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from tmkb.transport import sockets
 
 assert sys.platform != "win32"
 
@@ -39,20 +41,21 @@ def inherited() -> tuple[socket.socket, str, Callable[[], None]]:
             os.write(int(pipe), b".")
         os.close(int(pipe))
 
-    return socket.socket(fileno=int(bound)), url, report
+    return sockets.adopt(int(bound)), url, report
 
 
-def run(bound: socket.socket, url: str, count: int) -> int:
+def run(bound: socket.socket, url: str, count: int, inherited: Sequence[int] = ()) -> int:
     """Run generations of ``count`` processes on ``bound`` until SIGTERM or SIGINT; return the exit status.
 
-    ``url``: of the socket, for the log.
+    ``url``: of the socket, for the log. ``inherited``: other descriptors that the processes need.
     """
-    return asyncio.run(_Supervisor(bound, url, count).run())
+    return asyncio.run(_Supervisor(bound, url, count, inherited).run())
 
 
 class _Supervisor:
-    def __init__(self, bound: socket.socket, url: str, count: int) -> None:
+    def __init__(self, bound: socket.socket, url: str, count: int, inherited: Sequence[int]) -> None:
         self.bound = bound
+        self.inherited = inherited
         self.url = url
         self.count = count
         self.running: set[Process] = set()
@@ -100,7 +103,7 @@ class _Supervisor:
             sys.executable,
             *sys.orig_argv[1:],
             env={**os.environ, _VARIABLE: f"{self.bound.fileno()},{inlet},{self.url}"},
-            pass_fds=(self.bound.fileno(), inlet),
+            pass_fds=(self.bound.fileno(), inlet, *self.inherited),
             process_group=0,  # or the terminal sends it SIGINT, too
         )
         os.close(inlet)

@@ -13,12 +13,7 @@ _BACKLOG = 1024  # connections that wait to be accepted
 
 
 def bind(
-    http: str | None,
-    uds: str | None = None,
-    remote: bool = False,
-    option: str = "--http",
-    path: str = "/mcp",
-    shared: bool = False,
+    http: str | None, uds: str | None = None, remote: bool = False, option: str = "--http", path: str = "/mcp"
 ) -> tuple[socket.socket, str]:
     """Return a listening socket and its URL for the log. Raises SpecError.
 
@@ -28,7 +23,6 @@ def bind(
         remote: whether an address that is not loopback is allowed.
         option: where ``http`` comes from.
         path: of the URL.
-        shared: whether others may listen on the same port, if they also want to share it.
     """
     try:
         if uds:
@@ -37,13 +31,18 @@ def bind(
         if not is_loopback(host) and not remote:
             raise SpecError([Problem.of_argument("remote_not_allowed", option, host=host)])
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        bound = socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=shared)
+        bound = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         where = uds or http or ""
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
         raise SpecError([Problem.of_argument("cannot_listen", where, reason=reason)]) from error
     shown = f"[{host}]" if ":" in host else host
     return bound, f"http://{shown}:{bound.getsockname()[1]}{path}"
+
+
+def adopt(descriptor: int) -> socket.socket:
+    """Return a listening socket that this process has inherited."""
+    return socket.socket(fileno=descriptor)
 
 
 def _address(text: str, option: str) -> tuple[str, int]:
