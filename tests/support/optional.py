@@ -25,6 +25,8 @@ FROM = {
     "h11": "the extra http",
     "httpx2": "the extra replay",
     "watchfiles": "the extra watch",
+    "opentelemetry": "the extra otel",
+    "prometheus_client": "the extra metrics",
     "evtx": "the extra sysmcp",
     "Registry": "the extra sysmcp",
     "re2": "the extra regex",
