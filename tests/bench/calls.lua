@@ -7,6 +7,10 @@ local call = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t
   .. '"arguments":{"context":"background job processing"}%s}}'
 local meta = ',"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 local sessions, count = {}, 0
+local threads = {}
+refused = 0 -- global, so that `done` can read it
+
+function setup(thread) table.insert(threads, thread) end
 
 function init(args)
   if args[1] ~= "-" then
@@ -25,13 +29,15 @@ function request()
 end
 
 function response(status, _, body)
-  if status ~= 200 or not body:find('"result"', 1, true) or body:find('"isError":true', 1, true) then
+  if status == 503 then
+    refused = refused + 1
+  elseif status ~= 200 or not body:find('"result"', 1, true) or body:find('"isError":true', 1, true) then
     io.stderr:write(status, " ", body:sub(1, 300), "\n")
     os.exit(1)
   end
 end
 
 function done(summary, latency)
-  io.write(string.format("figures %d %d %d %d %d\n", summary.requests, summary.duration,
-    latency:percentile(50), latency:percentile(95), latency:percentile(99)))
+  io.write(string.format("figures %d %d %d %d %d %d\n", summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(95), latency:percentile(99), threads[1]:get("refused")))
 end

@@ -39,12 +39,13 @@ WATCHED = "test://watched-resource"
 
 
 class Row(NamedTuple):
-    """What wrk measured on one server in a round; seconds."""
+    """What wrk measured on one server in a round; seconds. ``refused``: the part of the calls that got 503."""
 
     rate: float
     p50: float
     p95: float
     p99: float
+    refused: float
 
 
 class Client(http_calls.Client):
@@ -98,11 +99,11 @@ def load(port, sessions, seconds):
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", os.path.join(HERE, "calls.lua")]
     command += [f"http://127.0.0.1:{port}", "--", sessions]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.search(r"^figures (\d+) (\d+) (\d+) (\d+) (\d+)$", done.stdout, re.MULTILINE)
+    found = re.search(r"^figures(( \d+){6})$", done.stdout, re.MULTILINE)
     if done.returncode or not found:
         raise RuntimeError(f"wrk: {done.stdout}{done.stderr[:500]}")
-    requests, took, *latencies = (int(each) for each in found.groups())
-    return Row(requests / took * 1e6, *(each / 1e6 for each in latencies))
+    requests, took, *latencies, refused = (int(each) for each in found[1].split())
+    return Row((requests - refused) / took * 1e6, *(each / 1e6 for each in latencies), refused / requests)
 
 
 async def open_sessions(port):
@@ -135,14 +136,15 @@ def measure(commands, rounds, seconds, sessions):
 
 def table(measured):
     """Return the rows as a table, with the ratios to the server of the Python SDK (more than 1: ours is better)."""
-    rows = [["server", "calls/s", "p50, ms", "p95, ms", "p99, ms", "calls/s", "p50", "p95", "p99"]]
+    rows = [["server", "calls/s", "p50, ms", "p95, ms", "p99, ms", "503", "calls/s", "p50", "p95", "p99"]]
     for era, samples in measured.items():
         for name, taken in samples.items():
             row = Row(*map(statistics.median, zip(*taken, strict=True)))
             pairs = [*zip(taken, samples[PEER], strict=True)]
             times = [statistics.median(ours.rate / peer.rate for ours, peer in pairs)]
             times += [statistics.median(peer[n] / ours[n] for ours, peer in pairs) for n in (1, 2, 3)]
-            cells = [f"{row.rate:.0f}", *(f"{seconds * 1e3:.1f}" for seconds in row[1:]), *map(report.number, times)]
+            cells = [f"{row.rate:.0f}", *(f"{seconds * 1e3:.1f}" for seconds in row[1:4]), f"{row.refused:.0%}"]
+            cells += map(report.number, times)
             rows.append([f"{name}, {era}", *cells])
     return rows
 
@@ -260,6 +262,7 @@ def main():
     arguments = parser.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("wrk is not installed. Install the Debian package wrk.")
+    os.environ["TMKB_STATE_KEY"] = secrets.token_hex(32)  # all processes of a cluster need the same
     with redis() as address:
         measured = {
             era: measure(servers(address), arguments.rounds, arguments.seconds, sessions)
