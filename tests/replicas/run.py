@@ -130,6 +130,7 @@ def under_load(running, trouble, pause, seconds, rng):
         time.sleep(pause * rng.uniform(0.5, 1.5))
         trouble(running, rng)
         count += 1
+    notes.ending = True
     for client in asking:
         client.over.set()
     for client in asking:

@@ -55,6 +55,7 @@ class Notes:
         self.longest = 0.0  # seconds that one request took, with all attempts
         self.outages = collections.defaultdict(float)  # the longest time without an answer, in seconds, by group
         self.last = {}  # group → time of its latest answer
+        self.ending = False  # clients stop, so a time without answers is no outage
         self.failures = []
 
     def note_answer(self, kind, group, began):
@@ -63,7 +64,7 @@ class Notes:
         with self.lock:
             self.answered[kind] += 1
             self.longest = max(self.longest, now - began)
-            for each in (group, "any"):
+            for each in () if self.ending else (group, "any"):
                 self.outages[each] = max(self.outages[each], now - self.last.get(each, now))
                 self.last[each] = now
 
