@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FLAGS = ("--schemas", "--patterns", "--pull", "--server", "--config", "--log-level", *observing.USAGE)
 SWITCHES = ("--allow-python", "--no-cache", "--watch", "--verify-commits")
 SECRET = "TMKB_WEBHOOK_SECRET"  # the name of a variable
-_PULL = 60.0  # seconds between two pulls of a Git source
+_PULL = 30.0  # seconds between two pulls of a Git source
 _SHORTEST_KEY = 32  # characters
 
 
