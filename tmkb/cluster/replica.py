@@ -19,6 +19,7 @@ from tmkb.cluster.journal import Journal
 from tmkb.cluster.records import SessionRecord, TaskRecord
 from tmkb.errors import ProtocolError
 from tmkb.providers.operation import Notify
+from tmkb.transport import hook
 from tmkb.transport.asgi import Application
 from tmkb.transport.http import Endpoint, Request, Session
 from tmkb.transport.streams import Response
@@ -304,9 +305,17 @@ class Replica(Application):
     def _publish(self, notification: Notify) -> None:
         self.directory.publish(json.dumps([notification.method, notification.params]).encode())
 
+    def on_hook(self) -> None:
+        """Let the other replicas pull, too: a webhook reaches only one."""
+        self._publish(Notify(hook.PATH))
+
     def _on_news(self, news: bytes) -> None:
-        """Send a notification of another replica to the clients of this one."""
+        """Send a notification of another replica to the clients of this one, or pull because of its webhook."""
         method, params = json.loads(news)
+        if method == hook.PATH:
+            if self.updates is not None and self.updates.hook is not None:
+                self.updates.hook.ring()
+            return
         self.endpoint.dispatch(self.runtime.broadcast(Notify(method, params)))
         self.log.flush()
 

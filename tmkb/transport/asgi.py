@@ -237,6 +237,9 @@ class Application:
         """Return the response to a complete request that the guard admits."""
         return self.endpoint.handle(request)
 
+    def on_hook(self) -> None:
+        """Do what a webhook asks for elsewhere. One process has nobody else to tell."""
+
     async def _receive_hook(
         self, target: Hook, request: Request, receive: Receive, connection: Protocol | _OtherConnection
     ) -> Response:
@@ -252,6 +255,7 @@ class Application:
             raise ProtocolError("message_too_large", limit=self.endpoint.limits["message_bytes"])
         target.receive(request.headers, body)
         self.log.write("pull_requested")
+        self.on_hook()
         response = Response(self.endpoint.limits["stream_bytes"], {})
         response.complete(202, {"content-type": "text/plain"}, b"ok\n")
         return response
