@@ -91,13 +91,18 @@ def _shown(searched, question):
     return [searched.patterns[number]["id"] for number in searched.search(question)[:3]]
 
 
+def _loses(question, before, after):
+    """Whether a relevant pattern is no longer among three."""
+    return any(question.grades.get(id_, 0) >= 2 for id_ in {*before} - {*after})
+
+
 def main():
     """Print one line for each number of example questions."""
     packaged = library.load(None).patterns
     before = _index(packaged, {})
     known = questions.read([paths.PATTERNS]).questions
     draw = random.Random(SEED)
-    sample = draw.sample([each.context for each in known if each.grades], SAMPLE)
+    sample = draw.sample([each for each in known if each.grades], SAMPLE)
     negatives = draw.sample([each.context for each in known if each.is_query and not each.grades], NEGATIVES)
     refused = [question for question in negatives if not _shown(before, question)]
     own = [_pattern(packaged[0], id_) for id_ in OWN]
@@ -107,11 +112,13 @@ def main():
         asked = [(id_, question) for id_, row in OWN.items() for question in row[5].split("|")]
         first = sum(_shown(after, question)[:1] == [id_] for id_, question in asked)
         three = sum(id_ in _shown(after, question) for id_, question in asked)
-        foreign = sum(any(id_ in OWN for id_ in _shown(after, question)) for question in sample)
+        foreign = sum(any(id_ in OWN for id_ in _shown(after, each.context)) for each in sample)
+        lost = sum(_loses(each, _shown(before, each.context), _shown(after, each.context)) for each in sample)
         answered = sum(bool(_shown(after, question)) for question in refused)
         print(
             f"{count} example questions each: first {first}, among three {three}; shown for {foreign} of {SAMPLE} "
-            f"packaged questions, and for {answered} of {len(refused)} without an answer"
+            f"packaged questions, in {lost} of which it replaces a relevant one, and for {answered} of {len(refused)} "
+            "without an answer"
         )
 
 

@@ -209,6 +209,15 @@ def test_size_number_and_time_have_limits(origin, monkeypatch):
 
 
 @pytest.mark.process
+def test_a_message_of_the_remote_host_is_escaped_and_cut(monkeypatch):
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"printf 'ssh: \\033[2J\\342\\200\\256{'x' * 5000}\\n' >&2; false")
+    message = refused("git+ssh://git@localhost/x")
+
+    assert message.isprintable() and len(message) < 400
+    assert "ssh: \\u001b[2J" in message
+
+
+@pytest.mark.process
 @pytest.mark.needs("openssl")
 def test_a_token_is_used_over_https_and_never_shown(origin, private, monkeypatch):
     with https(origin, "t0ken$'x", private) as (source, certificate):

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tmkb.errors import Problem, SpecError
-from tmkb.schema import paths
+from tmkb.schema import hidden, paths, template
 from tmkb.server import cache
 
 TOKEN, USER = "TMKB_GIT_TOKEN", "TMKB_GIT_USER"  # names of variables
@@ -295,7 +295,7 @@ class _Git:
                 start_new_session=True,  # without a terminal, nothing can ask a person
             )
             try:
-                self._wait(process, words[0], output.fileno())
+                self._wait(process, words[0], (output.fileno(), errors.fileno()))
             finally:
                 _kill(process)
             for file in (output, errors):
@@ -304,13 +304,13 @@ class _Git:
                 raise failure(self.source, _reason(errors.read(20_000)) or f"git {words[0]} failed")
             return output.read()
 
-    def _wait(self, process: subprocess.Popen[bytes], command: str, output: int) -> None:
+    def _wait(self, process: subprocess.Popen[bytes], command: str, outputs: Sequence[int]) -> None:
         """Wait for the end of a command. Raises SpecError if it takes too long or writes too much."""
         deadline = time.monotonic() + SECONDS
         while True:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL)
-            if max(os.fstat(output).st_size, _size(self.repository)) > 2 * MAX_BYTES:
+            if sum(os.fstat(file).st_size for file in outputs) + _size(self.repository) > 2 * MAX_BYTES:
                 raise failure(self.source, f"it is larger than {MAX_BYTES >> 20} MiB")
             if process.returncode is not None:
                 return
@@ -353,10 +353,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(errors: bytes) -> str:
-    """Return the first line of git's messages that says what is wrong."""
+    """Return the first line of git's messages that says what is wrong. The remote host may have written it."""
     lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
     wrong = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:", "gpg:"))] or lines
-    return wrong[0].removeprefix("fatal:").strip().rstrip(".") if wrong else ""
+    return template.cut(hidden.line(wrong[0].removeprefix("fatal:").strip().rstrip("."))) if wrong else ""
 
 
 def _size(folder: str) -> int:
