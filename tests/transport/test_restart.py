@@ -118,8 +118,6 @@ def test_requests_at_once_and_bytes_are_limited(tmp_path):
         time.sleep(0.1)
         status, refused = ask(server, "tools/list")
         assert (status, refused["error"]["message"]) == (429, "Too many requests at once. Limit: 1. Try again in 2 s")
-        while slow.recv(65536):
-            pass
         slow.close()
         listener = stream(server, id="s", notifications={"toolsListChanged": True})
         listener.recv(10)
@@ -259,38 +257,27 @@ def accepts(port):
         return True
 
 
+def replica(port):
+    return HttpServer(
+        "--server", "everything", "--drain", "1", "--allow-host", "tmkb", at=("--http", f"127.0.0.1:{port}")
+    )
+
+
 @pytest.mark.needs("nginx")
 def test_replicas_behind_nginx_restart_one_by_one_without_a_failed_request(tmp_path):
     port, *ports = free_ports(3)
     (tmp_path / "nginx.conf").write_text(NGINX.format(folder=tmp_path, port=port, one=ports[0], two=ports[1]))
     with contextlib.ExitStack() as stack:
-        replicas = [
-            HttpServer(
-                "--server", "everything", "--drain", "1", "--allow-host", "tmkb", at=("--http", f"127.0.0.1:{each}")
-            )
-            for each in ports
-        ]
-        for replica in replicas:
-            stack.callback(replica.__exit__)
-        command = [
-            shutil.which("nginx") or "/usr/sbin/nginx",
-            "-p",
-            str(tmp_path),
-            "-e",
-            f"{tmp_path}/error.log",
-            "-c",
-            f"{tmp_path}/nginx.conf",
-        ]
-        nginx = subprocess.Popen(command)
+        replicas = [replica(each) for each in ports]
+        stack.callback(lambda: [each.process.kill() or each.wait() for each in replicas])
+        place = ["-p", str(tmp_path), "-c", f"{tmp_path}/nginx.conf", "-e", f"{tmp_path}/error.log"]
+        nginx = subprocess.Popen([shutil.which("nginx"), *place])
         stack.callback(nginx.wait, TIMEOUT)
         stack.callback(nginx.terminate)
         wait_for(lambda: accepts(port))
         with Load(port) as load:
             for number, each in enumerate(ports):
                 assert replicas[number].end() == 0
-                replicas[number] = HttpServer(
-                    "--drain", "1", "--allow-host", "tmkb", at=("--http", f"127.0.0.1:{each}")
-                )
-                stack.callback(replicas[number].__exit__)
+                replicas[number] = replica(each)
                 load.wait()
         assert load.failures == [], (tmp_path / "error.log").read_text()
