@@ -259,6 +259,25 @@ def test_connections_are_limited_per_principal(tmp_path):
             assert time.monotonic() < deadline
 
 
+@pytest.mark.process
+def test_a_full_server_refuses_requests_and_answers_probes():
+    with HttpServer(wrapper=LIMITED) as server, contextlib.ExitStack() as stack:
+        peers = []
+        for _ in range(48):
+            peers.append(stack.enter_context(connect(server)))
+            peers[-1].sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
+        healthy(server)
+        answer = raw(server, HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}")
+        assert answer.startswith(b"HTTP/1.1 503") and b"retry-after: 2" in answer
+        assert b"All connections are in use. Limit: 48" in answer
+        healthy(server)
+        for peer in peers:
+            peer.close()
+        deadline = time.monotonic() + TIMEOUT
+        while ask(server, "tools/list")[0] != 200:
+            assert time.monotonic() < deadline
+
+
 # --- The end
 
 
@@ -374,7 +393,7 @@ def test_idle_connections_are_closed_for_new_ones_with_one_log_line():
         healthy(server)
         assert b'"id":7,"result"' in until(slow, b'"id":7,"result"')
     assert [line for line in server.log if line.startswith("[WARNING]")] == [
-        "[WARNING] All 48 connections are in use. New clients wait until others are closed"
+        "[WARNING] All 48 connections are in use. Idle ones are closed for new clients; if none is idle, new clients are refused"
     ]
 
 

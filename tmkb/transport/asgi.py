@@ -214,10 +214,10 @@ class Application:
                 connection.read_body()
             return self.endpoint.reject(request, error, closing=False)
         request = request._replace(caller=caller)
-        connection.assign(caller.principal)
         account, wants_body = self.endpoint.account(request), self.endpoint.wants_body(request)
         size, limit = _declared_size(request.headers), self.endpoint.limits["message_bytes"]
         if account is not None:
+            connection.assign(caller.principal)
             account.add(1, size if wants_body and size is not None and size <= limit else 0)
         if account is not None and wants_body:
             account.begin()

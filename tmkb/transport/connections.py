@@ -30,6 +30,7 @@ _EVENTS = 16  # that a connection parses per turn of the event loop
 _ACCEPTS = 32  # connections to accept per turn of the event loop
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _TURNS = 4  # of the event loop until data of a new connection is read
+_EXTRA = 16  # connections beyond the limit, or a sixteenth of the limit: they get answers to probes, and errors
 _RETRY = 0.1  # seconds until the next accept after the system ran out of resources
 
 
@@ -139,6 +140,7 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
         self.pool = pool
         self.request_timer: asyncio.TimerHandle | None = None
         self.next_turn: asyncio.Handle | None = None  # of the parser
+        self.is_extra = False  # beyond the limit
         self.half_closed = False  # the peer has closed its sending side
         self.on_half_close: Callable[[], None] | None = None
         self.unsent: list[tuple[Budget, int]] = []  # bytes that count against a budget until they are sent
@@ -146,6 +148,7 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         """Wait for the first request."""
         super().connection_made(Transport(transport, self.conn, self.pool))  # type: ignore[arg-type]
+        self.is_extra = self.pool.open > self.pool.max_open
         self._wait()
 
     def assign(self, principal: str) -> None:
@@ -287,7 +290,10 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
 
 
 class Pool:
-    """Accepts up to ``max_open`` connections. Beyond that, it closes the connection that was idle for longest."""
+    """Accepts up to ``max_open`` connections. Beyond that, it closes the connection that was idle for longest.
+
+    If none is idle, it accepts a few more, on which only probes are answered.
+    """
 
     def __init__(self, limits: Limits, max_open: int, max_per_principal: int, log: Log) -> None:
         """``max_per_principal``: how many connections may handle requests of one principal at the same time."""
@@ -332,9 +338,11 @@ class Pool:
         """Record that ``protocol`` handles a request of ``principal``.
 
         Raises:
-            ProtocolError: if the principal has too many connections.
+            ProtocolError: if the principal has too many connections, or all principals together have.
         """
         self._unassign(protocol)
+        if protocol.is_extra and self.open > self.max_open:
+            raise ProtocolError("connections_full", limit=self.max_open)
         if self.per_principal[principal] >= self.max_per_principal:
             raise ProtocolError("too_many_connections", limit=self.max_per_principal)
         self.busy[protocol] = principal
@@ -378,6 +386,8 @@ class Pool:
             for _ in range(_TURNS):  # received data makes some idle connections busy
                 await asyncio.sleep(0)
             if self.open >= self.max_open and not self._close_idle():
+                if self.open < self.max_open + min(_EXTRA, self.max_open // _EXTRA):
+                    return
                 self.room.clear()
                 await self.room.wait()
 
