@@ -1,9 +1,11 @@
 """A real server with a real issuer: tokens in both eras, rotation of keys, an issuer that is down, and bad files."""
 
+import asyncio
 import contextlib
 import hashlib
 import http.client
 import json
+import socket
 import subprocess
 import time
 
@@ -269,3 +271,57 @@ def test_a_bad_access_file_is_explained(tmp_path):
         f"{file}:2:23: The server has no tool that 'tmkb_qery' matches. Did you mean 'tmkb_query'?\n"
     )
     assert "Add --http HOST:PORT" in refused("--access", str(file))
+
+
+class Storage:
+    """Keeps what the official client wants to keep."""
+
+    def __init__(self):
+        self.tokens = self.info = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.info
+
+    async def set_client_info(self, info):
+        self.info = info
+
+
+@pytest.mark.needs("mcp")
+def test_the_official_client_signs_on_and_asks_for_another_scope(tmp_path):
+    import httpx2
+    from mcp import ClientSession
+    from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+    from mcp.client.streamable_http import streamable_http_client
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
+
+    async def run(issuer):
+        provider = ClientCredentialsOAuthProvider(url, Storage(), "client", "secret", issuer=issuer.name)
+        async with (
+            httpx2.AsyncClient(auth=provider, timeout=TIMEOUT) as http_client,
+            streamable_http_client(url, http_client=http_client) as streams,
+            ClientSession(*streams[:2]) as session,
+        ):
+            await session.initialize()
+            names = [tool.name for tool in (await session.list_tools()).tools]
+            text = (await session.call_tool("test_simple_text", {})).content[0].text
+            return names, text
+
+    with Issuer(key("one"), path="/realms/acme") as issuer:
+        file = tmp_path / "access.yaml"
+        file.write_text(FILE.format(issuer=issuer.name).replace("https://tmkb.example/mcp", url))
+        with HttpServer("--server", "everything", "--access", str(file), at=("--http", f"127.0.0.1:{port}")):
+            names, text = asyncio.run(run(issuer))
+
+    assert names == ["greet", "slow_compute"]
+    assert text
+    assert [grant["scope"] for grant in issuer.granted] == ["tmkb:read", "tmkb:read tmkb:admin"]
+    assert {grant["resource"] for grant in issuer.granted} == {url}

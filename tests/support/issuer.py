@@ -9,6 +9,7 @@ import http.server
 import json
 import threading
 import time
+import urllib.parse
 
 from joserfc import jwk, jws
 
@@ -68,6 +69,7 @@ class Issuer:
         self.keys = public(*(keys or [key("one")]))
         self.path = path
         self.requests = []  # paths
+        self.granted = []  # the form of each request for a token
         self.bodies = {}  # path → body, instead of the usual one
         self.statuses = {}  # path → status and headers, instead of 200
         self.release = threading.Event()  # of requests to paths in `slow`
@@ -87,6 +89,22 @@ class Issuer:
                         self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(body)
+
+            def do_POST(self):
+                form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+                outer.granted.append({name: values[0] for name, values in form.items()})
+                scope, resource = outer.granted[-1].get("scope", ""), outer.granted[-1].get("resource")
+                granted = {
+                    "access_token": outer.token(scope=scope, aud=resource),
+                    "token_type": "Bearer",
+                    "expires_in": 600,
+                }
+                body = json.dumps({**granted, "scope": scope}).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, *_):
                 pass
@@ -121,7 +139,8 @@ class Issuer:
     @property
     def documents(self):
         """Path → JSON."""
-        metadata = {"issuer": self.name, "jwks_uri": self.jwks}
+        endpoints = {"authorization_endpoint": f"{self.base}/authorize", "token_endpoint": f"{self.base}/token"}
+        metadata = {"issuer": self.name, "jwks_uri": self.jwks, "response_types_supported": ["code"], **endpoints}
         return {f"/.well-known/oauth-authorization-server{self.path}": metadata, "/keys": {"keys": self.keys}}
 
     def token(self, by=None, **named):
