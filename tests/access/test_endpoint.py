@@ -325,6 +325,21 @@ def test_the_metadata_needs_no_token(endpoint, path):
     }
 
 
+def test_pages_can_read_the_metadata_and_nothing_else_without_a_token(endpoint):
+    page = {"host": "127.0.0.1:8321", "origin": "http://localhost:6274"}
+    asking = {**page, "access-control-request-method": "GET", "access-control-request-headers": "mcp-protocol-version"}
+    client = Peer(endpoint, None)
+    path = "/.well-known/oauth-protected-resource/mcp"
+    answer = client.call("OPTIONS", asking, path=path)
+
+    assert answer.status == 204
+    assert answer.headers["access-control-allow-headers"] == "mcp-protocol-version"
+    assert client.call("GET", page, path=path).headers["access-control-allow-origin"] == page["origin"]
+    assert client.call("OPTIONS", asking, path="/elsewhere").status == 404
+    for verb in ("POST", "DELETE", "OPTIONS"):
+        assert client.call(verb, JSON, b"{}", path=path).status == 404
+
+
 def test_static_tokens_have_roles_too(endpoint):
     import hashlib
 

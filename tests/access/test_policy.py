@@ -40,6 +40,8 @@ def told(call, *arguments):
         ({"roles": {"a": {}}, "issuers": ISSUER["issuers"]}, "resource"),
         ({"roles": {"a": {}}, **ISSUER, "resource": "http://a.example/mcp"}, "http:// only for localhost"),
         ({"roles": {"a": {}}, **ISSUER, "resource": "https://a.example/mcp#x"}, "https://HOST/PATH"),
+        ({"roles": {"a": {}}, **ISSUER, "resource": 'https://a.example/"x'}, "https://HOST/PATH"),
+        ({"roles": {"a": {}}, **ISSUER, "resource": "https://ä.example/mcp"}, "https://HOST/PATH"),
         ({"roles": {"a": {}}, **ISSUER, "issuers": [{"issuer": "http://localhost@a.example"}]}, "https://HOST/PATH"),
         ({"roles": {"a": {}}, **ISSUER, "issuers": [{"issuer": NAME, "jwks": "file:///keys"}]}, "https://HOST/PATH"),
         ({"roles": {"a": {}}, **ISSUER, "issuers": [{"issuer": NAME, "algorithms": ["none"]}]}, "RS256"),

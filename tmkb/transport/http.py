@@ -230,7 +230,7 @@ class Endpoint:
         if not preflight:
             response.budget = self.runtime.budget(caller.principal)
             response.expires = caller.expires
-        if request.path != PATH:
+        if request.path != PATH and not (preflight and self._is_open(request)):
             raise ProtocolError("no_such_path", path=request.path, endpoint=PATH)
         if preflight:
             response.complete(204, cors.preflight(request.headers, _VERBS))
