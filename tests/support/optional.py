@@ -40,6 +40,7 @@ FROM = {
     "graphql": "the extra proofs",
     "jwt": "the extra auth",
     "joserfc": "the extra dev",
+    "cryptography": "the extra auth",
     "sqlalchemy": "the extra proofs",
     "time_machine": "the extra proofs",
     "tree_sitter_c_sharp": "the extra dev",

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import cryptography  # noqa: F401 # without it, `jwt` lacks all algorithms that are permitted
 from jwt import PyJWK
 
 from tmkb.access import fetching

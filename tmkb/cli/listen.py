@@ -276,6 +276,8 @@ def _guard(args: argparse.Namespace, server: Server, output: log.Log) -> Guard:
     """Read the files that the options name, and return the access control. Raises SpecError."""
     access = _access(args.access, server, output) if args.access else None
     tokens = _tokens(args.auth_tokens, access) if args.auth_tokens else {}
+    if access is not None and not tokens and not access.policy.issuers:
+        raise SpecError([Problem.of_argument("nobody_admitted", "--access")])
     return Guard([*LOOPBACK, *(args.allow_host or [])], args.allow_origin or [], tokens, access)
 
 

@@ -1,0 +1,74 @@
+"""The options of `tmkb serve` for access: what they refuse, before anything is served."""
+
+import argparse
+import json
+import sys
+
+import pytest
+
+from tests.support.issuer import NAME, RESOURCE
+from tmkb.cli import listen
+from tmkb.errors import SpecError
+from tmkb.schema import problems
+
+DIGEST = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def refused(tmp_path, found, quiet):
+    """The problems of an access file and a file of tokens; None for no file."""
+
+    def told(access, tokens):
+        paths = []
+        for name, text in (("access.yaml", access and json.dumps({"kind": "access", **access})), ("tokens", tokens)):
+            if text is not None:
+                (tmp_path / name).write_text(text)
+            paths.append(None if text is None else str(tmp_path / name))
+        options = argparse.Namespace(access=paths[0], auth_tokens=paths[1], allow_host=[], allow_origin=[])
+        with pytest.raises(SpecError) as caught:
+            listen._guard(options, found, quiet(found.spec))
+        return [problems.line(problem).removeprefix(f"{tmp_path}/") for problem in caught.value.problems]
+
+    return told
+
+
+READER = {"roles": {"reader": {"tools": ["*"]}}}
+
+
+def test_a_role_needs_an_access_file(refused):
+    (line,) = refused(None, f"{DIGEST} reader\n")
+
+    assert line.startswith("tokens:1:1: This line names a role. Add --access FILE")
+
+
+def test_a_role_of_a_token_has_to_exist(refused):
+    assert refused(READER, f"# ours\n{DIGEST} raeder\n") == [
+        "tokens:2:1: There is no role 'raeder'. Did you mean 'reader'?"
+    ]
+
+
+def test_a_token_needs_a_role(refused):
+    (line,) = refused(READER, f"{DIGEST}\n")
+
+    assert line.startswith("tokens:1:1: This line names no role, and the access file grants none to everyone.")
+
+
+def test_somebody_has_to_be_able_to_get_a_token(refused):
+    (line,) = refused(READER, None)
+
+    assert line.startswith("--access: The access file names no issuers")
+
+
+def test_tokens_of_issuers_need_an_extra(refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    for name in [name for name in sys.modules if name.startswith("tmkb.access.")]:
+        monkeypatch.delitem(sys.modules, name)
+    (line,) = refused({**READER, "resource": RESOURCE, "issuers": [{"issuer": NAME}]}, None)
+
+    assert line.startswith("--access: This needs the module jwt, which is not installed. Install the extra `auth`: ")
+
+
+def test_an_old_file_of_tokens_is_valid(tmp_path):
+    (tmp_path / "tokens").write_text(f"# ours\n\n{DIGEST.upper()}\n")
+
+    assert listen._tokens(str(tmp_path / "tokens"), None) == {DIGEST: []}
