@@ -96,7 +96,19 @@ def test_metadata_has_to_be_of_the_issuer_and_lead_to_a_safe_address(issuer, met
     issuer.bodies[PLACE] = json.dumps({"issuer": issuer.name, "jwks_uri": issuer.jwks, **metadata}).encode()
 
     assert expected in reason(issuer)
-    assert issuer.requests == [PLACE]
+    assert issuer.requests == [PLACE, "/.well-known/openid-configuration"]
+
+
+def test_metadata_of_another_issuer_is_passed_over(issuer):
+    issuer.bodies[PLACE] = json.dumps(
+        {"issuer": "https://other.example", "jwks_uri": "https://other.example/"}
+    ).encode()
+    issuer.statuses["/.well-known/openid-configuration"] = (200, {})
+    issuer.bodies["/.well-known/openid-configuration"] = json.dumps(
+        {"issuer": issuer.name, "jwks_uri": issuer.jwks}
+    ).encode()
+
+    assert fetch(issuer) == issuer.keys
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b"{", b"\xff", b"[" * 100_000, b'{"keys": {}}', b"<html>"])

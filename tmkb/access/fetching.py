@@ -11,7 +11,6 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -59,28 +58,26 @@ def metadata_urls(issuer: str) -> list[str]:
 
 
 def _address(issuer: str, limits: Limits, ends: float) -> str:
-    """Return the URL of the keys in the metadata of ``issuer``, which has to name the issuer itself."""
-    for url, is_last in _marked(metadata_urls(issuer)):
+    """Return the URL of the keys in the metadata of ``issuer``."""
+    reasons = []
+    for url in metadata_urls(issuer):
         try:
-            metadata = _document(url, limits, ends)
-        except FetchError:
-            if is_last:
-                raise
-            continue
-        if metadata.get("issuer") != issuer:
-            raise FetchError(f"{url} is the metadata of another issuer")
-        address = metadata.get("jwks_uri")
-        if not isinstance(address, str) or not _SECURE.fullmatch(address):
-            raise FetchError(f"{url} has no `jwks_uri` with https://")
-        if address.startswith("http:") and not issuer.startswith("http:"):
-            raise FetchError(f"{url} has a `jwks_uri` with http://")
-        return address
-    raise FetchError("the issuer has no metadata")
+            return _jwks_uri(_document(url, limits, ends), issuer, url)
+        except FetchError as error:
+            reasons.append(str(error))
+    raise FetchError("; ".join(reasons))
 
 
-def _marked(urls: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each URL, and whether it is the last."""
-    yield from ((url, url is urls[-1]) for url in urls)
+def _jwks_uri(metadata: dict[str, Any], issuer: str, url: str) -> str:
+    """Return the URL of the keys. ``url``: of ``metadata``, which has to name the issuer itself."""
+    if metadata.get("issuer") != issuer:
+        raise FetchError(f"{url} is the metadata of another issuer")
+    address = metadata.get("jwks_uri")
+    if not isinstance(address, str) or not _SECURE.fullmatch(address):
+        raise FetchError(f"{url} has no `jwks_uri` with https://")
+    if address.startswith("http:") and not issuer.startswith("http:"):
+        raise FetchError(f"{url} has a `jwks_uri` with http://")
+    return address
 
 
 def _document(url: str, limits: Limits, ends: float) -> dict[str, Any]:
