@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -68,7 +67,8 @@ class Replica(HttpServer):
         super().__init__("--server", "everything", "--schemas", str(folder), *arguments, env=environment, **options)
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+        """Kill it, unless it has ended, and release what belongs to it."""
+        self.process.kill()
         self.process.wait()
         self.thread.join(TIMEOUT)
         self.process.stderr.close()

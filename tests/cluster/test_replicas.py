@@ -49,8 +49,7 @@ def mortal(replicas, redis, folder):
     """A replica that a test may end, and another one."""
     one = Replica(redis, folder)
     yield [one, replicas[1]]
-    if one.process.poll() is None:
-        one.kill()
+    one.kill()
 
 
 @pytest.fixture(scope="module")
@@ -307,6 +306,14 @@ def test_sessions_and_tasks_of_another_token_look_unknown_everywhere(redis, fold
             assert client.post({"id": 1, "method": "ping"}, at).status_code == 404
             error = alone(server, "tasks/get", taskId=task, token=tokens[1]).json()["error"]
             assert error["message"] == f"Unknown task: {task}"
+
+
+def test_a_forged_header_of_forwarded_requests_gives_nothing(replicas):
+    client = Client(replicas)
+    client.headers["TMKB-Forwarded-To"] = "x"
+
+    assert client.post({"id": 1, "method": "ping"}, 0).json()["result"] == {}
+    assert client.post({"id": 1, "method": "ping"}, 1).status_code == 421
 
 
 def test_workers_share_every_revision_without_redis():

@@ -93,7 +93,7 @@ def requested(args: argparse.Namespace) -> bool:
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
     names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy")
-    used = [name for name in (*names, "drain", "metrics", "cluster_address") if getattr(args, name)]
+    used = [name for name in (*names, "drain", "metrics", "cluster", "cluster_address") if getattr(args, name)]
     used += ["grace"] * (args.grace != _GRACE) + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
@@ -134,7 +134,7 @@ def supervise(args: argparse.Namespace) -> int | None:
     if generations.exists():
         return None
     bound, url = sockets.bind(args.http, args.uds, remote=_authenticates(args) or args.insecure)
-    if args.cluster is None:  # else other machines need the same key
+    if replicas.url(args) is None:  # else other machines need the same key
         os.environ.setdefault("TMKB_STATE_KEY", os.urandom(32).hex())
     with contextlib.closing(observing.Pages(args.metrics, shared=True)) as pages:
         return generations.run(bound, url, args.workers, pages.inherited)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as redis
@@ -117,13 +117,12 @@ class Store:
 
     async def stop(self) -> None:
         """Withdraw the announcement and disconnect."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, *self.publishing, return_exceptions=True)
+        await end([*self.tasks, *self.publishing])
         with contextlib.suppress(Unavailable):
             await self._call(lambda: self.client.delete(self._replica(self.id)))
-        with contextlib.suppress(Exception):
-            await self.client.aclose()
+        with contextlib.suppress(redis.RedisError, OSError, TimeoutError):
+            async with asyncio.timeout(_TIMEOUT):  # a cancelled call may hold the lock of the pool
+                await self.client.aclose()
 
     def publish(self, news: bytes) -> None:
         """Send ``news`` to the other replicas; it is lost if Redis is."""
@@ -259,6 +258,14 @@ class Store:
         """Return the milliseconds until an unused record expires."""
         limits = self.runtime.spec["server"]["limits"]
         return int((limits["session_seconds" if held.kind == "session" else "task_seconds"] + _MARGIN) * 1000)
+
+
+async def end(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel ``tasks`` until they have ended, because redis-py can swallow a cancellation while it connects."""
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=_TIMEOUT / 10)
 
 
 def connect(url: str) -> Any:
