@@ -103,7 +103,7 @@ def test_only_the_latest_questions_are_grouped():
     lines = (query(1, None, [], context=f"question {number} about {'x' * (number % 40 + 3)}") for number in range(2500))
     value = report.report(lines, {})
 
-    assert (value["unanswered"], value["questions"]["different"]) == (2500, 2000)
+    assert (value["unanswered"], value["questions"]["different"], value["questions"]["older"]) == (2500, 2000, 500)
 
 
 def test_names_of_clients_are_bounded():

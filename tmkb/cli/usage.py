@@ -145,7 +145,7 @@ def _about_questions(value: Mapping[str, Any]) -> str:
     if not counts["with_text"]:
         repeated = f"{counts['repeated']} of them more than once"
         return f"{counts['different']} different ones, {repeated}. Only their hashes were logged."
-    sentence = f"{counts['different']} different ones."
+    sentence = f"{counts['different']} different ones{', the latest' if counts['older'] else ''}."
     return sentence if questions.can_group() else f"{sentence} Install the extra `train` to group similar ones."
 
 

@@ -85,6 +85,7 @@ class _Tally:
         self.groups = {name: _Group() for name in ("stacks", "days", "views", "unknown")}
         self.principals: set[str] = set()
         self.questions: dict[str, questions.Question] = {}  # without an answer, by hash or text without case
+        self.older = 0  # of them that are left out
 
     def add(self, query: Mapping[str, Any]) -> None:
         patterns, stack = query["patterns"], query["stack"] or UNKNOWN
@@ -113,6 +114,7 @@ class _Tally:
         self.questions[key] = question  # the latest is the last
         if len(self.questions) > _MOST_QUESTIONS:
             del self.questions[next(iter(self.questions))]
+            self.older += 1
 
     def report(self, names: Mapping[str, str]) -> dict[str, Any]:
         texts = [question for question in self.questions.values() if question.text]
@@ -131,7 +133,12 @@ class _Tally:
             "never": [{"id": id_, "name": name} for id_, name in names.items() if id_ not in self.answers],
             **{name: group.rows(_sorted(group.queries)) for name, group in self.groups.items()},
             "days": self.groups["days"].rows(_days(self.groups["days"].queries)),
-            "questions": {"different": len(self.questions), "repeated": repeated, "with_text": len(texts)},
+            "questions": {
+                "different": len(self.questions),
+                "older": self.older,
+                "repeated": repeated,
+                "with_text": len(texts),
+            },
             "question_groups": [
                 {
                     "queries": group.times,
