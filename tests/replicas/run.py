@@ -114,7 +114,7 @@ def restart(replica):
 
 TROUBLES = {  # and the seconds between two of them
     "replicas killed": (lambda running, rng: rng.choice(running.replicas).kill(), 1),
-    "Redis killed": (lambda running, _: running.redis.kill(), 3),
+    "Redis killed": (lambda running, _: running.redis.kill(), 6),
     "replicas restarted": (lambda running, rng: restart(rng.choice(running.replicas)), 1),
 }
 
@@ -147,6 +147,7 @@ def report(running, notes, count):
         "requests, each answered once": f"{notes.answered.total():,}",
         "failed attempts": f"{notes.errors.total():,}" + (f": {kinds}" if kinds else ""),
         "sessions and tasks that another replica continued": f"{taken_over:,}",
+        "answers in streams that clients resumed": f"{notes.resumed:,}",
         "sessions that clients had to begin again": f"{notes.begun_again:,}",
         "longest time until an answer, with all attempts": f"{notes.longest:.2f} s",
         "longest time without any answer": f"{notes.outages['any']:.2f} s",

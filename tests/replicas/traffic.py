@@ -26,6 +26,7 @@ META = {
 INFO = {"name": "traffic", "version": "1.0"}
 LONGEST = 20  # seconds for one response; longer is a lost answer
 PATIENCE = 30  # seconds for one request with all its attempts
+ATTEMPTS = 20  # to resume a stream
 PAUSE = 0.1  # seconds between two attempts, unless the server names another time
 
 
@@ -41,6 +42,10 @@ class Again(Exception):
         self.after = after
 
 
+class Broken(Again):
+    """A response ended before its answer."""
+
+
 class SessionLost(Again):
     """The server knows the session no more: the client begins a new one."""
 
@@ -51,6 +56,7 @@ class Notes:
     def __init__(self):
         self.lock = threading.Lock()
         self.answered, self.errors = collections.Counter(), collections.Counter()
+        self.resumed = 0  # streams that broke, and went on with the next event
         self.begun_again = 0  # sessions, because the server knew them no more
         self.longest = 0.0  # seconds that one request took, with all attempts
         self.outages = collections.defaultdict(float)  # the longest time without an answer, in seconds, by group
@@ -84,6 +90,7 @@ class Client(threading.Thread):
         self.port, self.notes, self.random = port, notes, random.Random(seed)
         self.numbers, self.prefix = itertools.count(1), f"m{seed}-"
         self.over = threading.Event()
+        self.event = None  # the id of the latest event
         self.headers = {**HEADERS, **({"Authorization": f"Bearer {token}"} if token else {})}
 
     def run(self):
@@ -163,9 +170,13 @@ class Client(threading.Thread):
     def answer(self, message, headers):
         """Send a request, and return its result. Raises Again, or Wrong for anything but one answer."""
         status, head, events = self.exchange("POST", headers, message)
+        return self.judge(message, status, head, events)
+
+    def judge(self, message, status, head, events):
+        """Return the result among the messages of a response. Raises Again, or Wrong for anything but one answer."""
         answers = [event for event in events if "method" not in event]
         if status == 200 and not answers:
-            raise Again("response without an answer")
+            raise Broken("response without an answer")
         if len(answers) != 1:
             raise Wrong(f"{len(answers)} answers to {message}: {status} {events}")
         self.check_status(status, head, answers[0], message)
@@ -192,6 +203,8 @@ class Client(threading.Thread):
         """Return what an error in an answer means."""
         if message["method"] == "tasks/get" and "Unknown task" in error["message"]:
             return Again("task lost")
+        if "has ended. The request may have been carried out" in error["message"]:
+            return Again(f"error {error['message']}")
         return Wrong(f"{message}: {error}")
 
     def exchange(self, verb, headers, message=None, hear=lambda event: None):
@@ -205,7 +218,7 @@ class Client(threading.Thread):
         except TimeoutError as error:
             raise Wrong(f"no answer after {LONGEST} s: {message}") from error
         except (OSError, http.client.HTTPException) as error:
-            raise Again(f"connection: {type(error).__name__}") from error
+            raise Broken(f"connection: {type(error).__name__}") from error
         finally:
             connection.close()
 
@@ -217,6 +230,8 @@ class Client(threading.Thread):
                 yield json.loads(body)
             return
         for line in response:
+            if line.startswith(b"id: "):
+                self.event = line[4:].strip().decode()
             if line.startswith(b"data: {"):
                 event = json.loads(line[6:])
                 hear(event)
@@ -260,6 +275,28 @@ class SessionClient(Client):
             self.begin()
         return self.answer({"jsonrpc": "2.0", "id": self.new_id(), "method": method, "params": params}, self.named())
 
+    def answer(self, message, headers):
+        """Also resume a stream that breaks."""
+        self.event = None
+        try:
+            return super().answer(message, headers)
+        except Broken:
+            if self.event is None:
+                raise
+        result = self.resume(message)
+        self.notes.resumed += 1
+        return result
+
+    def resume(self, message):
+        """Read on after the latest event, which any replica knows, and return the result. Raises Again."""
+        for _ in range(ATTEMPTS):
+            try:
+                status, head, events = self.exchange("GET", {"Last-Event-ID": self.event, **self.named()})
+                return self.judge(message, status, head, events)
+            except Broken:
+                time.sleep(PAUSE)
+        raise Again("stream could not be resumed")
+
     def begin(self):
         """Shake hands."""
         params = {"protocolVersion": self.revision, "capabilities": {"sampling": {}}, "clientInfo": INFO}
@@ -291,6 +328,7 @@ class SessionClient(Client):
     def hear(self, event):
         """Answer a question of the server."""
         if event.get("method") == "sampling/createMessage":
+            time.sleep(self.random.choice([0, 0.4]))  # a model takes its time
             said = event["params"]["messages"][0]["content"]
             result = {"role": "assistant", "content": said, "model": "parrot", "stopReason": "endTurn"}
             self.notify({"jsonrpc": "2.0", "id": event["id"], "result": result})
