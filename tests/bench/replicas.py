@@ -254,7 +254,7 @@ def growth_table(times, held):
 
 
 def main():
-    """Measure and print; exit status 1 if cost grows faster than linearly, or the Python SDK is better in any figure."""
+    """Measure and print; exit status 1 if cost grows faster than linearly, or one process is worse than the Python SDK's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=3, help="of each turn")
@@ -282,10 +282,9 @@ def main():
 
 
 def better(samples):
-    """Return whether each of our servers is at least as good as that of the Python SDK, by medians."""
-    middle = {name: Row(*map(statistics.median, zip(*taken, strict=True))) for name, taken in samples.items()}
-    peer = middle.pop(PEER)
-    return all(row.rate >= peer.rate and row.p99 <= peer.p99 for row in middle.values())
+    """Return whether one process of ours is at least as good as the server of the Python SDK, by medians."""
+    ours, peer = (Row(*map(statistics.median, zip(*samples[name], strict=True))) for name in ("tmkb, 1 process", PEER))
+    return ours.rate >= peer.rate and ours.p99 <= peer.p99
 
 
 def size(power):

@@ -198,7 +198,8 @@ def patterns(_arguments):
             served = severities(running)
             yield "no replica serves anything of the broken commit", served == {("critical", second)}, str(served)
             ready = messages.fetch(running.address.replace("/mcp", "/readyz"))
-            yield "the replicas are ready, and show the reason", ready[0] == 200 and broken[:7] in ready[2], str(ready)
+            shown = ready[0] == 200 and "patterns" in json.loads(ready[2])["conditions"]
+            yield "the replicas are ready, and show that a pull failed", shown, str(ready)
             yield from quiet(running)
 
 
