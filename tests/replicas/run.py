@@ -141,11 +141,12 @@ def under_load(running, trouble, pause, seconds, rng):
 def report(running, notes, count):
     """Return the figures of one run, by the names of the rows."""
     taken_over = sum(each.read_log().count("Continued a ") for each in running.replicas)
-    kinds = "; ".join(f"{number:,} times {kind}" for kind, number in notes.errors.most_common())
+    kinds = {f"of them: {kind}": f"{number:,}" for kind, number in notes.errors.most_common()}
     return {
         "ended processes": f"{count:,}",
         "requests, each answered once": f"{notes.answered.total():,}",
-        "failed attempts": f"{notes.errors.total():,}" + (f": {kinds}" if kinds else ""),
+        "failed attempts": f"{notes.errors.total():,}",
+        **kinds,
         "sessions and tasks that another replica continued": f"{taken_over:,}",
         "answers in streams that clients resumed": f"{notes.resumed:,}",
         "sessions that clients had to begin again": f"{notes.begun_again:,}",
@@ -163,7 +164,7 @@ def table(reports):
         "",
         f"| | {' | '.join(reports)} |",
         "|---" * (len(reports) + 1) + "|",
-        *(f"| {row} | {' | '.join(report[row] for report in reports.values())} |" for row in rows),
+        *(f"| {row} | {' | '.join(report.get(row, '0') for report in reports.values())} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"
 
