@@ -51,6 +51,9 @@ def problems_of_schema(folder, name, value, text):
     return [problems.line(p) for p in found if p.rule not in by_commands]
 
 
+BESIDE_PATTERNS = {"house": (house.FILE, library.load), "vocabulary": (vocabulary.FILE, vocabulary.read)}
+
+
 @pytest.mark.parametrize(("name", "number", "text"), EXAMPLES, ids=lambda part: str(part)[:30])
 def test_every_example_loads(tmp_path, name, number, text):
     value = reader.parse(text, "example.yaml").mapping()
@@ -72,12 +75,10 @@ def test_every_example_loads(tmp_path, name, number, text):
     elif value["kind"] == "questions":
         (tmp_path / "questions.yaml").write_text(text)
         assert questions.read_file(str(tmp_path / "questions.yaml"), "ACME-AUTH-001").problems == []
-    elif value["kind"] == "house":
-        (tmp_path / house.FILE).write_text(text)
-        assert [problems.line(p) for p in library.load([str(tmp_path)]).problems] == []
-    elif value["kind"] == "vocabulary":
-        (tmp_path / vocabulary.FILE).write_text(text)
-        assert [problems.line(p) for p in vocabulary.read([str(tmp_path)]).problems] == []
+    elif value["kind"] in BESIDE_PATTERNS:
+        file, read = BESIDE_PATTERNS[value["kind"]]
+        (tmp_path / file).write_text(text)
+        assert [problems.line(p) for p in read([str(tmp_path)]).problems] == []
     elif value["kind"] == "config":
         (tmp_path / "config.yaml").write_text(text)
         given = configuration.read(str(tmp_path / "config.yaml"), "sysmcp")

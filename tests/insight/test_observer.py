@@ -54,6 +54,7 @@ class Observed:
         self.log = quiet(found.spec)
         self.recorder = Recorder()
         self.observer = Observer([*receivers, self.recorder], self.log)
+        self.observer.start()
         self.runtime = Runtime(copy.deepcopy(found.spec), found.provider, self.log, observer=self.observer)
         self.connection = self.runtime.connect()
         self.send(*HANDSHAKE)

@@ -125,13 +125,13 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         if args is not None and listen.requested(args):
             hooks = listen.Hooks(
                 load,
-                lambda runtime: _updates(runtime, server, began, options),
+                lambda runtime: _begin(runtime, server, began, options),
                 lambda page: observing.observer(options, output, "http", page),
             )
             return listen.listen(args, server, output, keys, hooks)
         observer = observing.observer(options, output, "stdio")
         runtime = server.runtime(output, keys, observer)
-        news = _updates(runtime, server, began, options)
+        news = _begin(runtime, server, began, options)
     except SpecError as error:
         from tmkb.schema import problems
 
@@ -146,6 +146,14 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
         if observer is not None:
             observer.close()
     return 0
+
+
+def _begin(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
+    """Start the reloader of `_updates`, and then the threads of the observer, because the reloader forks."""
+    news = _updates(runtime, server, began, options)
+    if runtime.observer is not None:
+        runtime.observer.start()
+    return news
 
 
 def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:

@@ -46,7 +46,7 @@ class Receiver:
     """The base class of what an observer tells. Every method does nothing."""
 
     def begin(self, observer: Observer) -> None:
-        """Receive the observer, whose `figures` are the current numbers."""
+        """Receive the observer, whose `figures` are the current numbers. Threads may start."""
 
     def completed(self, completion: Completion) -> None:
         """Receive a request that has ended."""
@@ -76,7 +76,10 @@ class Observer:
         self.measured: list[Callable[[], Mapping[str, int]]] = []
         self.identity: Callable[[], Mapping[str, str]] = dict
         log.observer = self
-        for receiver in receivers:
+
+    def start(self) -> None:
+        """Let receivers start threads. Call this after the last fork."""
+        for receiver in self.receivers:
             receiver.begin(self)
 
     def measure(self, figures: Callable[[], Mapping[str, int]]) -> None:

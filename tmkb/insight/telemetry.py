@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 from tmkb import __version__
 from tmkb.insight.metrics import METRICS, NO_STACK, Counting, Metric
 from tmkb.insight.observer import OTHER, Completion, Observer
+from tmkb.schema import template
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation
@@ -40,6 +41,7 @@ _GRACE = 3.0  # seconds for the last export, when the server ends
 _QUIET = 60.0  # seconds between log lines about failures
 _MOST = 512  # characters of a trace header
 _MOST_ID = 100  # characters of a request id
+_MOST_TEXT = 300  # characters of a failure in the log
 
 
 class _Request(NamedTuple):
@@ -156,7 +158,7 @@ class Telemetry(Counting):
         now = time.monotonic()
         if self.failures and now - self.reported >= _QUIET:
             self.reported = now
-            self.log.write("telemetry_failed", text=self.failures.pop())
+            self.log.write("telemetry_failed", text=template.cut(self.failures.pop(), _MOST_TEXT))
 
     def _session(self, connection: Connection) -> dict[str, str]:
         """Return an id of the session, which is not the one that the client shows to use it."""
