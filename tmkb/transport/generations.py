@@ -16,7 +16,7 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 
-from tmkb.transport import sockets
+from tmkb.transport import sockets, workers
 
 assert sys.platform != "win32"
 
@@ -35,6 +35,7 @@ def inherited() -> tuple[socket.socket, str, Callable[[], None]]:
         The listening socket, its URL for the log, and a function to call when a process accepts connections.
     """
     bound, pipe, url = os.environ.pop(_VARIABLE).split(",", 2)
+    workers.end_with_parent()
 
     def report() -> None:
         with contextlib.suppress(BrokenPipeError):  # the process replaces another one, and nobody waits for it
@@ -60,6 +61,7 @@ class _Supervisor:
         self.count = count
         self.running: set[Process] = set()
         self.hangup = asyncio.Event()
+        self.ending = False
         self.current: Process  # the generation that serves
 
     async def run(self) -> int:
@@ -93,7 +95,7 @@ class _Supervisor:
             if ready:
                 before, self.current = self.current, process
                 _send(before, signal.SIGHUP)
-            else:
+            elif not self.ending:
                 sys.stderr.write("tmkb: The new processes could not start. Those before them continue.\n")
 
     async def _start(self) -> tuple[Process, bool]:
@@ -113,6 +115,7 @@ class _Supervisor:
         return process, reports == self.count
 
     def _forward(self, number: int) -> None:
+        self.ending = True
         for process in self.running:
             _send(process, number)
 

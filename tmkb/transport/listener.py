@@ -168,7 +168,7 @@ class Server(uvicorn.Server):
     def _on_hangup(self) -> None:
         """Reload. End if the terminal of the server was closed, which also sends SIGHUP."""
         if self.in_terminal and not os.isatty(0):
-            self.handle_exit(signal.SIGHUP, None)
+            self.handle_exit(signal.SIGTERM, None)
         else:
             self.hangup.set()
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 assert sys.platform != "win32"
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1  # of prctl.h
 _MIN_LIFETIME = 1.0  # seconds; a worker that ends sooner is not restarted
 
 
@@ -36,10 +37,16 @@ def run(count: int, work: Callable[[int], None]) -> int:
         for pid in started:
             os.kill(pid, number)
 
+    def start() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # or the child could lose one to the handler above
+        started[_start(work, next(numbers))] = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
     for number in _SIGNALS:
         signal.signal(number, stop)
     for _ in range(count):
-        started[_start(work, next(numbers))] = time.monotonic()
+        if not ending:
+            start()
     while started:
         pid, _status = os.wait()
         lifetime = time.monotonic() - started.pop(pid)
@@ -49,8 +56,16 @@ def run(count: int, work: Callable[[int], None]) -> int:
             failed = True
             stop(signal.SIGTERM, None)
         else:
-            started[_start(work, next(numbers))] = time.monotonic()
+            start()
     return 1 if failed else 0
+
+
+def end_with_parent() -> None:
+    """Let the system send SIGTERM to this process when its parent is killed (Linux: prctl(2))."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _start(work: Callable[[int], None], number: int) -> int:
@@ -60,6 +75,8 @@ def _start(work: Callable[[int], None], number: int) -> int:
     try:
         for caught in _SIGNALS:
             signal.signal(caught, signal.SIG_DFL)
+        end_with_parent()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         work(number)
         status = 0
     finally:
