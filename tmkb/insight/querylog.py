@@ -173,5 +173,8 @@ def is_log(name: str) -> bool:
 
 
 def _host() -> str:
-    name = os.uname().nodename if sys.platform != "win32" else os.environ.get("COMPUTERNAME", "")
+    if sys.platform == "win32":
+        name = os.environ.get("COMPUTERNAME", "")
+    else:
+        name = os.uname().nodename
     return "".join(character if character.isalnum() or character == "." else "_" for character in name)[:64]
