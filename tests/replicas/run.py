@@ -141,18 +141,18 @@ def under_load(running, trouble, pause, seconds, rng):
 def report(running, notes, count):
     """Return the figures of one run, by the names of the rows."""
     taken_over = sum(each.read_log().count("Continued a ") for each in running.replicas)
-    kinds = {f"of them: {kind}": f"{number:,}" for kind, number in notes.errors.most_common()}
+    kinds = {f"failed: {kind}": f"{number:,}" for kind, number in notes.errors.most_common()}
     return {
         "ended processes": f"{count:,}",
         "requests, each answered once": f"{notes.answered.total():,}",
         "failed attempts": f"{notes.errors.total():,}",
-        **kinds,
         "sessions and tasks that another replica continued": f"{taken_over:,}",
         "answers in streams that clients resumed": f"{notes.resumed:,}",
         "sessions that clients had to begin again": f"{notes.begun_again:,}",
         "longest time until an answer, with all attempts": f"{notes.longest:.2f} s",
         "longest time without any answer": f"{notes.outages['any']:.2f} s",
         "longest time without an answer that needs no session or task": f"{notes.outages['stateless']:.2f} s",
+        **kinds,
     }
 
 
