@@ -5,7 +5,7 @@ import time
 from tests.cluster.servers import KEY, Client, Redis
 from tests.support.process import HttpServer
 
-COUNT = 200
+COUNT = 100
 
 
 def median(client, at):

@@ -263,6 +263,14 @@ def refused(*arguments):
         (["--insecure"], "--insecure: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH."),
         (["--workers", "2"], "--workers: This option is for servers over HTTP. Add --http HOST:PORT or --uds PATH."),
         (["--http", ""], "--http: '' is not an address to listen on. Write HOST:PORT, for example 127.0.0.1:8321."),
+        (
+            ["--http", "127.0.0.1:0", "--cluster-address", "127.0.0.1"],
+            "--cluster-address: Only replicas that share a Redis server need this. Add --cluster URL, or remove this option.",
+        ),
+        (
+            ["--http", "127.0.0.1:0", "--cluster", "redis://127.0.0.1"],
+            "--cluster: Replicas need the same key for request states. Set TMKB_STATE_KEY to at least 32 random characters, the same for all.",
+        ),
         (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot run 0 worker processes here. Remove --workers to run one."),
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],

@@ -65,8 +65,8 @@ class Replicas:
             return
         if not keyed:
             raise SpecError([Problem.of_argument("key_missing", "--cluster")])
-        _reach(self.url)
         self.address = _inner_address(args)
+        _reach(self.url)
         if self.count == 1:
             self.inner = self._bind()
         elif not self.address.endswith(":0"):
@@ -128,7 +128,7 @@ def _reach(url: str) -> None:
     except ValueError as error:
         raise SpecError([Problem.of_argument("bad_cluster", "--cluster", reason=str(error))]) from error
     except (OSError, TimeoutError) as error:
-        reason = str(error) or "it does not respond"
+        reason = str(error).rstrip(".") or "it does not respond"
         raise SpecError([Problem.of_argument("cluster_unreachable", "--cluster", reason=reason)]) from error
 
 
