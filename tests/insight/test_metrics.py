@@ -128,7 +128,7 @@ def test_the_document_has_every_metric():
 
 if __name__ == "__main__":
     written = re.sub(
-        r"(<!-- generated: metrics -->\n).*?(\n?<!-- end -->)",
+        r"(<!-- generated: metrics -->\n).*?<!-- end -->",
         lambda match: f"{match[1]}{table()}\n<!-- end -->",
         source(DOCUMENT),
         flags=re.S,
