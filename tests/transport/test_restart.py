@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -92,6 +93,20 @@ class Load:
                     self.failures.append((response.status, body))
                 self.answered[number] += 1
         connection.close()
+
+
+SIGNAL_AT_START = """
+import os, signal, socket
+from tmkb.server.server import Server
+from tmkb.transport import listener
+
+started = listener.Options(started=lambda: os.kill(os.getpid(), signal.SIGTERM))
+listener.serve(Server.load("everything").asgi(), socket.create_server(("127.0.0.1", 0)), options=started)
+"""
+
+
+def test_a_signal_at_the_start_ends_the_server():
+    assert subprocess.run([sys.executable, "-c", SIGNAL_AT_START], timeout=TIMEOUT, check=False).returncode == 0
 
 
 def test_a_client_that_waits_as_long_as_it_is_told_gets_all_answers(tmp_path):

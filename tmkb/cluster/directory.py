@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -120,6 +121,8 @@ class Siblings:
 
     async def start(self, on_news: OnNews, on_loss: Callable[[], None], in_use: Callable[[], Iterable[Held]]) -> None:
         """Receive news."""
+        if sys.platform == "win32":
+            raise NotImplementedError("--workers")
         self.news = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.news.setblocking(False)
         self.news.bind(self.address + _NEWS)

@@ -312,9 +312,8 @@ class Pool:
         self.connecting: set[asyncio.Task[Any]] = set()
 
     async def accept(self, bound: socket.socket, make: Callable[[], Protocol]) -> None:
-        """Accept connections on ``bound`` until cancelled. ``make`` creates their protocols."""
+        """Accept connections on ``bound``, which does not block, until cancelled. ``make`` creates their protocols."""
         loop = asyncio.get_running_loop()
-        bound.setblocking(False)
         while True:
             for _ in range(_ACCEPTS):
                 await self._make_room()

@@ -109,6 +109,8 @@ class Server(uvicorn.Server):
         if not self.application.endpoint.guard.needs_token:
             max_per_principal = max_open
         self.pool = Pool(limits, max_open, max_per_principal, self.application.log)
+        for bound in self.bound:
+            bound.setblocking(False)  # before the tasks begin, because a signal can end them at once
         self.tasks = [asyncio.create_task(self.pool.accept(bound, self._protocol)) for bound in self.bound]
         loop, options = asyncio.get_running_loop(), self.options
         if sys.platform != "win32" and options.retires:
