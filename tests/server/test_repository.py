@@ -8,7 +8,7 @@ import pytest
 from tests.support.git import Repository, https
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems
-from tmkb.server import cache, repository
+from tmkb.server import cache, repository, selection
 
 HOST = "git+https://example.com/patterns"
 
@@ -88,6 +88,12 @@ def test_a_source_names_a_url_a_ref_and_a_folder(text, url, ref, folder):
 )
 def test_other_texts_are_no_sources(text):
     assert "This is not a Git source. Write git+https://HOST/PATH#REF" in refused(text)
+
+
+def test_a_url_without_git_is_no_folder():
+    with pytest.raises(SpecError) as caught:
+        selection.of({"": {"patterns": ["https://example.com/acme/patterns.git"]}}, False)
+    assert [problem.rule for problem in caught.value.problems] == ["bad_source"]
 
 
 def test_a_password_in_a_source_is_refused_and_not_shown(monkeypatch):

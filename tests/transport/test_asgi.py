@@ -272,6 +272,7 @@ def refused(*arguments):
             "--cluster: Replicas need the same key for request states. Set TMKB_STATE_KEY to at least 32 random characters, the same for all.",
         ),
         (["--http", "127.0.0.1:0", "--workers", "0"], "--workers: Cannot run 0 worker processes here. Remove --workers to run one."),
+        (["--http", "127.0.0.1:0", "--workers", "100000"], "--workers: Cannot run 100000 worker processes here. Remove --workers to run one."),
         (["--http", "127.0.0.1:0", "--auth-tokens", "none"], "none:1:1: Cannot read this file: No such file or directory."),
     ],
 )  # fmt: skip

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRAIN = 5.0  # seconds; a Kubernetes service takes about as long to forget a pod
 _GRACE = 5.0  # seconds
+_MOST_WORKERS = 256
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -129,6 +130,7 @@ def supervise(args: argparse.Namespace) -> int | None:
     """
     if sys.platform == "win32" or args.workers <= 1 or not (args.http or args.uds):
         return None
+    _check(args)
     from tmkb.transport import generations, sockets
 
     if generations.exists():
@@ -262,7 +264,7 @@ def _check(args: argparse.Namespace) -> None:
     """Raise SpecError for options that exclude each other, or need another one or a module."""
     if args.http is None and args.uds is None:
         raise SpecError([Problem.of_argument("http_only", str(_first(args)))])
-    if args.workers < 1 or (args.workers > 1 and sys.platform == "win32"):
+    if not 1 <= args.workers <= (1 if sys.platform == "win32" else _MOST_WORKERS):
         raise SpecError([Problem.of_argument("bad_workers", "--workers", count=args.workers)])
     _require_modules()
 

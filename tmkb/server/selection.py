@@ -49,5 +49,5 @@ def of(requests: Mapping[str, JsonObject], verified: bool) -> Selection:
 
 
 def is_source(name: str) -> bool:
-    """Return whether ``name`` is meant as a source in Git and not as a folder."""
-    return name.startswith(SCHEME)
+    """Return whether ``name`` is meant as a source in Git, perhaps by mistake without ``git+``, and not as a folder."""
+    return name.startswith(SCHEME) or "://" in name
