@@ -194,6 +194,15 @@ def test_completion_offers_nothing_that_the_caller_may_not_use(endpoint, reading
     assert admin.ask(era, "completion/complete", **refused).status != 403
 
 
+@ERAS
+@pytest.mark.parametrize("uri", ["{", "}", "{a b}", "test://template/a{"])
+def test_completion_of_what_is_no_template_is_refused(reading, admin, era, uri):
+    asked = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "id", "value": ""}}
+
+    assert body(reading.ask(era, "completion/complete", **asked))["error"]["code"] != -32603
+    assert body(admin.ask(era, "completion/complete", **asked))["error"]["code"] == -32602
+
+
 def test_completion_leaves_out_values_of_other_resources(endpoint, reading, admin, monkeypatch):
     template = endpoint.runtime.spec["resources"]["template-data"]
     monkeypatch.setitem(template, "complete", {"id": ["abc", "axe", "box", "a/b"]})

@@ -12,8 +12,10 @@ import tracemalloc
 import pytest
 
 from tmkb import errors
+from tmkb.access.permissions import Permissions, overlaps
 from tmkb.knowledge.retrieval import words
 from tmkb.protocol import arguments, headers
+from tmkb.protocol.caller import ANONYMOUS, Caller
 from tmkb.protocol.handlers import resources
 from tmkb.schema import jsonschemas, reader
 from tmkb.sysmcp.files import content, matching
@@ -210,11 +212,11 @@ FIRST = {
 }
 
 
-def sessions(runtime, lines, shaken):
+def sessions(runtime, lines, shaken, caller=ANONYMOUS):
     """A function that gives a new connection, which may have shaken hands, with the lines for a size."""
 
     def prepare(n):
-        connection = runtime.connect()
+        connection = runtime.connect(caller=caller)
         if shaken:
             runtime.handle(connection, message("initialize", 0, **INITIALIZE))
             runtime.handle(connection, b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
@@ -249,6 +251,18 @@ def test_a_handshake_costs_in_proportion_to_its_message(runtimes, case):
     server, lines, size = FIRST[case]
     runtime = runtimes(server)
     hold(talk(runtime), sessions(runtime, lines, False), size)
+
+
+@pytest.mark.parametrize("text", ["{a}", "{{", "a", "test://template/a"])
+def test_completion_for_a_caller_with_a_role_costs_in_proportion_to_its_reference(runtimes, text):
+    caller = Caller("ann", permissions=Permissions([{"resources": ["test://template/a*a*"]}]))
+    argument = {"name": "id", "value": ""}
+
+    def lines(n):
+        return [message("completion/complete", ref={"type": "ref/resource", "uri": text * n}, argument=argument)]
+
+    runtime = runtimes("everything")
+    hold(talk(runtime), sessions(runtime, lines, True, caller), 40_000)
 
 
 SCHEMAS = {
@@ -294,6 +308,7 @@ PARTS = {
     "a number as a header": (differs, lambda n: ({"x": "1" * n}, "X", 1), 30_000),
     "many headers": (differs, lambda n: (keys(n, "x"), "X", "b"), 5000),
     "an address": (lambda uri: resources.match("x://{a}/{b}", uri), lambda n: "x://" + "a" * n, 30_000),
+    "a template for a pattern": (lambda text: overlaps("a*b*c", text), lambda n: "a" * n, 3000),
     "arguments to read": (lambda given: arguments.coerce(given, {"key1": "strip"}), lambda n: keys(n, " x "), 5000),
     "keys of a YAML file": (
         lambda text: reader.parse(text, "f.yaml"),

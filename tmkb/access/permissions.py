@@ -50,10 +50,10 @@ class Permissions:
         """
         text: list[str | None] = []
         for literal, name in template.parse(uri_template):
-            text += literal
+            text.append(literal)
             if name is not None:
-                text += quote(values[name], safe="") if name in values else [_ANY]
-        return any(_overlap(_tokens(pattern), text) for pattern in self._patterns["resources"])
+                text.append(quote(values[name], safe="") if name in values else _ANY)
+        return any(_overlap(pattern, text) for pattern in self._patterns["resources"])
 
     def missing_scopes(self, kind: str, name: str) -> tuple[str, ...]:
         """Return the scopes with which the caller could use ``name``; none if no scope helps."""
@@ -78,28 +78,21 @@ def _expression(pattern: str) -> str:
     return first + "".join(f"(?>(?s:.*?){each})" for each in rest[:-1] if each) + f"(?s:.*){rest[-1]}"
 
 
-def _tokens(pattern: str) -> list[str | None]:
-    return [_ANY if character == "*" else character for character in pattern]
+def _overlap(pattern: str, text: Iterable[str | None]) -> bool:
+    """Return whether ``pattern`` matches the parts of ``text`` in a row, with some characters for each `_ANY`."""
+    places = _passed(pattern, {0})  # in the pattern, after the parts so far
+    for part in text:
+        if part is _ANY and places:
+            places = {*range(min(places), len(pattern) + 1)}
+        for character in part or "":
+            kept = {at for at in places if pattern[at : at + 1] == "*"}
+            places = _passed(pattern, kept | {at + 1 for at in places - kept if pattern[at : at + 1] == character})
+            if not places:
+                return False
+    return len(pattern) in places
 
 
-def _overlap(first: Sequence[str | None], second: Sequence[str | None]) -> bool:
-    """Return whether a text matches both sequences of characters and `_ANY`."""
-    pending, seen = [(0, 0)], {(0, 0)}
-    while pending:
-        at, other = pending.pop()
-        if at == len(first) and other == len(second):
-            return True
-        head = first[at : at + 1]
-        tail = second[other : other + 1]
-        following = []
-        if head and head[0] is _ANY:
-            following += [(at + 1, other), *([(at, other + 1)] if tail else [])]
-        if tail and tail[0] is _ANY:
-            following += [(at, other + 1), *([(at + 1, other)] if head else [])]
-        if head and head == tail:
-            following.append((at + 1, other + 1))
-        for each in following:
-            if each not in seen:
-                seen.add(each)
-                pending.append(each)
-    return False
+def _passed(pattern: str, places: set[int]) -> set[int]:
+    """Return ``places``, and those after each ``*`` there: it can stand for no character."""
+    added = {at + 1 for at in places if pattern[at : at + 1] == "*"}
+    return places if added <= places else _passed(pattern, places | added)

@@ -74,14 +74,15 @@ def _arguments(exchange: Exchange, method: Any, ref: Any) -> dict[str, Any]:
         raise arguments.error_for(invalid, exchange.revision["errors"])
     name = ref[reference["named_by"]]
     is_prompt, connection = reference["definitions"] == "prompts", exchange.connection
-    if not (connection.permits("prompts", name) if is_prompt else connection.permits_some(name)):
+    resource = next((each for each in spec["resources"].values() if each.get("uriTemplate") == name), None)
+    # The text of the client is no template: it can be long, or not even one.
+    is_template = not is_prompt and resource is not None
+    if not (connection.permits_some(name) if is_template else connection.permits(reference["definitions"], name)):
         raise refusal(connection, reference["definitions"], name)
     if is_prompt:
         prompt = spec["prompts"].get(name)
         if prompt is not None:
             return {name: argument.get("complete", []) for name, argument in prompt.get("arguments", {}).items()}
-    else:
-        for resource in spec["resources"].values():
-            if resource.get("uriTemplate") == name:
-                return {name: resource.get("complete", {}).get(name, []) for name in template.names(name)}
+    elif resource is not None:
+        return {name: resource.get("complete", {}).get(name, []) for name in template.names(name)}
     raise ProtocolError("unknown_reference", reference=name)
