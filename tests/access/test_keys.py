@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -12,6 +13,7 @@ from tmkb.access.keys import Keys
 
 pytestmark = [pytest.mark.needs("jwt"), pytest.mark.needs("joserfc")]
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 BRIEF = {**LIMITS, "keys_seconds": 0.02, "keys_retry_seconds": 0.02}
 
 
@@ -137,6 +139,23 @@ def test_a_fetch_ends_in_time(issuer):
     assert "timed out" in reason(issuer, issuer.jwks, keys_timeout_seconds=0.1)
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"HTTP/1.1 ",
+        b"HTTP/1.1 200 OK\r\nX: ",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        CHUNKED,
+        CHUNKED + b"1;",
+        CHUNKED + b"fffffff\r\n",
+    ],
+)
+def test_a_fetch_ends_in_time_while_bytes_arrive(issuer, start):
+    issuer.dripping["/keys"] = start
+
+    assert reason(issuer, issuer.jwks, keys_timeout_seconds=0.2)
+
+
 # --- The thread that fetches
 
 
@@ -226,6 +245,37 @@ def test_the_last_keys_stay_while_the_issuer_fails(issuer):
 
     assert lines[:2] == ["keys_fetched", "keys_not_fetched"]
     assert lines[-1] == "keys_fetched"
+
+
+def test_an_issuer_that_drips_counts_as_down(issuer):
+    log = Log()
+
+    async def run():
+        keys = Keys(issuer.name, issuer.jwks, {**BRIEF, "keys_seconds": 60, "keys_timeout_seconds": 0.2}, log)
+        await keys.refresh()
+        issuer.dripping["/keys"] = b"HTTP/1.1 200 OK\r\nX: "
+        await keys.refresh()
+        assert keys.failing and ids(keys) == ["one"]
+        issuer.dripping.clear()
+        await until(lambda: not keys.failing)
+
+    asyncio.run(run())
+    assert [line for line, _ in log.lines] == ["keys_fetched", "keys_not_fetched", "keys_fetched"]
+
+
+def test_a_fetch_that_cannot_be_ended_counts_as_failed(issuer, monkeypatch):
+    released = threading.Event()
+    monkeypatch.setattr(fetching, "keys", lambda *_: released.wait(30) and issuer.keys)
+
+    async def run():
+        keys = Keys(issuer.name, issuer.jwks, {**BRIEF, "keys_timeout_seconds": -0.9}, Log())
+        await keys.refresh()
+        assert keys.failing
+        released.set()
+        await until(lambda: ids(keys) == ["one"])
+        assert not keys.failing
+
+    asyncio.run(run())
 
 
 def test_an_issuer_that_is_down_at_the_start_is_asked_again(issuer):

@@ -74,6 +74,7 @@ class Issuer:
         self.statuses = {}  # path → status and headers, instead of 200
         self.release = threading.Event()  # of requests to paths in `slow`
         self.slow = set()
+        self.dripping = {}  # path → the start of a response, after which single bytes follow until `release`
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -81,6 +82,9 @@ class Issuer:
                 outer.requests.append(self.path)
                 if self.path in outer.slow:
                     outer.release.wait(30)
+                if self.path in outer.dripping:
+                    self.drip(outer.dripping[self.path])
+                    return
                 status, headers = outer.statuses.get(self.path, (200 if self.path in outer.documents else 404, {}))
                 body = outer.bodies.get(self.path) or json.dumps(outer.documents.get(self.path)).encode()
                 with contextlib.suppress(OSError):
@@ -89,6 +93,12 @@ class Issuer:
                         self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(body)
+
+            def drip(self, start):
+                with contextlib.suppress(OSError):
+                    self.wfile.write(start)
+                    while not outer.release.wait(0.02):
+                        self.wfile.write(b"1")
 
             def do_POST(self):
                 form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())

@@ -5,9 +5,12 @@ Specification: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4; RFC
 
 from __future__ import annotations
 
+import functools
 import http.client
+import io
 import json
 import re
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -34,7 +37,56 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_opener = urllib.request.build_opener(_NoRedirects)
+class _Input(io.RawIOBase):
+    """What a socket receives until a moment. A timeout of the socket would begin again with each byte."""
+
+    def __init__(self, connected: socket.socket, ends: float) -> None:
+        self._socket = connected
+        self._raw: Any = connected.makefile("rb", buffering=0)
+        self._ends = ends
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Any:
+        self._socket.settimeout(_left(self._ends))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """A response that is complete before the timeout of its connection, or raises FetchError."""
+
+    def __init__(self, sock: socket.socket, *args: Any, ends: float, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Input(sock, ends))
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, host: str, timeout: float, **options: Any) -> None:
+        super().__init__(host, timeout=timeout, **options)
+        self.response_class = functools.partial(_Response, ends=time.monotonic() + timeout)  # type: ignore[assignment] # mypy takes it for a class
+
+
+class _SecureConnection(_Connection, http.client.HTTPSConnection):
+    pass
+
+
+class _Handler(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_Connection, req)  # type: ignore[arg-type]
+
+
+class _SecureHandler(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_SecureConnection, req)  # type: ignore[arg-type]
+
+
+_opener = urllib.request.build_opener(_NoRedirects, _Handler, _SecureHandler)
 
 
 def keys(issuer: str, jwks: str | None, limits: Limits) -> list[Any]:

@@ -112,8 +112,10 @@ class Keys:
             self._next = time.monotonic() + self.limits["keys_retry_seconds"]
             self._fetched = asyncio.get_running_loop().create_future()
             self._wanted.set()
-        with contextlib.suppress(TimeoutError):
+        try:
             await asyncio.wait_for(asyncio.shield(self._fetched), self.limits["keys_timeout_seconds"] + 1)
+        except TimeoutError:  # the name of its host is still looked up, for which there is no timeout
+            self._receive([], "it took too long")
 
     def _run(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
         """Fetch until `stop`, or until the event loop is closed."""
