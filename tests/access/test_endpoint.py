@@ -12,7 +12,7 @@ from tests.support.issuer import NAME, RESOURCE, key, token
 from tests.transport.test_http import JSON, META, events, named
 from tests.transport.test_principals import ABLE, Peer, seen
 from tmkb.access.access import Access
-from tmkb.access.keys import Key
+from tmkb.access.keys import Key, Keys
 from tmkb.access.policy import Policy
 from tmkb.schema import reader
 from tmkb.transport.asgi import Application
@@ -402,6 +402,57 @@ def test_the_audit_log_can_have_digests(endpoint):
 
     assert len(audited) == 16
     assert "alice" not in audited
+
+
+UNKNOWN = {"authorization": f"Bearer {token(key('unknown'))}"}
+IMMEDIATE = {
+    "of a foreign host": ("POST", "/mcp", {**UNKNOWN, "host": "foreign.example"}, 403),
+    "of a foreign origin": ("POST", "/mcp", {**UNKNOWN, "origin": "https://foreign.example"}, 403),
+    "with a token in the URL": ("POST", "/mcp?access_token=x", UNKNOWN, 400),
+    "that is a probe": ("GET", "/healthz", UNKNOWN, 200),
+    "of an address that failed too often": ("POST", "/mcp", UNKNOWN, 429),
+}
+
+
+@pytest.mark.parametrize("case", IMMEDIATE)
+def test_a_request_does_not_wait_for_keys(endpoint, monkeypatch, case):
+    verb, target, headers, status = IMMEDIATE[case]
+    application = Application(endpoint.runtime, endpoint.guard)
+    if status == 429:
+        for _ in range(200):
+            application.endpoint.attempts.fail("", "guess")
+
+    async def forever(*_):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Keys, "refresh", forever)
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "method": verb,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in {**JSON, **headers}.items()],
+    }
+    sent = []
+
+    async def send(event):
+        sent.append(event)
+
+    async def run():
+        async with asyncio.timeout(10):
+            await application(scope, forever, send)
+
+    asyncio.run(run())
+    assert sent[0]["status"] == status
+
+
+def test_white_space_around_a_token_makes_no_other_token(endpoint):
+    text = token()
+    for count in range(9):
+        assert Peer(endpoint, " " * count + text).send("ping", 1).status != 401
+    assert len(endpoint.attempts.accepted) == 1
+    assert Peer(endpoint, "\u00a0" + text).send("ping", 1).status == 401
 
 
 def test_a_stream_for_notifications_ends_when_its_token_expires(endpoint):

@@ -14,6 +14,7 @@ import pytest
 from tests.support import issuer as issuers
 from tests.support.issuer import Issuer, key, public
 from tests.support.process import SERVE, TIMEOUT, HttpServer
+from tests.transport.test_connections import LIMITED
 
 pytestmark = [
     pytest.mark.process,
@@ -58,11 +59,11 @@ def issuer():
         yield made
 
 
-def started(folder, issuer, *arguments):
+def started(folder, issuer, *arguments, **more):
     (folder / "access.yaml").write_text(FILE.format(issuer=issuer.name))
     (folder / "config.yaml").write_text(CONFIG)
     options = ("--access", str(folder / "access.yaml"), "--config", str(folder / "config.yaml"))
-    return HttpServer("--server", "everything", *options, *arguments)
+    return HttpServer("--server", "everything", *options, *arguments, **more)
 
 
 @pytest.fixture(scope="module")
@@ -324,3 +325,22 @@ def test_the_official_client_signs_on_and_asks_for_another_scope(tmp_path):
     assert text
     assert [grant["scope"] for grant in issuer.granted] == ["tmkb:read", "tmkb:read tmkb:admin"]
     assert {grant["resource"] for grant in issuer.granted} == {url}
+
+
+def test_connections_that_wait_for_keys_keep_nobody_out(tmp_path):
+    with (
+        Issuer(key("one")) as issuer,
+        started(tmp_path, issuer, wrapper=LIMITED) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        known = Client(server, issuer.token())
+        assert known.greet("stateless")[0] == 200
+        issuer.slow |= set(issuer.documents)
+        unknown = issuer.token(key("unknown"))
+        head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {unknown}\r\nContent-Length: 2\r\n\r\n"
+        for _ in range(100):  # more than the connections of LIMITED
+            peer = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), TIMEOUT))
+            peer.sendall(head.encode())
+        assert known.call(None, verb="GET", path="/healthz")[0] == 200
+        assert known.greet("stateless")[0] == 200
+        issuer.release.set()

@@ -50,6 +50,9 @@ class _OtherConnection:
     def abort(self) -> None:
         pass
 
+    def waiting(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def assign(self, principal: str) -> None:
         pass
 
@@ -206,8 +209,10 @@ class Application:
         if self.updates is not None and self.updates.hook is not None and request.path == hook.PATH:
             return await self._receive_hook(self.updates.hook, request, receive, connection)
         has_body = _has_body(request.headers)
-        await self.endpoint.guard.prepare(request.headers)
         try:
+            if self.endpoint.guard.access is not None and self.endpoint.screen(request):
+                with connection.waiting():
+                    await self.endpoint.guard.prepare(request.headers)
             caller = self.endpoint.admit(request)
         except ProtocolError as error:
             if not has_body:

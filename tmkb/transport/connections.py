@@ -12,7 +12,7 @@ import contextlib
 import errno
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -154,6 +154,21 @@ class Protocol(H11Protocol, asyncio.BufferedProtocol):
     def assign(self, principal: str) -> None:
         """Count the connection for ``principal``. Raises ProtocolError if the principal has too many connections."""
         self.pool.assign(self, principal)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let the pool close the connection meanwhile: nobody knows yet whether the client may use the server.
+
+        Raises:
+            ConnectionError: at the end, if the connection was closed.
+        """
+        self.pool.add_idle(self)
+        try:
+            yield
+        finally:
+            self.pool.idle.pop(self, None)
+        if self.transport.is_closing():
+            raise ConnectionError
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the buffer to read into. Its size bounds the size of an unparsed head."""

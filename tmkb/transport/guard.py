@@ -107,7 +107,7 @@ class Guard:
 def bearer(headers: Mapping[str, str]) -> str | None:
     """Return the bearer token of a request; None if it has none."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+    return token.strip(" ") if scheme.lower() == "bearer" else None
 
 
 def _name(host: str) -> str:

@@ -23,7 +23,7 @@ from tmkb.protocol.messages import Id
 from tmkb.schema.model import Limits, Revision
 from tmkb.schema.values import JsonValue
 from tmkb.transport import addresses, cors, probes
-from tmkb.transport.guard import Guard
+from tmkb.transport.guard import Guard, bearer
 from tmkb.transport.quotas import Account, Accounts, Attempts
 from tmkb.transport.streams import JSON, Response, Stream
 
@@ -142,16 +142,9 @@ class Endpoint:
         Raises:
             ProtocolError: if the guard rejects it, or its address has failed to authenticate too often.
         """
-        if self._is_open(request):
+        if not self.screen(request):
             return ANONYMOUS
-        if "access_token" in urllib.parse.parse_qs(request.query, keep_blank_values=True):  # RFC 6750, section 2.3
-            raise ProtocolError("token_in_query")
-        if cors.is_preflight(request.verb, request.headers):
-            self.guard.check_source(request.headers)
-            return ANONYMOUS
-        token = request.headers.get("authorization", "")
-        if self.attempts.failures:
-            self.attempts.check(self._address(request), token)
+        token = _credentials(request)
         try:
             caller = self.guard.admit(request.headers)
         except ProtocolError as error:
@@ -160,6 +153,19 @@ class Endpoint:
             raise
         self.attempts.accept(token)
         return caller
+
+    def screen(self, request: Request) -> bool:
+        """Check what needs no key of an issuer, and return whether ``request`` needs a token. Raises as `admit`."""
+        if self._is_open(request):
+            return False
+        if "access_token" in urllib.parse.parse_qs(request.query, keep_blank_values=True):  # RFC 6750, section 2.3
+            raise ProtocolError("token_in_query")
+        self.guard.check_source(request.headers)
+        if cors.is_preflight(request.verb, request.headers):
+            return False
+        if self.attempts.failures:
+            self.attempts.check(self._address(request), _credentials(request))
+        return True
 
     def account(self, request: Request) -> Account | None:
         """Return the account that an admitted request counts for; None if it counts for nobody."""
@@ -554,6 +560,11 @@ def _status(sent: Send) -> int:
     connection: Connection = sent.connection
     lacks_session = connection.negotiated is None and connection.headers is None
     return 400 if lacks_session and sent.status == 200 else sent.status or 200
+
+
+def _credentials(request: Request) -> str:
+    """Return the token of ``request`` without the white space around it, or what it has instead; "" if nothing."""
+    return bearer(request.headers) or request.headers.get("authorization", "")
 
 
 def _check_media_types(headers: Mapping[str, str]) -> None:
