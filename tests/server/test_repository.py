@@ -8,7 +8,7 @@ import pytest
 from tests.support.git import Repository, https
 from tmkb.errors import SpecError
 from tmkb.schema import paths, problems
-from tmkb.server import cache, repository, selection
+from tmkb.server import cache, pull, repository, selection
 
 HOST = "git+https://example.com/patterns"
 
@@ -100,6 +100,9 @@ def test_a_password_in_a_source_is_refused_and_not_shown(monkeypatch):
     message = refused("git+https://alice:s3cret@example.com/x")
 
     assert message.startswith("git+https://…@example.com/x: Other users can see a password")
+    message = refused("git+https://ghp_s3cret@example.com/x")
+    assert message.startswith("git+https://…@example.com/x: Other users can see a password or token")
+    assert "s3cret" not in refused("git+http://s3cret@example.com/x") + refused("git+HTTPS://s3cret@example.com/x")
     monkeypatch.setenv(repository.TOKEN, "t0ken")
     assert repository.hide_secrets("https://example.com/t0ken and https://a:b@c@example.com/x") == (
         "https://example.com/… and https://…@example.com/x"
@@ -178,6 +181,29 @@ def test_a_link_out_of_the_folder_is_refused(origin, target):
     origin.commit()
 
     assert "the link link leads out of the folder." in refused(source)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("target", ["", "note\0", "x" * 5000])
+def test_a_link_without_a_valid_target_is_refused_and_the_last_good_commit_is_served(origin, target):
+    source = repository.parse(origin.source())
+    good = repository.fetch(source)
+    repository.accept(good)
+    origin.link("link", target)
+
+    assert "the link link has no valid target." in refused(source.text)
+    selection, _, lines = pull.start(selection.Selection({}, {source.text: source}, {}), lambda _: {}, 0.0)
+    assert selection.versions == {source.text: good}
+    assert "the link link has no valid target" in str(lines)
+
+
+@pytest.mark.process
+def test_a_long_chain_of_links_is_refused(origin):
+    for number in range(1500):
+        (origin.path / f"link{number:04}").symlink_to(f"link{number + 1:04}")
+    origin.commit()
+
+    assert "leads out of the folder." in refused(origin.source())
 
 
 @pytest.mark.process

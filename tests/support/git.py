@@ -36,6 +36,13 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message=Change")
         return self.git("rev-parse", "HEAD")
 
+    def link(self, name, target):
+        """Commit a symbolic link whose target may be one that no file system has."""
+        command = ["git", "-C", str(self.path), "hash-object", "-w", "--stdin"]
+        blob = subprocess.run(command, input=target, capture_output=True, text=True, check=True).stdout.strip()
+        self.git("update-index", "--add", "--cacheinfo", f"120000,{blob},{name}")
+        self.git("commit", "--quiet", "--message=Link")
+
     def replace(self, file, old, new):
         """Commit ``new`` in place of ``old`` in a file; the id of the commit."""
         path = self.path / file

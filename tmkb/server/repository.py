@@ -27,6 +27,7 @@ from tmkb.server import cache
 TOKEN, USER = "TMKB_GIT_TOKEN", "TMKB_GIT_USER"  # names of variables
 MAX_BYTES = 64 << 20  # of everything that git transfers, and of the files of a commit
 MAX_FILES = 20_000  # of a commit
+_MAX_TARGET = 4095  # bytes of a link; PATH_MAX of Linux without the NUL at the end
 SECONDS = 60.0  # of one git command
 _KEPT = 2  # commits of a source: other processes may still read the one before
 _ABANDONED = 600  # seconds after which no process uses a temporary folder
@@ -43,7 +44,8 @@ _AUTHORITY = re.compile(
 _REF = re.compile(r"(?!.*(?:\.\.|//|/\.))[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}(?<![/.])")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ENTRY = re.compile(rb"(?P<mode>[0-7]{6}) (?P<type>[a-z]+) (?P<id>[0-9a-f]+) +(?P<size>[0-9]+|-)\t(?P<path>[^\0]+)\0")
-_PASSWORD = re.compile(r"(?<=//)[^/@\s]*:[^/\s]*@")  # with the user, in a URL
+# With the user, in a URL. Over HTTP, the user alone can be a token.
+_PASSWORD = re.compile(r"(?:(?<=//)[^/@\s]*:|(?<=http://)|(?<=https://))[^/\s]*@", re.IGNORECASE)
 
 # Configuration of every command. Other settings, such as helpers for credentials and proxies, are the user's.
 _SETTINGS = (
@@ -98,7 +100,8 @@ def parse(text: str, verified: bool = False) -> Source:
     if form is None or not text.isprintable():
         raise SpecError([Problem.of_argument("bad_source", shown)])
     scheme, authority = form["scheme"], form["authority"]
-    if ":" in authority.rpartition("@")[0]:
+    user, at, _ = authority.rpartition("@")
+    if ":" in user or (scheme == "https" and at):
         raise SpecError([Problem.of_argument("password_in_source", shown, variable=TOKEN)])
     ref, folder = form["ref"] or "HEAD", (form["folder"] or "").strip("/")
     valid = _AUTHORITY.fullmatch(authority) if scheme != "file" else not authority
@@ -386,13 +389,22 @@ def _write(git: _Git, source: Source, commit: str, folder: str) -> None:
         path = os.path.join(folder, file.path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if stat.S_ISLNK(file.mode):
+            if not content or b"\0" in content or len(content) > _MAX_TARGET:
+                raise failure(source, f"the link {file.path} has no valid target")
             os.symlink(os.fsdecode(content), path)
         else:
             with open(path, "xb") as target:
                 target.write(content)
     for file in listed:
-        if stat.S_ISLNK(file.mode) and not paths.is_below(os.path.join(folder, file.path), folder):
+        if stat.S_ISLNK(file.mode) and not _is_inside(os.path.join(folder, file.path), folder):
             raise failure(source, f"the link {file.path} leads out of the folder")
+
+
+def _is_inside(link: str, folder: str) -> bool:
+    try:
+        return paths.is_below(link, folder)
+    except RecursionError:  # a chain of about a thousand links
+        return False
 
 
 def _listed(source: Source, listing: bytes) -> list[_File]:
