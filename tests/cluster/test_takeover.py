@@ -244,7 +244,7 @@ def test_every_request_is_answered_at_most_once(runtimes, quiet):
         run_state_machine_as_test(
             Machine,
             settings=settings(
-                max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+                max_examples=4, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
             ),
         )
     finally:

@@ -126,7 +126,7 @@ def _reach(url: str) -> None:
     try:
         store.reach(url)
     except ValueError as error:
-        raise SpecError([Problem.of_argument("bad_cluster", "--cluster", reason=str(error))]) from error
+        raise SpecError([Problem.of_argument("bad_cluster", "--cluster", reason=str(error).rstrip("."))]) from error
     except (OSError, TimeoutError) as error:
         reason = str(error).rstrip(".") or "it does not respond"
         raise SpecError([Problem.of_argument("cluster_unreachable", "--cluster", reason=reason)]) from error

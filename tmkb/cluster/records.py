@@ -6,12 +6,14 @@ stream N, ``event:N-C`` the event with this id. The directory adds ``owner`` and
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol import budget, messages, outbound
+from tmkb.protocol.headers import decode
 from tmkb.transport.http import Endpoint, Session
 from tmkb.transport.streams import Stream
 
@@ -167,7 +169,8 @@ def named_task(spec: Spec, headers: Mapping[str, str]) -> str | None:
             continue
         method: Any = revision["methods"].get(headers.get(rules["method"].lower(), "").strip(), {})
         if "extension" in method and method["extension"] == revision.get("tasks") and "named_by" in method:
-            return headers.get(rules["name"].lower(), "").strip()
+            with contextlib.suppress(ValueError):  # the request is refused later
+                return decode(headers.get(rules["name"].lower(), "").strip())
     return None
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tmkb.protocol.caller import Caller
     from tmkb.protocol.effects import Sent
-    from tmkb.protocol.tasks import Tasks
+    from tmkb.protocol.tasks import Task, Tasks
     from tmkb.transport.engine import Engine
     from tmkb.transport.guard import Guard
     from tmkb.transport.loop import Updates
@@ -223,10 +223,11 @@ class Replica(Application):
         """Return the response of the owner; None if this replica is the owner, or becomes it, or there is none."""
         refused: Place | None = None
         for _ in range(_ATTEMPTS):
+            before = self._found(held)
             try:
-                place = await self.directory.locate(held, caller.principal)
+                place = await self._locate(held, caller)
             except Unavailable:
-                if held.kind == "task" and self._has(held):
+                if held.kind == "task" and before is not None:
                     return None
                 raise
             if place is None or place.owner == self.directory.id:
@@ -236,13 +237,20 @@ class Replica(Application):
                 response = Response(0, {})
                 response.complete(MISDIRECTED)
                 return response
-            self._lose_if_here(held)
+            if before is not None and self._found(held) is before:  # else another request has taken it meanwhile
+                self.journal.discard(held)
+                self.endpoint.lose(held)
             if not place.address or place == refused:
                 await self._take(held, place, caller)
             elif (forwarded := await self._forward(request, place)) is not None:
                 return forwarded
             refused = place
         raise ProtocolError("replica_busy")
+
+    async def _locate(self, held: Held, caller: Caller) -> Place | None:
+        if held in self.journal.released:
+            await self.journal.flush()
+        return await self.directory.locate(held, caller.principal)
 
     async def _forward(self, request: Request, place: Place) -> Response | None:
         """Return the response of the owner; None if it has not received the request, or the request may be repeated.
@@ -268,7 +276,7 @@ class Replica(Application):
         lock = self.taking.setdefault(held, asyncio.Lock())
         async with lock:
             fields = await self.directory.take(held, place.owner, caller.principal)
-            if fields is None or self._has(held):
+            if fields is None or self._found(held) is not None:
                 return
             self.log.write("taken_over", kind=held.kind, owner=place.owner)
             if held.kind == "task" and self.runtime.tasks is not None:
@@ -279,24 +287,18 @@ class Replica(Application):
                 if session is None:
                     await self.directory.forget([held])
                 else:
-                    self.endpoint.note(session)
+                    self.journal.note(held, SessionRecord(self.endpoint, session))
 
     async def _until_taken(self, held: Held) -> None:
         """Wait until this replica has restored what it has just taken."""
-        if not self._has(held) and (lock := self.taking.get(held)) is not None:
+        if self._found(held) is None and (lock := self.taking.get(held)) is not None:
             async with lock:
                 pass
 
-    def _has(self, held: Held) -> bool:
+    def _found(self, held: Held) -> Session | Task | None:
         if held.kind == "session":
-            return held.id in self.endpoint.sessions
-        return self.runtime.tasks is not None and held.id in self.runtime.tasks.by_id
-
-    def _lose_if_here(self, held: Held) -> None:
-        """Drop what another replica owns by now."""
-        if self._has(held):
-            self.journal.discard(held)
-            self.endpoint.lose(held)
+            return self.endpoint.sessions.get(held.id)
+        return None if self.runtime.tasks is None else self.runtime.tasks.by_id.get(held.id)
 
     def _leave(self) -> None:
         self.endpoint.hand_over()

@@ -10,12 +10,14 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+import urllib.parse
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import OutOfMemoryError
 
 from tmkb.cluster.directory import Fields, Held, OnNews, Place, Unavailable, Write
 from tmkb.errors import ProtocolError
@@ -28,9 +30,11 @@ LEASE = 10.0  # seconds without a sign of life after which a replica counts as e
 _BEAT = 3.0  # seconds between signs of life
 _MARGIN = 300.0  # seconds that a record is kept longer than the session or task
 _RENEWAL = 100.0  # seconds between renewals of all records; less than the margin
-_TIMEOUT = 1.0  # seconds for one exchange with the server
+_TIMEOUT = 1.0  # seconds for one exchange with the server, without those in which this process was busy
+_TICK = 0.05  # seconds
+_SOCKET_TIMEOUT = 10.0  # seconds; a limit that includes our own delays, and so is long
 _PAUSE = 1.0  # seconds without another attempt after a failure
-_GRACE = 5.0  # seconds after a loss of all records, in which other replicas write theirs again
+_GRACE = 5.0  # seconds after a loss of all records, in which other replicas renew their leases and write theirs again
 _CONNECTIONS = 32
 _LEAVING = " leaving"  # after the address of a replica that is about to end
 _FIELDS = 1000  # per call of HSET, because Lua limits the number of arguments
@@ -93,6 +97,11 @@ class Store:
         self.resting_until = 0.0  # monotonic; no attempts before
         self.emptied_at = float("-inf")  # monotonic
         self.lost = False  # whether the last call failed
+        self.refused = False  # whether Redis responds, but does not write
+        self.questions: list[
+            tuple[tuple[Any, ...], asyncio.Future[Any]]
+        ] = []  # of `_LOCATE`; the result is None if unavailable
+        self.asking: asyncio.Task[None] | None = None
         self.announced = False
         self.on_loss: Callable[[], None] = lambda: None
         self.tasks: list[asyncio.Task[None]] = []
@@ -117,7 +126,7 @@ class Store:
 
     async def stop(self) -> None:
         """Withdraw the announcement and disconnect."""
-        await end([*self.tasks, *self.publishing])
+        await end([*self.tasks, *self.publishing, *([self.asking] if self.asking else [])])
         with contextlib.suppress(Unavailable):
             await self._call(lambda: self.client.delete(self._replica(self.id)))
         with contextlib.suppress(redis.RedisError, OSError, TimeoutError):
@@ -131,17 +140,22 @@ class Store:
         task.add_done_callback(self.publishing.discard)
 
     async def locate(self, held: Held, principal: str) -> Place | None:
-        """See `Directory`. If Redis has lost its records, raises `Unavailable` until the replicas had time to write."""
-        arguments = (principal, self._replica(""), self.id, self._lifetime(held))
-        known, *found = await self._call(lambda: self.client.eval(_LOCATE, 1, self._key(held), *arguments))
+        """See `Directory`. If Redis was lost, raises `Unavailable` until its replica had time to return."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        arguments = (self._key(held), principal, self._replica(""), self.id, self._lifetime(held))
+        self.questions.append((arguments, answer))
+        if self.asking is None or self.asking.done():
+            self.asking = asyncio.create_task(self._ask())
+        if (result := await answer) is None:
+            raise Unavailable
+        known, *found = result
         if not known:
             await self._announce()
-        if found:
-            owner, address = (each.decode() for each in found)
-            return Place(owner, address.removesuffix(_LEAVING), address.endswith(_LEAVING))
-        if time.monotonic() - self.emptied_at < _GRACE:
+        owner, address = (each.decode() for each in found or (b"", b""))
+        may_return = not found or (owner not in ("", self.id) and not address)
+        if may_return and time.monotonic() - self.emptied_at < _GRACE:
             raise Unavailable
-        return None
+        return Place(owner, address.removesuffix(_LEAVING), address.endswith(_LEAVING)) if found else None
 
     async def take(self, held: Held, owner: str, principal: str) -> Fields | None:
         """See `Directory`."""
@@ -150,16 +164,20 @@ class Store:
         return dict(zip(found[::2], found[1::2], strict=True)) if found else None
 
     async def write(self, writes: Iterable[Write]) -> list[Held]:
-        """See `Directory`. If a record does not exist any more, all have to be written again (``on_loss``)."""
+        """See `Directory`. If a record or the lease has vanished, all have to be written again (``on_loss``).
+
+        The lease is renewed first, so nobody finds a record of a living replica without one.
+        """
         batch = [*writes]
         pipeline = self.client.pipeline(transaction=False)
+        self._renew_lease(pipeline)
         for held, changes, whole in batch:
             values = [part for field, value in changes.items() if value is not None for part in (field, value)]
             removed = [field for field, value in changes.items() if value is None]
             head = (self.id, self._lifetime(held), int(whole), len(values) // 2)
             pipeline.eval(_WRITE, 1, self._key(held), *head, *values, *removed)
-        results = await self._call(pipeline.execute)
-        if -1 in results:
+        known, *results = await self._call(pipeline.execute, writes=True)
+        if -1 in results or (known is None and self.announced):
             self._note_loss()
         return [each.held for each, result in zip(batch, results, strict=True) if result == 0]
 
@@ -196,12 +214,28 @@ class Store:
 
     async def _announce(self) -> None:
         """Renew the lease. If it has vanished, so may have all records."""
-        known = await self._call(
-            lambda: self.client.set(self._replica(self.id), self.address, px=int(LEASE * 1000), get=True)
-        )
+        known = await self._call(lambda: self._renew_lease(self.client), writes=True)
         if known is None and self.announced:
             self._note_loss()
         self.announced = True
+
+    def _renew_lease(self, client: Any) -> Any:
+        return client.set(self._replica(self.id), self.address, px=int(LEASE * 1000), get=True)
+
+    async def _ask(self) -> None:
+        """Answer all questions of a moment in one exchange, then those that came meanwhile."""
+        while self.questions:
+            asked, self.questions = self.questions, []
+            pipeline = self.client.pipeline(transaction=False)
+            for arguments, _ in asked:
+                pipeline.eval(_LOCATE, 1, *arguments)
+            try:
+                found = await self._call(pipeline.execute)
+            except Unavailable:
+                found = [None] * len(asked)
+            for (_, answer), each in zip(asked, found, strict=True):
+                if not answer.done():
+                    answer.set_result(each)
 
     def _note_loss(self) -> None:
         self.emptied_at = time.monotonic()
@@ -224,24 +258,27 @@ class Store:
                             on_news(news)
             await asyncio.sleep(_PAUSE)
 
-    async def _call(self, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the result of an exchange with Redis. Raises `Unavailable` at once after a failure, for a while."""
+    async def _call(self, send: Callable[[], Coroutine[Any, Any, Any]], *, writes: bool = False) -> Any:
+        """Return the result of an exchange with Redis. Raises `Unavailable` at once after a failure, for a while.
+
+        ``writes``: whether Redis may refuse it while it answers other calls.
+        """
         if time.monotonic() < self.resting_until:
             raise Unavailable
         try:
-            async with asyncio.timeout(2 * _TIMEOUT):  # each connection has a shorter limit
-                result = await send()
+            result = await _in_time(send())
         except (redis.RedisError, OSError, TimeoutError) as error:
             self.resting_until = time.monotonic() + _PAUSE
-            if not self.lost:
-                self.lost = True
+            refused = isinstance(error, redis.ResponseError)
+            if not self.lost or self.refused != refused:
+                self.lost, self.refused = True, refused
                 self.runtime.conditions["cluster"] = Condition(ProtocolError("cluster_unavailable"))
-                self.runtime.log.write("cluster_lost", reason=str(error) or type(error).__name__)
+                self.runtime.log.write("cluster_refuses" if refused else "cluster_lost", reason=_reason(error))
                 self.runtime.log.flush()
             raise Unavailable from error
         self.resting_until = 0.0
-        if self.lost:
-            self.lost = False
+        if self.lost and (writes or not self.refused):
+            self.lost = self.refused = False
             self.runtime.conditions.pop("cluster", None)
             self.runtime.log.write("cluster_found")
             self.runtime.log.flush()
@@ -268,16 +305,44 @@ async def end(tasks: Collection[asyncio.Task[None]]) -> None:
         await asyncio.wait(pending, timeout=_TIMEOUT / 10)
 
 
+async def _in_time(exchange: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of ``exchange``. Raises TimeoutError after `_TIMEOUT`.
+
+    Ticks are counted, since a busy event loop delays each tick and each step of the exchange alike.
+    """
+    task = asyncio.create_task(exchange)
+    try:
+        for _ in range(round(_TIMEOUT / _TICK)):
+            if (await asyncio.wait([task], timeout=_TICK))[0]:
+                return task.result()
+    finally:
+        task.cancel()
+    raise TimeoutError
+
+
+def _reason(error: Exception) -> str:
+    """Return why a call failed, without the script that redis-py and Redis add to messages."""
+    if isinstance(error, OutOfMemoryError):
+        return "its memory is full (maxmemory)"
+    message = str(error).rpartition(" caused error: ")[2].partition(" script: ")[0]
+    return message.strip("(),'\" .") or type(error).__name__
+
+
 def connect(url: str) -> Any:
     """Return a client for the Redis server at ``url``. It never retries. Raises ValueError for a bad URL."""
     pool = redis.BlockingConnectionPool.from_url(
         url,
         max_connections=_CONNECTIONS,
-        timeout=_TIMEOUT,
-        socket_timeout=_TIMEOUT,
-        socket_connect_timeout=_TIMEOUT,
+        timeout=_SOCKET_TIMEOUT,
+        socket_timeout=_SOCKET_TIMEOUT,
+        socket_connect_timeout=_SOCKET_TIMEOUT,
         retry=Retry(NoBackoff(), 0),
     )
+    try:
+        pool.connection_class(**pool.connection_kwargs)
+    except TypeError as error:
+        names = ", ".join(name for name, _ in urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
+        raise ValueError(f"one of the parameters is unknown: {names}") from error
     return redis.Redis.from_pool(pool)
 
 

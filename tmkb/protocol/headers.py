@@ -31,11 +31,11 @@ def check(spec: Spec, governing: Revision, headers: Mapping[str, str], request: 
         expect(headers, name, value, encoded)
 
 
-def expect(headers: Mapping[str, str], name: str, value: JsonValue, decode: bool = False) -> None:
-    """Raise ProtocolError if the header ``name`` is not ``value`` or, with ``decode``, an encoding of it."""
+def expect(headers: Mapping[str, str], name: str, value: JsonValue, encoded: bool = False) -> None:
+    """Raise ProtocolError if the header ``name`` is not ``value`` or, with ``encoded``, an encoding of it."""
     try:
         text = headers[name.lower()].strip(" \t")
-        matches = _matches(_decode(text) if decode else text, value)
+        matches = _matches(decode(text) if encoded else text, value)
     except (KeyError, ValueError):
         matches = False
     if not matches:
@@ -100,7 +100,7 @@ def encode(text: str) -> str:
     return text if plain else f"{_OPENING}{base64.b64encode(text.encode()).decode()}{_CLOSING}"
 
 
-def _decode(text: str) -> str:
+def decode(text: str) -> str:
     """Return the text of a header value. Raises ValueError if it is marked as base64 and is not."""
     if not (text.startswith(_OPENING) and text.endswith(_CLOSING) and len(text) >= len(_OPENING) + len(_CLOSING)):
         return text
