@@ -218,7 +218,14 @@ async def kill(replica):
     """End a replica without any last words."""
     from tmkb.cluster import store
 
-    await store.end([replica.writer, *replica.directory.tasks, *replica.directory.publishing])
+    await store.end(
+        [
+            replica.writer,
+            *replica.directory.tasks,
+            *replica.directory.publishing,
+            *filter(None, [replica.directory.asking]),
+        ]
+    )
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1):
             await replica.directory.client.aclose()

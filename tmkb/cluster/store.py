@@ -303,6 +303,9 @@ async def end(tasks: Collection[asyncio.Task[None]]) -> None:
         for task in pending:
             task.cancel()
         await asyncio.wait(pending, timeout=_TIMEOUT / 10)
+        for task in pending:
+            if task.done() and not task.cancelled():
+                task.exception()  # nobody else reads it
 
 
 async def _in_time(exchange: Coroutine[Any, Any, Any]) -> Any:
@@ -316,7 +319,7 @@ async def _in_time(exchange: Coroutine[Any, Any, Any]) -> Any:
             if (await asyncio.wait([task], timeout=_TICK))[0]:
                 return task.result()
     finally:
-        task.cancel()
+        await end([task])  # or it goes on with a connection that is closed meanwhile
     raise TimeoutError
 
 
