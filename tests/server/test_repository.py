@@ -192,8 +192,8 @@ def test_a_link_without_a_valid_target_is_refused_and_the_last_good_commit_is_se
     origin.link("link", target)
 
     assert "the link link has no valid target." in refused(source.text)
-    selection, _, lines = pull.start(selection.Selection({}, {source.text: source}, {}), lambda _: {}, 0.0)
-    assert selection.versions == {source.text: good}
+    chosen, _, lines = pull.start(selection.Selection({}, {source.text: source}, {}), lambda _: {}, 0.0)
+    assert chosen.versions == {source.text: good}
     assert "the link link has no valid target" in str(lines)
 
 
