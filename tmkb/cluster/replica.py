@@ -278,7 +278,8 @@ class Replica(Application):
             fields = await self.directory.take(held, place.owner, caller.principal)
             if fields is None or self._found(held) is not None:
                 return
-            self.log.write("taken_over", kind=held.kind, owner=place.owner)
+            if place.owner:  # otherwise its owner has released it
+                self.log.write("taken_over", kind=held.kind, owner=place.owner)
             if held.kind == "task" and self.runtime.tasks is not None:
                 records.restore_task(self.endpoint, self.runtime.tasks, held.id, caller, fields)
                 self.endpoint.dispatch([])
