@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.support.issuer import NAME, RESOURCE
-from tmkb.cli import listen
+from tmkb.cli import listen, serve
 from tmkb.errors import SpecError
 from tmkb.schema import problems
 
@@ -57,6 +57,22 @@ def test_somebody_has_to_be_able_to_get_a_token(refused):
     (line,) = refused(READER, None)
 
     assert line.startswith("--access: The access file names no issuers")
+
+
+def test_the_folders_of_a_role_have_to_exist(tmp_path):
+    file, sources = tmp_path / "access.yaml", ["packaged", "git+https://git.example/patterns", str(tmp_path)]
+    options = argparse.Namespace(access=str(file))
+
+    def write(folders):
+        file.write_text(json.dumps({"kind": "access", "roles": {"reader": {"patterns": folders}}}))
+
+    write(sources)
+    assert serve._views(options) == {"reader": sources}
+    write([*sources, str(tmp_path / "nowhere")])
+    with pytest.raises(SpecError) as caught:  # also at SIGHUP, where the old roles stay
+        serve._views(options)
+    (line,) = map(problems.line, caught.value.problems)
+    assert line.endswith(f" Folder {tmp_path / 'nowhere'} does not exist. Create it, or use another folder.")
 
 
 def test_tokens_of_issuers_need_an_extra(refused, monkeypatch):

@@ -98,7 +98,7 @@ def test_resources_can_be_of_a_template(tmp_path, full_server, uri):
 def test_views_are_the_roles_with_patterns(tmp_path):
     file = written(tmp_path, roles={"a": {"patterns": ["x", "packaged"]}, "b": {}, "c": {"patterns": ["y"]}})
 
-    assert policy.views(file) == {"a": ["x", "packaged"], "c": ["y"]}
+    assert policy.views(file, bool) == {"a": ["x", "packaged"], "c": ["y"]}
 
 
 def made(roles):

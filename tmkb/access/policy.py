@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tmkb.access.permissions import KINDS, Permissions, Step, overlaps
@@ -122,9 +122,23 @@ def read(file: str) -> Policy:
     return policy
 
 
-def views(file: str) -> dict[str, list[str]]:
-    """Return role → its sources of patterns, for the roles of an access file that have them. Raises SpecError."""
-    return {name: [*role["patterns"]] for name, role in read(file).roles.items() if "patterns" in role}
+def views(file: str, exists: Callable[[str], bool]) -> dict[str, list[str]]:
+    """Return role → its sources of patterns, for the roles of an access file that have them.
+
+    Raises:
+        SpecError: if the file has problems, or a source does not exist: the role would see no patterns.
+    """
+    policy = read(file)
+    found = {name: [*role["patterns"]] for name, role in policy.roles.items() if "patterns" in role}
+    missing = [
+        policy.doc.problem("no_folder", ("roles", name, "patterns", index), path=source)
+        for name, sources in found.items()
+        for index, source in enumerate(sources)
+        if not exists(source)
+    ]
+    if missing:
+        raise SpecError(missing)
+    return found
 
 
 def _check_issuers(policy: Policy) -> Iterator[Problem]:

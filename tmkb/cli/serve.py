@@ -186,7 +186,15 @@ def _views(args: argparse.Namespace | None) -> dict[str, list[str]]:
         return {}
     from tmkb.access import policy
 
-    return policy.views(args.access)
+    return policy.views(args.access, _exists)
+
+
+def _exists(source: str) -> bool:
+    """Return whether a source of patterns exists; a Git source is looked for when it is pulled."""
+    from tmkb.knowledge.library import PACKAGED
+    from tmkb.server.selection import SCHEME
+
+    return source == PACKAGED or source.startswith(SCHEME) or os.path.isdir(source)
 
 
 def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:

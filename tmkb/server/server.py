@@ -136,7 +136,8 @@ class Server:
     def announce(self, log: Log, transport: str) -> None:
         """Log the start: facts, warnings and notes, and that ``transport`` is ready."""
         log.write("starting", **self.facts)
-        for line, fields in [*self.warnings, *self.notes, *self.pulled]:
+        views = [warning for view in self.views.values() for warning in view.warnings if warning not in self.warnings]
+        for line, fields in [*self.warnings, *views, *self.notes, *self.pulled]:
             log.write(line, **fields)
         log.write("ready", transport=transport)
 
