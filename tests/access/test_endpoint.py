@@ -1,6 +1,7 @@
 """The HTTP endpoint with an access file, without sockets: what a caller gets, and how it is refused."""
 
 import asyncio
+import hashlib
 import json
 import time
 
@@ -350,8 +351,6 @@ def test_pages_can_read_the_metadata_and_nothing_else_without_a_token(endpoint):
 
 
 def test_static_tokens_have_roles_too(endpoint):
-    import hashlib
-
     digests = {hashlib.sha256(word.encode()).hexdigest(): roles for word, roles in (("one", ["admin"]), ("two", []))}
     endpoint.guard = Guard(tokens=digests, access=access())
     one, two = Peer(endpoint, "one"), Peer(endpoint, "two")
@@ -363,8 +362,6 @@ def test_static_tokens_have_roles_too(endpoint):
 
 
 def test_a_static_token_never_has_the_principal_of_an_issuer(endpoint):
-    import hashlib
-
     text = token()
     digest = hashlib.sha256(text.encode()).hexdigest()
     endpoint.guard = Guard(tokens={digest: ["admin"]}, access=access())
@@ -455,38 +452,83 @@ def test_white_space_around_a_token_makes_no_other_token(endpoint):
     assert Peer(endpoint, "\u00a0" + text).send("ping", 1).status == 401
 
 
-def test_a_stream_for_notifications_ends_when_its_token_expires(endpoint):
-    application = Application(endpoint.runtime, Guard(access=access()))
-    for entry in application.endpoint.guard.access._tokens.issuers.values():
-        entry.entry["leeway_seconds"] = 0
-    params = {"notifications": {"toolsListChanged": True}, "_meta": META}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
-    standard = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
-    headers = {**JSON, **standard, "authorization": f"Bearer {token(exp=int(time.time()) + 1)}"}
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/mcp",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-    }
-    incoming = [{"type": "http.request", "body": json.dumps(message).encode()}]
-    sent = []
+class Listening:
+    """An application, and one stream for notifications of a client with ``text`` as its token."""
 
-    async def receive():
-        if not incoming:
+    def __init__(self, endpoint, guard, text):
+        self.application = Application(endpoint.runtime, guard)
+        params = {"notifications": {"toolsListChanged": True}, "_meta": META}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+        standard = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
+        headers = {**JSON, **standard, "authorization": f"Bearer {text}"}
+        self.scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/mcp",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+        self.incoming = [{"type": "http.request", "body": json.dumps(message).encode()}]
+        self.sent = []
+        self.acknowledged = asyncio.Event()
+
+    async def _receive(self):
+        if not self.incoming:
             await asyncio.Event().wait()
-        return incoming.pop()
+        return self.incoming.pop()
 
-    async def send(event):
-        sent.append(event)
+    async def _send(self, event):
+        self.sent.append(event)
+        if b"notifications/subscriptions/acknowledged" in event.get("body", b""):
+            self.acknowledged.set()
+
+    async def end(self):
+        """Wait until the stream has ended."""
+        async with asyncio.timeout(30):
+            await self.application(self.scope, self._receive, self._send)
+
+    def has_ended(self):
+        last = {"type": "http.response.body", "body": b"", "more_body": False}
+        return self.sent[-1] == last and not self.application.endpoint.standalone
+
+
+def test_a_stream_for_notifications_ends_when_its_token_expires(endpoint):
+    guard = Guard(access=access())
+    for entry in guard.access._tokens.issuers.values():
+        entry.entry["leeway_seconds"] = 0
+    listening = Listening(endpoint, guard, token(exp=int(time.time()) + 1))
+
+    asyncio.run(listening.end())
+
+    assert listening.acknowledged.is_set()
+    assert listening.has_ended()
+
+
+STATIC = {hashlib.sha256(b"static").hexdigest(): ["reader"]}
+REREAD = {
+    "the same files": (STATIC, ROLES, False),
+    "without the token": ({"0" * 64: ["reader"]}, ROLES, True),
+    "with another role of the token": ({digest: ["admin"] for digest in STATIC}, ROLES, True),
+    "with other rights of the role": (STATIC, {**ROLES, "reader": {**ROLES["reader"], "tools": ["greet"]}}, True),
+}
+
+
+@pytest.mark.parametrize("case", REREAD)
+def test_a_stream_for_notifications_ends_when_its_token_loses_rights(endpoint, monkeypatch, case):
+    monkeypatch.setattr(Keys, "start", lambda _: None)
+    tokens, roles, ends = REREAD[case]
+    listening = Listening(endpoint, Guard(tokens=STATIC, access=access()), "static")
 
     async def run():
-        async with asyncio.timeout(30):
-            await application(scope, receive, send)
+        task = asyncio.create_task(listening.end())
+        await listening.acknowledged.wait()
+        listening.application.use(Guard(tokens=tokens, access=access(roles)))
+        if ends:
+            await task
+        else:
+            await asyncio.sleep(0.05)
+            assert not task.done()
+            task.cancel()
 
     asyncio.run(run())
-
-    assert sent[0]["status"] == 200
-    assert b"notifications/subscriptions/acknowledged" in sent[1]["body"]
-    assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
-    assert not application.endpoint.standalone
+    assert not ends or listening.has_ended()
+    assert not listening.application.listening

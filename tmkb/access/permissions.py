@@ -36,6 +36,13 @@ class Permissions:
         self._expressions = {kind: [re.compile(_expression(each)) for each in self._patterns[kind]] for kind in KINDS}
         self._steps = [(Permissions([step.patterns]), step.scopes) for step in steps]
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether ``other`` permits the same."""
+        return isinstance(other, Permissions) and self._patterns == other._patterns
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(tuple, self._patterns.values())))
+
     def permits(self, kind: str, name: str) -> bool:
         """Return whether the caller may use the tool or prompt ``name``, or the resource with that URI.
 

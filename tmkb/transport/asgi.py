@@ -77,6 +77,7 @@ class Application:
         self.rescheduled = asyncio.Event()  # an operation may be due earlier
         self.worker: asyncio.Task[None] | None = None  # while there are operations
         self.body_timeouts: set[asyncio.Timeout] = set()  # of incomplete request bodies
+        self.listening: dict[Response, Request] = {}  # streams for notifications
         self.draining = False
         self.ending = False
 
@@ -95,6 +96,16 @@ class Application:
             if before.access is not None:
                 guard.access.replace(before.access)
             guard.access.start()
+        for response, request in [*self.listening.items()]:
+            if not self._still_admits(request, response.caller):
+                self.endpoint.on_disconnect(response)
+
+    def _still_admits(self, request: Request, caller: Caller) -> bool:
+        """Return whether the token of ``request`` still has the rights of ``caller``."""
+        try:
+            return self.endpoint.guard.admit(request.headers) == caller
+        except ProtocolError as error:
+            return error.error == "keys_unavailable"
 
     def drain(self) -> None:
         """Report that the server is not ready, and end each connection after its next response."""
@@ -183,8 +194,7 @@ class Application:
         if response.ended:
             await self._send_response(response, send, connection)
             return
-        if self.endpoint.is_listening(request, response):
-            counted.close()
+        self._note_listening(request, response, counted)
         watches = (_watch_disconnect(receive, response), self._end_in_time(request, response))
         tasks = [asyncio.create_task(watch) for watch in watches]
         connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
@@ -195,7 +205,14 @@ class Application:
         finally:
             for task in tasks:
                 task.cancel()
+            self.listening.pop(response, None)
             self.endpoint.on_disconnect(response)
+
+    def _note_listening(self, request: Request, response: Response, counted: contextlib.ExitStack) -> None:
+        """If ``response`` is a stream for notifications, end it with its token, and do not count it as running."""
+        if self.endpoint.is_listening(request, response):
+            counted.close()
+            self.listening[response] = request
 
     async def _start(
         self, request: Request, receive: Receive, connection: Protocol | _OtherConnection, counted: contextlib.ExitStack
@@ -276,8 +293,9 @@ class Application:
 
     async def _end_in_time(self, request: Request, response: Response) -> None:
         """End ``response``, if it is a stream for notifications, when the token of its client expires."""
-        if response.expires is not None and self.endpoint.is_listening(request, response):
-            while (left := response.expires - time.time()) > 0:
+        expires = response.caller.expires
+        if expires is not None and self.endpoint.is_listening(request, response):
+            while (left := expires - time.time()) > 0:
                 await asyncio.sleep(left)
             self.endpoint.on_disconnect(response)
 

@@ -235,7 +235,7 @@ class Endpoint:
         preflight = cors.is_preflight(request.verb, request.headers)
         if not preflight:
             response.budget = self.runtime.budget(caller.principal)
-            response.expires = caller.expires
+            response.caller = caller
         if request.path != PATH and not (preflight and self._is_open(request)):
             raise ProtocolError("no_such_path", path=request.path, endpoint=PATH)
         if preflight:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol.budget import Budget, Entry
+from tmkb.protocol.caller import ANONYMOUS
 
 if TYPE_CHECKING:
     from tmkb.transport.quotas import Account
@@ -47,7 +48,7 @@ class Response:
         self.stream: Stream | None = None
         self.budget: Budget | None = None  # for `chunks`
         self.held = 0  # bytes of `budget`
-        self.expires: float | None = None  # Unix time at which the client has to authenticate again
+        self.caller = ANONYMOUS
         self.account: Account | None = None  # that the body counts for
 
     def fits(self, size: int) -> bool:
