@@ -8,7 +8,7 @@ import pytest
 
 from tests.access.test_tokens import LIMITS
 from tests.support.issuer import Issuer, key, public
-from tmkb.access import fetching
+from tmkb.access import fetching, keys
 from tmkb.access.keys import Keys
 
 pytestmark = [pytest.mark.needs("jwt"), pytest.mark.needs("joserfc")]
@@ -118,6 +118,15 @@ def test_documents_of_another_shape_are_refused(issuer, body):
     issuer.bodies["/keys"] = body
 
     assert reason(issuer, issuer.jwks)
+
+
+@pytest.mark.parametrize("wrong", [{"key_ops": None}, {"key_ops": "verify"}, {"kty": []}, {"n": 1}, {"crv": {}}])
+def test_a_key_of_another_shape_is_left_out(issuer, wrong):
+    good = issuer.keys[0]
+    issuer.bodies["/keys"] = json.dumps({"keys": [{**good, "kid": "bad", **wrong}, good]}).encode()
+    found = [key.id for key in keys._usable(fetch(issuer, issuer.jwks))]
+
+    assert found in ([good["kid"]], ["bad", good["kid"]])  # some members do not belong to this type of key
 
 
 def test_redirects_are_not_followed(issuer):

@@ -28,7 +28,8 @@ class Key:
         """Read a JWK. Raises ValueError if it is not valid, or not for signatures."""
         if jwk.get("kty") not in _TYPES.values() or "d" in jwk:  # symmetric, unknown or private
             raise ValueError("not a public key")
-        if jwk.get("use", "sig") != "sig" or "verify" not in jwk.get("key_ops", ["verify"]):
+        operations = jwk.get("key_ops", ["verify"])
+        if jwk.get("use", "sig") != "sig" or not isinstance(operations, list) or "verify" not in operations:
             raise ValueError("not for signatures")
         self.id = jwk.get("kid")
         self.type, self.curve, self.algorithm = jwk["kty"], jwk.get("crv"), jwk.get("alg")
@@ -132,6 +133,8 @@ class Keys:
             found = [*_usable(fetching.keys(self.issuer, self.jwks, self.limits))]
         except fetching.FetchError as error:
             return [], str(error)
+        except Exception as error:  # a bug, which must not end the thread
+            return [], f"{type(error).__name__}: {error}"
         return found, "" if found else "no key is for signatures"
 
     def _receive(self, found: Sequence[Key], reason: str) -> None:

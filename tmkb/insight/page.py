@@ -6,6 +6,7 @@ that all of them read.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
@@ -153,7 +154,8 @@ def _forget_ended_processes() -> None:
         for file in glob.glob(os.path.join(glob.escape(folder), "gauge_live*.db")):
             match = _LIVE.fullmatch(os.path.basename(file))
             if match and not _is_alive(int(match[1])):
-                multiprocess.mark_process_dead(int(match[1]), folder)  # type: ignore[no-untyped-call]
+                with contextlib.suppress(FileNotFoundError):  # another scrape was faster
+                    multiprocess.mark_process_dead(int(match[1]), folder)  # type: ignore[no-untyped-call]
 
 
 def _is_alive(process: int) -> bool:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+_MOST_WORDS = 5000  # that groups are made of; clients choose the words
 _DISTANCE = 0.85  # mean cosine distance up to which two groups become one
 _WORDS = 5  # of a group
 
@@ -59,7 +60,9 @@ def _groups(asked: Sequence[Question]) -> Iterable[Group]:
     from sklearn.cluster import AgglomerativeClustering
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(stop_words="english", sublinear_tf=True, token_pattern=r"[^\W\d_]{3,}")
+    vectorizer = TfidfVectorizer(
+        stop_words="english", sublinear_tf=True, token_pattern=r"[^\W\d_]{3,}", max_features=_MOST_WORDS
+    )
     try:
         vectors = vectorizer.fit_transform([each.text for each in asked]).toarray()
     except ValueError:  # only stop words
