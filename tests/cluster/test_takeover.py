@@ -251,7 +251,7 @@ def test_every_request_is_answered_at_most_once(runtimes, quiet):
         run_state_machine_as_test(
             Machine,
             settings=settings(
-                max_examples=4, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+                max_examples=3, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
             ),
         )
     finally:
