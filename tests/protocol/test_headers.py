@@ -24,7 +24,7 @@ MARKED = {
 
 def agrees(text, value):
     try:
-        headers.expect({"mcp-param-n": text}, "Mcp-Param-N", value, decode=True)
+        headers.expect({"mcp-param-n": text}, "Mcp-Param-N", value, encoded=True)
     except ProtocolError:
         return False
     return True
