@@ -95,6 +95,27 @@ def test_resources_can_be_of_a_template(tmp_path, full_server, uri):
     policy.read(written(tmp_path, roles={"a": {"resources": [uri]}})).check(full_server.spec)
 
 
+MISTAKES = {
+    "scopes without brackets": ([{"scopes": "a b"}], "roles.a.granted_by[0].scopes must be a list, not a string."),
+    "a claim without brackets": ([{"claims": {"groups": "a"}}], "claims.groups must be a list, not a string."),
+    "a number as a claim": ([{"claims": {"groups": [1]}}], "claims.groups[0] must be a string, not an integer."),
+    "two scopes in one": ([{"scopes": ["a b"]}], "granted_by[0].scopes[0] cannot be 'a b'."),
+    "no condition": ([], "granted_by"),
+    "an empty condition": ([{}], "granted_by[0]"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_in_a_condition_is_named_itself(tmp_path, case):
+    granted, expected = MISTAKES[case]
+    with pytest.raises(SpecError) as caught:
+        policy.read(written(tmp_path, roles={"a": {"granted_by": granted}}))
+    (line,) = map(problems.line, caught.value.problems)
+
+    assert expected in line
+    assert "everyone" not in line
+
+
 def test_views_are_the_roles_with_patterns(tmp_path):
     file = written(tmp_path, roles={"a": {"patterns": ["x", "packaged"]}, "b": {}, "c": {"patterns": ["y"]}})
 

@@ -331,14 +331,16 @@ def _alternatives(doc: Document, path: Path, error: Any) -> Iterator[Problem]:
         fields = {"types": list(dict.fromkeys(listed)), "actual_types": [_type_of(error.instance)]}
         yield doc.problem("wrong_type", path, place=_dotted(path), **fields)
         return
-    wrong |= {number for number, errors in branches.items() if any(map(_lacks_marker, errors))}
+    wrong |= {number for number, errors in branches.items() if any(map(_differs, errors))}
     best = best_match(each for number, errors in branches.items() if number not in wrong for each in errors)
     best = best or best_match(error.context)
     yield from _any(doc, path, error) if best is None else _problems(doc, path, best)
 
 
-def _lacks_marker(error: ValidationError) -> bool:
-    """Return whether ``error`` is a missing key such as `$by`, by which a branch is chosen."""
+def _differs(error: ValidationError) -> bool:
+    """Return whether ``error`` means that another branch is meant: a constant of another type, or no key like `$by`."""
+    if error.validator == "const" and not error.relative_path:
+        return type(error.instance) is not type(error.validator_value)
     keys: Any = error.validator_value if error.validator == "required" else ()
     instance: Any = error.instance
     return any(key.startswith("$") and key not in instance for key in keys)
