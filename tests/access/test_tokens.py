@@ -228,6 +228,12 @@ def test_another_claim_can_be_the_principal():
     assert error(access(principal="email"), token()) == "token_claims"
 
 
+def test_only_spaces_separate_scopes():
+    caller = access().admit(token(scope="tmkb:read  a\u00a0tmkb:write"))
+
+    assert caller.scopes == {"tmkb:read", "a\u00a0tmkb:write"}
+
+
 def test_scopes_can_be_a_list_in_another_claim():
     caller = access(scopes="scp").admit(token(scope="tmkb:write", scp=["tmkb:read", 7]))
 

@@ -97,8 +97,8 @@ class Tokens:
         if not isinstance(principal, str) or not 0 < len(principal) <= _MAX_PRINCIPAL or not principal.isprintable():
             raise ProtocolError("token_claims")
         scopes = policy.claim(claims, entry.get("scopes", "scope"))
-        listed = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, list) else []
-        named = frozenset(each for each in listed if isinstance(each, str))
+        listed = scopes.split(" ") if isinstance(scopes, str) else scopes if isinstance(scopes, list) else []
+        named = frozenset(each for each in listed if isinstance(each, str) and each)
         # An issuer is a URL without spaces, so no two pairs give the same principal, and no digest equals one.
         identity = Identity(f"{entry['issuer']} {principal}", entry["issuer"], named, claims)
         return identity, int(claims["exp"]) + _leeway(entry)
