@@ -380,14 +380,17 @@ def test_the_audit_log_has_a_line_for_each_decision(endpoint, monkeypatch):
     caller.tool("greet", arguments={"name": "Ann"})
     caller.tool("test_simple_text")
     caller.alone("tools/call\ndecision=permitted", 1, named("x"), name="x", _meta=ABLE)
+    prompt = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
+    caller.ask("stateless", "completion/complete", ref=prompt, argument={"name": "id", "value": ""})
     Peer(endpoint, "nonsense").send("ping", 1)
     audited = [[json.loads(field) for field in fields.values()] for line, fields in lines if "caller" in fields]
 
-    assert [row[0] for row in audited] == [f"{NAME} alice"] * 3 + ["-"]
+    assert [row[0] for row in audited] == [f"{NAME} alice"] * 4 + ["-"]
     assert [row[1:] for row in audited] == [
         ["tools/call", "greet", "permitted"],
         ["tools/call", "test_simple_text", "insufficient_scope"],
         ["tools/call\ndecision=permitted", "-", "header_mismatch"],
+        ["completion/complete", "test_prompt_with_arguments", "insufficient_scope"],
         ["-", "-", "token_malformed"],
     ]
     assert token() not in str(lines)

@@ -199,7 +199,11 @@ def audit(connection: Connection, value: JsonValue, revision: Revision | None, d
     message: Any = value if isinstance(value, dict) else {}
     method, params = str(message.get("method")), message.get("params")
     rules: Any = (revision or connection.revision)["methods"].get(method, {})
-    name = params.get(rules.get("named_by")) if isinstance(params, dict) else None
+    named: Any = params if isinstance(params, dict) else {}
+    if "completes" in rules and isinstance(named.get("ref"), dict):
+        named = named["ref"]
+        rules = rules["completes"].get(str(named.get("type")), {})
+    name = named.get(rules.get("named_by"))
     return audit_line(connection.spec, connection.caller.audited, method, str(name or "-"), decision, value)
 
 
