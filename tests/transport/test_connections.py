@@ -30,18 +30,26 @@ TOKEN = "a token for tests"
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
+def generous(tmp_path_factory):
+    """The option for a server that all tests together do not bring to its quota of bytes."""
+    file = tmp_path_factory.mktemp("quota") / "config.yaml"
+    file.write_text("kind: config\nlimits: {principal_byte_burst: 1000000000000}\n")
+    return ["--config", str(file)]
+
+
+@pytest.fixture(scope="module")
+def guarded(generous, tmp_path_factory):
     file = tmp_path_factory.mktemp("tokens") / "tokens"
     file.write_text(hashlib.sha256(TOKEN.encode()).hexdigest() + "\n")
     file.chmod(0o600)
-    with HttpServer("--auth-tokens", str(file), "--allow-origin", "https://app.example") as server:
+    with HttpServer("--auth-tokens", str(file), "--allow-origin", "https://app.example", *generous) as server:
         yield server
     assert [line for line in server.log if line.startswith("[ERROR]")] == []
 
 
 @pytest.fixture(scope="module")
-def everything():
-    with HttpServer("--server", "everything") as server:
+def everything(generous):
+    with HttpServer("--server", "everything", *generous) as server:
         yield server
     assert [line for line in server.log if line.startswith("[ERROR] HTTP")] == []
 
