@@ -198,6 +198,24 @@ def test_a_link_without_a_valid_target_is_refused_and_the_last_good_commit_is_se
 
 
 @pytest.mark.process
+def test_a_branch_whose_name_is_not_utf8_is_ignored(origin):
+    origin.git("update-ref", os.fsdecode(b"refs/heads/\xff/main"), "HEAD")
+    commit = origin.commit(patterns__note="two\n")
+
+    assert repository.fetch(repository.parse(origin.source())).commit == commit
+
+
+@pytest.mark.process
+def test_a_value_that_the_system_refuses_is_an_error_of_the_source(origin, monkeypatch):
+    def refuse(*_):
+        raise ValueError("embedded null byte")
+
+    monkeypatch.setattr(repository, "_write", refuse)
+
+    assert "Cannot pull: embedded null byte." in refused(origin.source())
+
+
+@pytest.mark.process
 def test_a_long_chain_of_links_is_refused(origin):
     for number in range(1500):
         (origin.path / f"link{number:04}").symlink_to(f"link{number + 1:04}")

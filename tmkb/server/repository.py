@@ -147,8 +147,8 @@ def fetch(source: Source) -> Version:
         if not cache.is_folder_ours():
             raise failure(source, f"others can write to {cache.folder()}")
         return _fetch(source, scratch)
-    except OSError as error:
-        raise failure(source, error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:  # ValueError: the commit has what this system cannot have
+        raise failure(source, getattr(error, "strerror", None) or str(error)) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -255,8 +255,8 @@ def _fetch(source: Source, scratch: str) -> Version:
 
 def _resolve(git: _Git, source: Source) -> tuple[str, str]:
     """Return the full name and the commit of the ref, looked up in the order of gitrevisions(7). Raises SpecError."""
-    listed = git.run("ls-remote", "--quiet", "--", source.url, source.ref, f"{source.ref}^{{}}").decode()
-    refs = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
+    listed = os.fsdecode(git.run("ls-remote", "--quiet", "--", source.url, source.ref, f"{source.ref}^{{}}"))
+    refs = {name: commit for commit, _, name in (line.partition("\t") for line in listed.split("\n"))}
     for name in (source.ref, f"refs/{source.ref}", f"refs/tags/{source.ref}", f"refs/heads/{source.ref}"):
         if name in refs:
             return name, refs.get(f"{name}^{{}}", refs[name])
