@@ -11,11 +11,65 @@ from tests.server.test_reload import until
 from tests.support.git import Repository
 from tests.support.process import HttpServer, Server
 from tests.transport.test_hook import hub
+from tmkb.server import reload, repository, selection
 
-pytestmark = pytest.mark.process
 FILE = "acme_auth_001/pattern.yaml"
 QUESTION = "publish a document in a background job"
 SECRET = "s" * 32
+
+
+class Recorder(reload.Watcher):
+    """A watcher that records its updates, and whose builds give what it serves."""
+
+    def __init__(self, found, source):
+        super().__init__(found, False, -1)
+        self.updates = []
+        self.selection = selection.Selection({}, {source.text: source}, {source.text: version(source, "1")})
+
+    def _build_apart(self, _):
+        return reload.Update([], {"": b"built"}, bool(self.failures))
+
+    def _send(self, update):
+        self.updates.append(([line for line, _ in update.lines], update.failed))
+
+
+def version(source, digit):
+    return repository.Version(source, digit * 40, "2026-01-01T00:00:00Z", "/files")
+
+
+@pytest.fixture
+def source(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return repository.parse("git+https://example.com/patterns#main")
+
+
+@pytest.fixture
+def watcher(found, source, monkeypatch):
+    monkeypatch.setattr(reload, "_unpacked", lambda _: {})
+    return Recorder(found, source)
+
+
+def answers(monkeypatch, *versions_or_reasons):
+    """Let the next pulls have these results; the list of those that did not happen yet."""
+    results = [*versions_or_reasons]
+
+    def fetch(source):
+        result = results.pop(0)
+        if isinstance(result, str):
+            raise repository.failure(source, result)
+        return result
+
+    monkeypatch.setattr(repository, "fetch", fetch)
+    return results
+
+
+def test_a_source_that_failed_is_ready_after_an_edit_and_a_pull(watcher, source, monkeypatch):
+    answers(monkeypatch, "no route", version(source, "1"))
+    watcher._pull(source.text)
+    watcher._update()
+    watcher._pull(source.text)
+
+    assert watcher.updates == [(["pull_failed"], True), ([], True), (["pulled"], False)]
 
 
 @pytest.fixture
@@ -42,6 +96,7 @@ def answer(server):
     return json.loads(result["content"][0]["text"])["patterns"][0]["severity"], version["commit"]
 
 
+@pytest.mark.process
 def test_what_is_pushed_is_served_if_it_has_no_problems(origin, environment):
     first = origin.git("rev-parse", "HEAD")
     with serving(origin, environment, "--pull", "0.2") as server:
@@ -71,6 +126,7 @@ def test_what_is_pushed_is_served_if_it_has_no_problems(origin, environment):
         assert sum("Cannot pull" in line for line in server.log) == 1
 
 
+@pytest.mark.process
 def test_the_last_good_version_survives_a_restart(origin, environment):
     good = origin.git("rev-parse", "HEAD")
     with serving(origin, environment) as server:
@@ -91,6 +147,7 @@ def test_the_last_good_version_survives_a_restart(origin, environment):
         server.end()
 
 
+@pytest.mark.process
 def test_a_source_that_was_never_pulled_must_exist(origin, environment):
     shutil.rmtree(origin.path)
     with serving(origin, environment) as server:
@@ -105,6 +162,7 @@ def post(server, body=b"{}", headers=None):
         return connection.getresponse().status
 
 
+@pytest.mark.process
 def test_a_webhook_with_the_right_signature_pulls(origin, environment):
     with serving(origin, environment | {"TMKB_WEBHOOK_SECRET": SECRET}, "--pull", "0", kind=HttpServer) as server:
         commit = origin.replace(FILE, "severity: high", "severity: low")

@@ -267,7 +267,7 @@ class Watcher:
                 update = Update([["not_reloaded", {}], *new])
             else:
                 self.warnings = warnings
-                self.failures.clear()  # a commit can fit now
+                self.failures = {text: lines[:1] for text, lines in self.failures.items()}  # a commit can fit now
         if update != self.last_update:
             self.last_update = update
             self._send(update)
