@@ -1,5 +1,6 @@
 """Servers as processes under quotas, and while they drain, reload and restart."""
 
+import asyncio
 import contextlib
 import hashlib
 import http.client
@@ -13,11 +14,13 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support.process import TIMEOUT, HttpServer
 from tests.transport.test_asgi import alone, ask, children, stream
+from tmkb.transport import listener
 
 pytestmark = pytest.mark.process
 
@@ -53,6 +56,32 @@ def limited(tmp_path, **limits):
     file = tmp_path / "config.yaml"
     file.write_text(f"kind: config\nlimits: {json.dumps(limits)}\n")
     return ["--config", str(file)]
+
+
+@pytest.mark.parametrize("fault", [OSError(24, "Too many open files"), KeyError("x")])
+def test_a_reload_that_fails_unexpectedly_leaves_the_next_one_possible(fault):
+    lines, results = [], [fault, lambda _: None]
+
+    def reload():
+        result = results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    log = SimpleNamespace(write=lambda line, /, **_: lines.append(line), flush=lambda: None)
+    server = SimpleNamespace(hangup=asyncio.Event(), application=SimpleNamespace(log=log))
+
+    async def hang_up_twice():
+        task = asyncio.create_task(listener.Server._reload(server, reload))
+        while results and not task.done():
+            server.hangup.set()
+            await asyncio.sleep(0.01)
+        while "reread" not in lines and not task.done():
+            await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(hang_up_twice())
+    assert lines == ["not_reread", "failed", "reread"]
 
 
 class Load:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import signal
 import socket
@@ -91,7 +92,11 @@ class _Supervisor:
         while True:
             await self.hangup.wait()
             self.hangup.clear()
-            process, ready = await self._start()
+            try:
+                process, ready = await self._start()
+            except OSError as error:  # no process or no descriptor is left; the next SIGHUP tries again
+                sys.stderr.write(f"tmkb: The new processes could not start: {error}. Those before them continue.\n")
+                continue
             if ready:
                 before, self.current = self.current, process
                 _send(before, signal.SIGHUP)
@@ -101,18 +106,17 @@ class _Supervisor:
     async def _start(self) -> tuple[Process, bool]:
         """Start a generation; return whether all of its processes accept connections."""
         ready, inlet = os.pipe()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *sys.orig_argv[1:],
-            env={**os.environ, _VARIABLE: f"{self.bound.fileno()},{inlet},{self.url}"},
-            pass_fds=(self.bound.fileno(), inlet, *self.inherited),
-            process_group=0,  # or the terminal sends it SIGINT, too
-        )
-        os.close(inlet)
-        self.running = {each for each in self.running if each.returncode is None} | {process}
-        reports = await asyncio.to_thread(_read, ready, self.count)
-        os.close(ready)
-        return process, reports == self.count
+        with open(ready, "rb", 0) as reports:
+            with open(inlet, "wb", 0):
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    *sys.orig_argv[1:],
+                    env={**os.environ, _VARIABLE: f"{self.bound.fileno()},{inlet},{self.url}"},
+                    pass_fds=(self.bound.fileno(), inlet, *self.inherited),
+                    process_group=0,  # or the terminal sends it SIGINT, too
+                )
+            self.running = {each for each in self.running if each.returncode is None} | {process}
+            return process, await asyncio.to_thread(_read, reports, self.count)
 
     def _forward(self, number: int) -> None:
         self.ending = True
@@ -125,9 +129,9 @@ def _send(process: Process, number: int) -> None:
         process.send_signal(number)
 
 
-def _read(pipe: int, count: int) -> int:
-    """Wait for ``count`` bytes, or for the end of those who write; return the number of bytes."""
+def _read(pipe: io.FileIO, count: int) -> bool:
+    """Wait for ``count`` bytes, or for the end of those who write; return whether all bytes came."""
     received = 0
-    while received < count and (chunk := os.read(pipe, count - received)):
+    while received < count and (chunk := pipe.read(count - received)):
         received += len(chunk)
-    return received
+    return received == count

@@ -180,12 +180,15 @@ class Server(uvicorn.Server):
             self.hangup.clear()
             try:
                 apply = await asyncio.to_thread(reload)
+                apply(self.application)
             except SpecError as error:
                 self.application.log.write("not_reread")
                 for problem in error.problems:
                     self.application.log.write("problem", problem=problems.line(problem))
+            except Exception as error:  # the next SIGHUP tries again
+                self.application.log.write("not_reread")
+                self.application.log.write("failed", line=f"{type(error).__name__}: {error}", ref="")
             else:
-                apply(self.application)
                 self.application.log.write("reread")
             self.application.log.flush()
 
