@@ -53,3 +53,31 @@ def test_a_renewal_that_cannot_start_a_process_leaves_the_next_one_possible(supe
 
     asyncio.run(renew_twice())
     assert "could not start: [Errno 11] Resource temporarily unavailable. Those before" in capfd.readouterr().err
+
+
+def test_a_signal_during_the_start_of_a_process_ends_it(supervisor, monkeypatch):
+    real = asyncio.create_subprocess_exec
+
+    async def signalled(*words, **options):
+        supervisor._forward(signal.SIGTERM)
+        return await real(*words, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", signalled)
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-c", "import time; time.sleep(3)"])
+
+    async def start():
+        process, _ = await supervisor._start()
+        return await process.wait()
+
+    assert asyncio.run(start()) == -signal.SIGTERM
+
+
+def test_processes_that_never_accept_connections_are_killed(supervisor, monkeypatch):
+    monkeypatch.setattr(generations, "_PATIENCE", 0.1, raising=False)
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "-c", "import time; time.sleep(3)"])
+
+    async def start():
+        process, ready = await supervisor._start()
+        return ready, await process.wait()
+
+    assert asyncio.run(start()) == (False, -signal.SIGKILL)

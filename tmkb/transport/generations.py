@@ -21,6 +21,7 @@ from tmkb.transport import sockets, workers
 
 assert sys.platform != "win32"
 
+_PATIENCE = 600.0  # seconds until all processes of a generation accept connections
 _VARIABLE = "TMKB_GENERATION"  # of the environment: "SOCKET,PIPE,URL"
 
 
@@ -116,7 +117,13 @@ class _Supervisor:
                     process_group=0,  # or the terminal sends it SIGINT, too
                 )
             self.running = {each for each in self.running if each.returncode is None} | {process}
-            return process, await asyncio.to_thread(_read, reports, self.count)
+            if self.ending:  # the signal came before the process
+                _send(process, signal.SIGTERM)
+            patience = asyncio.get_running_loop().call_later(_PATIENCE, _kill, process)
+            try:
+                return process, await asyncio.to_thread(_read, reports, self.count)
+            finally:
+                patience.cancel()
 
     def _forward(self, number: int) -> None:
         self.ending = True
@@ -127,6 +134,12 @@ class _Supervisor:
 def _send(process: Process, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(number)
+
+
+def _kill(process: Process) -> None:
+    """Kill a generation with all of its processes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read(pipe: io.FileIO, count: int) -> bool:
