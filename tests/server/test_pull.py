@@ -3,11 +3,13 @@
 import contextlib
 import http.client
 import json
+import os
 import shutil
+import sys
 
 import pytest
 
-from tests.server.test_reload import until
+from tests.server.test_reload import eventually, until
 from tests.support.git import Repository
 from tests.support.process import HttpServer, Server
 from tests.transport.test_hook import hub
@@ -124,6 +126,29 @@ def test_what_is_pushed_is_served_if_it_has_no_problems(origin, environment):
         origin.git("branch", "--move", "other", "main")
         until(server, f"Pulled {origin.source()}: commit {third[:7]}", 2)
         assert sum("Cannot pull" in line for line in server.log) == 1
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="a thread pulls")
+@pytest.mark.parametrize("watching", [[], ["--watch"]])
+def test_no_git_command_and_no_folder_of_one_outlives_the_server(origin, environment, tmp_path, watching):
+    programs, started = tmp_path / "programs", tmp_path / "started"
+    with serving(origin, environment) as server:
+        server.handshake()
+        server.end()
+    programs.mkdir()
+    script = f"#!/bin/sh\necho $$ >{started}.new; mv {started}.new {started}; exec sleep 5\n"
+    (programs / "git").write_text(script)
+    (programs / "git").chmod(0o755)
+    slow = environment | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    with serving(origin, slow, "--pull", "0.2", *watching) as server:
+        server.handshake()
+        eventually(started.exists)
+        server.end()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+    assert [*tmp_path.glob("cache/**/tmp-*")] == []
 
 
 @pytest.mark.process

@@ -5,18 +5,33 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 
 assert sys.platform != "win32"
 
 
-def start(work: Callable[[], None], inlet: int) -> int:
-    """Run ``work`` in a child process and return its id. The child inherits only the descriptor ``inlet``."""
+_SECONDS = 1.0  # for a child to end
+_POLL = 0.005  # seconds between looks at a child that ends
+END = signal.SIGUSR1  # which neither terminals nor service managers send
+
+
+def start(work: Callable[[], None], inlet: int, end: Callable[[], None]) -> int:
+    """Run ``work`` in a child process and return its id. The child inherits only the descriptor ``inlet``.
+
+    At the signal `END` the child calls ``end`` and leaves ``work`` with SystemExit.
+    """
+
+    def leave(*_: object) -> None:
+        end()
+        sys.exit()
+
     if child := os.fork():
         return child
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # sent to both processes by terminals and service managers
             signal.signal(number, signal.SIG_IGN)
+        signal.signal(END, leave)
         null = os.open(os.devnull, os.O_RDWR)
         for fd in range(3):
             os.dup2(null, fd)
@@ -25,6 +40,18 @@ def start(work: Callable[[], None], inlet: int) -> int:
         work()
     finally:
         os._exit(0)
+
+
+def stop(child: int) -> None:
+    """End a child of `start`, after a second by force."""
+    os.kill(child, END)
+    deadline = time.monotonic() + _SECONDS
+    while os.waitpid(child, os.WNOHANG)[0] == 0:
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return
+        time.sleep(_POLL)
 
 
 def result(work: Callable[[], bytes]) -> bytes | None:

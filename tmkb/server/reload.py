@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import signal
 import struct
 import sys
 import threading
@@ -113,7 +112,7 @@ class Reloader:
         if sys.platform != "win32":
             from tmkb.server import child
 
-            self.child = child.start(lambda: watcher.run(started), inlet)
+            self.child = child.start(lambda: watcher.run(started), inlet, watcher.end)
             os.close(inlet)
         else:
             threading.Thread(target=watcher.run, args=(started,), daemon=True).start()
@@ -134,8 +133,10 @@ class Reloader:
     def close(self) -> None:
         """Stop the watcher."""
         if sys.platform != "win32" and self.child is not None:
-            os.kill(self.child, signal.SIGKILL)
-            os.waitpid(self.child, 0)
+            from tmkb.server import child
+
+            child.stop(self.child)
+            os.close(self.fd)
             self.child = None
 
     def _updates(self) -> Iterator[Update]:
@@ -180,6 +181,7 @@ class Watcher:
         self.watching = watching
         self.interval = interval
         self.server = os.getpid()
+        self.ending = False
         self.sources = _files(each.sources for each in [current, *current.views.values()])
         self.warnings: Lines = [
             [line, {**fields}] for each in [current, *current.views.values()] for line, fields in each.warnings
@@ -226,8 +228,12 @@ class Watcher:
             if self._replaced(changes):
                 return
 
+    def end(self) -> None:
+        """End `run` soon."""
+        self.ending = True  # `watchfiles` takes the exception of a signal handler for the end of its changes
+
     def _server_ended(self) -> bool:
-        return os.getpid() != self.server and os.getppid() != self.server
+        return self.ending or (os.getpid() != self.server and os.getppid() != self.server)
 
     def _existing(self) -> dict[str, int]:
         """Return the existing sources with their inode numbers."""
