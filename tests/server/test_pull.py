@@ -74,6 +74,14 @@ def test_a_source_that_failed_is_ready_after_an_edit_and_a_pull(watcher, source,
     assert watcher.updates == [(["pull_failed"], True), ([], True), (["pulled"], False)]
 
 
+def test_a_host_that_stays_unreachable_is_one_failure_whatever_the_reasons(watcher, source, monkeypatch):
+    answers(monkeypatch, "failed after 21 ms", "failed after 22 ms", version(source, "1"), "failed after 23 ms")
+    for _ in range(4):
+        watcher._pull(source.text)
+
+    assert watcher.updates == [(["pull_failed"], True), (["pulled"], False), (["pull_failed"], True)]
+
+
 @pytest.fixture
 def environment(tmp_path):
     return {"XDG_CACHE_HOME": str(tmp_path / "cache")}

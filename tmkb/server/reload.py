@@ -323,7 +323,9 @@ class Watcher:
         self._send(Update([["pulled", pull.fields(newest)]], update.entries, bool(self.failures)))
 
     def _fail(self, text: str, lines: Lines) -> None:
-        if self.failures.get(text) != lines:
+        known = self.failures.get(text, [])
+        still_unreachable = [line for line, _ in lines] == [line for line, _ in known] == ["pull_failed"]
+        if lines != known and not still_unreachable:  # reasons contain times and addresses that change
             self.failures[text] = lines
             self._send(Update(lines, {}, bool(self.failures)))
 
