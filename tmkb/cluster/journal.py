@@ -40,7 +40,8 @@ class Journal:
         self.forgotten: set[Held] = set()
         self.released: set[Held] = set()
         self.numbers: dict[Held, int] = {}  # of the latest change
-        self.noted = self.done = 0  # the latest change of all, and the latest that is written
+        self.since: dict[Held, int] = {}  # the first number in each of `changes`, in ascending order
+        self.noted = self.done = 0  # the latest change of all, and the last of those that are all written
         self.wanted = asyncio.Event()
         self.exchanged = asyncio.Event()  # set and replaced after each exchange
         self.available = True
@@ -57,6 +58,7 @@ class Journal:
             waiting.update(changes)
             self.noted += 1
             self.numbers[held] = self.noted
+            self.since.setdefault(held, self.noted)
             self.wanted.set()
 
     def forget(self, held: Held) -> None:
@@ -74,6 +76,7 @@ class Journal:
     def discard(self, held: Held) -> bool:
         """Write nothing more about ``held``; return whether there was a record."""
         self.changes.pop(held, None)
+        self.since.pop(held, None)
         self.numbers.pop(held, None)
         self.whole.discard(held)
         return self.records.pop(held, None) is not None
@@ -85,7 +88,10 @@ class Journal:
             record.clear()
             self.changes.pop(held, None)
             self.whole.add(held)
+            self.since.pop(held, None)
             self.note(held, record)
+            if held in self.since:
+                self.since[held] = 1  # nothing of it is written any more
         self.wanted.set()
 
     async def written(self, held: Iterable[Held]) -> bool:
@@ -96,8 +102,9 @@ class Journal:
         return self.done >= last
 
     async def flush(self) -> None:
-        """Wait until everything is written."""
-        while (self.changes or self.released) and self.available:
+        """Wait until everything so far is written."""
+        last, released = self.noted, {*self.released}
+        while (self.done < last or released & self.released) and self.available:
             await self.exchanged.wait()
 
     async def run(self) -> None:
@@ -105,22 +112,25 @@ class Journal:
         while True:
             await self.wanted.wait()
             self.wanted.clear()
-            noted = self.noted
             try:
-                while self.changes or self.forgotten or self.released:
-                    await self._exchange()
+                await self._exchange()
             except Unavailable:  # `rewrite` follows
                 self.available = False
             else:
-                self.done = noted
+                if self.available:
+                    self.done = next(iter(self.since.values()), self.noted + 1) - 1
+                if self.changes or self.forgotten or self.released:
+                    self.wanted.set()
             self.exchanged.set()
             self.exchanged = asyncio.Event()
 
     async def _exchange(self) -> None:
-        """Write the changes of some records."""
+        """Write the oldest changes."""
         writes, size = [], 0
         while self.changes and size < _BATCH_BYTES:
-            held, changes = self.changes.popitem()
+            held = next(iter(self.changes))
+            changes = self.changes.pop(held)
+            self.since.pop(held)
             writes.append(Write(held, changes, held in self.whole))
             self.whole.discard(held)
             size += _size(changes)
