@@ -110,3 +110,22 @@ def test_what_is_written_again_counts_as_not_written(monkeypatch):
         assert directory.calls == [("write", ONE), ("write", ONE), ("write", TWO)]
 
     play(scenario)
+
+
+def test_a_record_that_is_removed_during_an_exchange_is_removed():
+    async def scenario(journal, directory):
+        journal.note(ONE, Record())
+        journal.note(TWO, Record())
+        await journal.flush()
+
+        def end_another():
+            directory.meanwhile = lambda: None
+            journal.forget(TWO)
+
+        directory.meanwhile = end_another
+        journal.forget(ONE)
+        await journal.flush()
+        await journal.flush()
+        assert directory.calls[-2:] == [("forget", ONE), ("forget", TWO)]
+
+    play(scenario)

@@ -102,9 +102,9 @@ class Journal:
         return self.done >= last
 
     async def flush(self) -> None:
-        """Wait until everything so far is written."""
-        last, released = self.noted, {*self.released}
-        while (self.done < last or released & self.released) and self.available:
+        """Wait until everything so far is written, removed or released."""
+        last, ended = self.noted, self.forgotten | self.released
+        while (self.done < last or ended & (self.forgotten | self.released)) and self.available:
             await self.exchanged.wait()
 
     async def run(self) -> None:
@@ -134,9 +134,9 @@ class Journal:
             writes.append(Write(held, changes, held in self.whole))
             self.whole.discard(held)
             size += _size(changes)
-        if self.forgotten:
-            await self.directory.forget(self.forgotten)
-            self.forgotten = set()
+        if forgotten := {*self.forgotten}:
+            await self.directory.forget(forgotten)
+            self.forgotten -= forgotten
         for held in await self.directory.write(writes) if writes else ():
             if self.discard(held):
                 self.on_lost(held)
