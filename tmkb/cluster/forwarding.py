@@ -88,7 +88,7 @@ class Forwarder:
 
         Raises:
             ConnectionRefusedError: if that replica has certainly not received the request.
-            TimeoutError: if it accepts no connection, and may live.
+            TimeoutError: if there is no connection for another reason, so it may live.
             ConnectionResetError: if it was lost, or did not respond, after it may have received the request.
         """
         client = self._client(place.address)
@@ -104,8 +104,8 @@ class Forwarder:
             upstream = await client.send(message, stream=True)
         except httpx2.ConnectTimeout as error:
             raise TimeoutError from error
-        except httpx2.ConnectError as error:
-            raise ConnectionRefusedError from error
+        except (httpx2.ConnectError, OSError) as error:
+            raise (ConnectionRefusedError if _is_refused(error) else TimeoutError) from error
         except httpx2.HTTPError as error:
             raise ConnectionResetError from error
         if upstream.status_code == MISDIRECTED:
@@ -135,3 +135,13 @@ class Forwarder:
             transport = httpx2.AsyncHTTPTransport(uds=uds, limits=limits, trust_env=False)
             self.clients[address] = httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
         return self.clients[address]
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Return whether nobody listens at any address, since each attempt was refused."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_refused, error.exceptions))
+    if isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
+        return True
+    cause = error.__cause__ or error.__context__
+    return cause is not None and _is_refused(cause)
