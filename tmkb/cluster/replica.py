@@ -142,19 +142,22 @@ class Replica(Application):
         self.runtime = runtime
         self.forwarder = Forwarder(self.endpoint.limits)
         self.taking: WeakValueDictionary[Held, asyncio.Lock] = WeakValueDictionary()
+        self.loop: asyncio.AbstractEventLoop | None = None  # since the start
         self.writer: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Join the other replicas."""
-        self.loop = asyncio.get_running_loop()
         self.runtime.publish = self._publish
         await self.directory.start(self._on_news, self.journal.rewrite, lambda: [*self.journal.records])
         self.writer = asyncio.create_task(self.journal.run())
+        self.loop = asyncio.get_running_loop()
+        if self.draining and self.directory.keeps_records:
+            self._leave()
 
     def drain(self) -> None:
         """Also release sessions, as soon as they have no pending requests. Other replicas continue them."""
         super().drain()
-        if self.directory.keeps_records:
+        if self.directory.keeps_records and self.loop is not None:
             self.loop.call_soon_threadsafe(self._leave)
 
     async def stop(self) -> None:
