@@ -12,8 +12,6 @@ ONE, TWO = Held("session", "1"), Held("session", "2")
 class Directory:
     """Keeps the calls. Each call takes a moment, in which ``meanwhile`` is called."""
 
-    keeps_records = True
-
     def __init__(self):
         self.calls = []
         self.meanwhile = lambda: None

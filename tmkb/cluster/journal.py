@@ -48,8 +48,6 @@ class Journal:
 
     def note(self, held: Held, record: Record) -> None:
         """Note what has changed in ``record``."""
-        if not self.directory.keeps_records:
-            return
         if held not in self.records:
             self.records[held] = record
             self.whole.add(held)

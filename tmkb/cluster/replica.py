@@ -62,6 +62,8 @@ class _Endpoint(Endpoint):
     def dispatch(self, sent: list[Sent], current: Stream | None = None) -> None:
         """Carry out effects, and note which sessions and tasks they change."""
         super().dispatch(sent, current)
+        if not self.journal.directory.keeps_records:
+            return
         for connection in {each.connection: None for each in sent}:
             if (session := self.by_connection.get(connection)) is not None:
                 self.note(session)
@@ -74,7 +76,9 @@ class _Endpoint(Endpoint):
         self.journal.forget(_held(session))
 
     def note(self, session: Session) -> None:
-        """Note what has changed in ``session``."""
+        """Note what has changed in ``session``, if the directory keeps records."""
+        if not self.journal.directory.keeps_records:
+            return
         self.journal.note(_held(session), SessionRecord(self, session))
         if self.leaving and not self._is_pending(session):
             self._release(session)
