@@ -47,7 +47,7 @@ class Record:
 def play(scenario):
     async def run():
         directory = Directory()
-        journal = Journal(directory, lambda held: None)
+        journal = Journal(directory, lambda held: None, lambda error: directory.calls.append(("failed", str(error))))
         writer = asyncio.create_task(journal.run())
         try:
             async with asyncio.timeout(20):
@@ -125,5 +125,24 @@ def test_a_record_that_is_removed_during_an_exchange_is_removed():
         await journal.flush()
         await journal.flush()
         assert directory.calls[-2:] == [("forget", ONE), ("forget", TWO)]
+
+    play(scenario)
+
+
+def test_an_unexpected_error_is_reported_and_everything_is_written_again(monkeypatch):
+    monkeypatch.setattr("tmkb.cluster.journal._PAUSE", 0.01)
+
+    async def scenario(journal, directory):
+        def fail():
+            directory.meanwhile = lambda: None
+            raise ValueError("unexpected")
+
+        directory.meanwhile = fail
+        journal.note(ONE, Record())
+        assert not await journal.written([ONE])
+        while directory.calls[-1] != ("write", ONE):
+            await asyncio.sleep(0.01)
+        assert directory.calls == [("failed", "unexpected"), ("write", ONE)]
+        assert await journal.written([ONE])
 
     play(scenario)

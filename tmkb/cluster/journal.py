@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _BATCH_BYTES = 1 << 20  # of one exchange, at least one record
+_PAUSE = 1.0  # seconds between an unexpected error and the next attempt
 
 
 class Journal:
@@ -30,10 +31,19 @@ class Journal:
     session knows everything that the client knows. While the directory is unavailable, nothing waits.
     """
 
-    def __init__(self, directory: Directory, on_lost: Callable[[Held], None]) -> None:
-        """``on_lost`` is called with what belongs to another replica by now."""
+    def __init__(
+        self, directory: Directory, on_lost: Callable[[Held], None], on_failure: Callable[[Exception], None]
+    ) -> None:
+        """Start empty.
+
+        Args:
+            directory: where the records are.
+            on_lost: called with what belongs to another replica by now.
+            on_failure: called with an unexpected error. After a second, all records are written again.
+        """
         self.directory = directory
         self.on_lost = on_lost
+        self.on_failure = on_failure
         self.records: dict[Held, Record] = {}
         self.changes: dict[Held, dict[str, bytes | None]] = {}  # not written
         self.whole: set[Held] = set()  # whose changes are the whole record
@@ -107,13 +117,20 @@ class Journal:
 
     async def run(self) -> None:
         """Write until cancelled."""
+        failed = False
         while True:
             await self.wanted.wait()
             self.wanted.clear()
             try:
+                if failed:
+                    self.rewrite()
+                failed = False
                 await self._exchange()
             except Unavailable:  # `rewrite` follows
                 self.available = False
+            except Exception as error:
+                self.available, failed = False, True
+                self.on_failure(error)
             else:
                 if self.available:
                     self.done = next(iter(self.since.values()), self.noted + 1) - 1
@@ -121,6 +138,9 @@ class Journal:
                     self.wanted.set()
             self.exchanged.set()
             self.exchanged = asyncio.Event()
+            if failed:
+                await asyncio.sleep(_PAUSE)
+                self.wanted.set()
 
     async def _exchange(self) -> None:
         """Write the oldest changes."""

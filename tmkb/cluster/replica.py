@@ -55,7 +55,7 @@ class _Endpoint(Endpoint):
     def __init__(self, runtime: Server, guard: Guard, directory: Directory) -> None:
         super().__init__(runtime, guard)
         self.runtime: Server = runtime
-        self.journal = Journal(directory, self.lose)
+        self.journal = Journal(directory, self.lose, self._note_failure)
         self.tasks: dict[str, Held] = {}  # with a record
         self.leaving = False
 
@@ -109,6 +109,10 @@ class _Endpoint(Endpoint):
                 if stream.response is not None:
                     stream.response.abort()
             super().end_session(session)
+
+    def _note_failure(self, error: Exception) -> None:
+        self.runtime.log.write("cluster_failed", error=f"{type(error).__name__}: {error}")
+        self.runtime.log.flush()
 
     def _is_pending(self, session: Session) -> bool:
         return any(stream in self.requests for stream in session.streams.values())

@@ -254,9 +254,16 @@ class Store:
                     while True:
                         message = await subscription.get_message(timeout=_BEAT)
                         sender, _, news = message["data"].partition(b" ") if message else (b"", b"", b"")
-                        if news and sender.decode() != self.id:
-                            on_news(news)
+                        if news and sender != self.id.encode():
+                            self._handle(news, on_news)
             await asyncio.sleep(_PAUSE)
+
+    def _handle(self, news: bytes, on_news: OnNews) -> None:
+        try:
+            on_news(news)
+        except Exception as error:
+            self.runtime.log.write("cluster_failed", error=f"{type(error).__name__}: {error}")
+            self.runtime.log.flush()
 
     async def _call(self, send: Callable[[], Coroutine[Any, Any, Any]], *, writes: bool = False) -> Any:
         """Return the result of an exchange with Redis. Raises `Unavailable` at once after a failure, for a while.
