@@ -88,3 +88,35 @@ def test_an_old_file_of_tokens_is_valid(tmp_path):
     (tmp_path / "tokens").write_text(f"# ours\n\n{DIGEST.upper()}\n")
 
     assert listen._tokens(str(tmp_path / "tokens"), None) == {DIGEST: []}
+
+
+@pytest.fixture
+def parsed():
+    def parse(*options):
+        parser = argparse.ArgumentParser()
+        listen.configure(parser)
+        parser.add_argument("--metrics")
+        return parser.parse_args(options)
+
+    return parse
+
+
+@pytest.mark.parametrize(
+    "option", ["--drain=0", "--grace=0", "--metrics=", "--access=", "--auth-tokens=", "--workers=0"]
+)
+def test_an_option_of_http_needs_http_also_with_a_value_that_is_0_or_empty(parsed, option):
+    with pytest.raises(SpecError) as caught:
+        listen._check(parsed(option))
+
+    (line,) = map(problems.line, caught.value.problems)
+    assert line.startswith(f"{option.partition('=')[0]}: This option is for servers over HTTP.")
+
+
+def test_options_of_http_are_not_requested_by_default(parsed):
+    assert not listen.requested(parsed())
+
+
+@pytest.mark.parametrize("option", ["--access=", "--auth-tokens="])
+def test_an_empty_path_never_turns_authentication_off(parsed, found, quiet, option):
+    with pytest.raises(SpecError):
+        listen._guard(parsed("--http", "127.0.0.1:0", option), found, quiet(found.spec))

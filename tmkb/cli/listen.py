@@ -93,8 +93,9 @@ def requested(args: argparse.Namespace) -> bool:
 
 def _first(args: argparse.Namespace) -> str | None:
     """Return the first option that requires HTTP; None if there is none."""
-    names = ("allow_remote", "insecure", "allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy")
-    used = [name for name in (*names, "drain", "metrics", "cluster", "cluster_address") if getattr(args, name)]
+    used = [name for name in ("allow_remote", "insecure") if getattr(args, name)]
+    without_default = ("allow_host", "allow_origin", "auth_tokens", "access", "trusted_proxy", "drain", "metrics")
+    used += [name for name in (*without_default, "cluster", "cluster_address") if getattr(args, name) is not None]
     used += ["grace"] * (args.grace != _GRACE) + ["workers"] * (args.workers != 1)
     return f"--{used[0].replace('_', '-')}" if used else None
 
@@ -271,13 +272,13 @@ def _check(args: argparse.Namespace) -> None:
 
 def _authenticates(args: argparse.Namespace) -> bool:
     """Return whether clients have to authenticate."""
-    return bool(args.auth_tokens or args.access)
+    return args.auth_tokens is not None or args.access is not None
 
 
 def _guard(args: argparse.Namespace, server: Server, output: log.Log) -> Guard:
     """Read the files that the options name, and return the access control. Raises SpecError."""
-    access = _access(args.access, server, output) if args.access else None
-    tokens = _tokens(args.auth_tokens, access) if args.auth_tokens else {}
+    access = _access(args.access, server, output) if args.access is not None else None
+    tokens = _tokens(args.auth_tokens, access) if args.auth_tokens is not None else {}
     if access is not None and not tokens and not access.policy.issuers:
         raise SpecError([Problem.of_argument("nobody_admitted", "--access")])
     return Guard([*LOOPBACK, *(args.allow_host or [])], args.allow_origin or [], tokens, access)

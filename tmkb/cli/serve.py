@@ -182,7 +182,7 @@ def _interval(options: Options) -> float:
 
 def _views(args: argparse.Namespace | None) -> dict[str, list[str]]:
     """Return the sources of the roles of an access file that have some. Raises SpecError."""
-    if args is None or not args.access:
+    if args is None or args.access is None:
         return {}
     from tmkb.access import policy
 
