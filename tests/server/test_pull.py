@@ -82,6 +82,24 @@ def test_a_host_that_stays_unreachable_is_one_failure_whatever_the_reasons(watch
     assert watcher.updates == [(["pull_failed"], True), (["pulled"], False), (["pull_failed"], True)]
 
 
+def test_a_commit_that_another_process_has_just_pulled_is_not_pulled_again(watcher, source, monkeypatch):
+    """Unless a webhook asks. What is taken from the other process does not count as a pull."""
+    accepted = []
+    pulls = answers(monkeypatch, version(source, "1"), version(source, "1"))
+    monkeypatch.setattr(repository, "accept", accepted.append)
+    monkeypatch.setattr(repository, "current", lambda source: version(source, "1"))
+    monkeypatch.setattr(repository, "age", lambda _: 29.0)
+    watcher.interval = 30.0
+
+    watcher._pull(source.text)
+    assert (len(pulls), accepted) == (2, [])
+    watcher._pull(source.text, asked=True)
+    assert (len(pulls), len(accepted)) == (1, 1)
+    monkeypatch.setattr(repository, "age", lambda _: 31.0)
+    watcher._pull(source.text)
+    assert (len(pulls), len(accepted)) == (0, 2)
+
+
 @pytest.fixture
 def environment(tmp_path):
     return {"XDG_CACHE_HOME": str(tmp_path / "cache")}

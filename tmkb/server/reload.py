@@ -284,24 +284,31 @@ class Watcher:
         due = (self.interval and rest >= self.interval) or (bells != self.bells and rest >= _REST)
         if not self.selection.sources or not due:
             return
-        self.bells = bells
+        asked, self.bells = {text for text in bells if bells[text] != self.bells[text]}, bells
         for text in self.selection.sources:
-            self._pull(text)
+            self._pull(text, text in asked)
         self.pulled = time.monotonic()
 
     def _bells(self) -> dict[str, int]:
         return {text: repository.rung(source) for text, source in self.selection.sources.items()}
 
-    def _pull(self, text: str) -> None:
-        """Pull a source, and send its newest commit, or why it is not served. The same failure is sent once."""
+    def _pull(self, text: str, asked: bool = False) -> None:
+        """Pull a source, and send its newest commit, or why it is not served. The same failure is sent once.
+
+        Without being ``asked``, take what another process of this machine has pulled within the interval.
+        """
         version = self.selection.versions[text]
+        recent = None
+        if not asked and repository.age(version.source) < self.interval:
+            recent = repository.current(version.source)
         try:
-            newest = repository.fetch(version.source)
+            newest = recent or repository.fetch(version.source)
         except SpecError as error:
             self._fail(text, pull.unreachable(version, error))
             return
         if newest.commit == version.commit:
-            repository.accept(newest)
+            if recent is None:  # or the processes keep it recent without pulling
+                repository.accept(newest)
             if self.failures.pop(text, None):
                 self._send(Update([["pulled", pull.fields(newest)]], {}, bool(self.failures)))
             return
