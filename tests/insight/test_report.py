@@ -113,6 +113,7 @@ def test_names_of_clients_are_bounded():
     assert len(value["unknown"]) == 1001 and value["unknown"][0] == {"name": "other", "queries": 2000, "unanswered": 0}
 
 
+@pytest.mark.needs("sklearn")  # without it only the most frequent questions are listed
 def test_the_text_has_80_columns_and_no_control_characters(made_up, run_tmkb):
     status, out, _ = run_tmkb("usage", "report", made_up)
     lines = out.splitlines()
@@ -151,6 +152,10 @@ def test_an_empty_folder_has_a_report(tmp_path, run_tmkb):
     status, out, _ = run_tmkb("usage", "report", tmp_path)
 
     assert (status, out.splitlines()[0]) == (0, "No queries.")
+
+
+@pytest.mark.needs("jinja2")
+def test_an_empty_folder_has_a_page(tmp_path, run_tmkb):
     assert run_tmkb("usage", "report", tmp_path, "--html", tmp_path / "x.html")[0] == 0
 
 

@@ -65,10 +65,13 @@ def error(value: JsonObject, old: Revision, new: Revision) -> JsonObject:
 
 
 def status(value: JsonValue, revision: Revision) -> int:
-    """Return the HTTP status of a response with the error ``value`` under ``revision``; 200 if it prescribes none."""
+    """Return the HTTP status of a response with the error ``value`` under ``revision``; 200 if it prescribes none.
+
+    Of several errors with the same code, the first is the general one.
+    """
     code = value.get("code") if isinstance(value, dict) else None
-    entries = [entry for entry in revision["errors"].values() if entry.get("code") == code and "status" in entry]
-    return entries[0]["status"] if is_stateless(revision) and entries else 200
+    entries = [entry for entry in revision["errors"].values() if entry.get("code") == code]
+    return entries[0].get("status", 200) if is_stateless(revision) and entries else 200
 
 
 def shaped(kind: str, value: Any, old: Revision, new: Revision) -> Any:
