@@ -26,6 +26,7 @@ RUNS = {  # row of the table → a command line; {dir} is an empty folder, {patt
     "install --print": "install cursor --print",
     "new pattern": "new pattern --id ACME-AUTH-001 --name Mine --category object-level --dir {dir}",
     "validate": "validate {pattern}",
+    "usage report FOLDER…": "usage report {dir}",
     "schema check": "schema check",
     "schema show": "schema show errors",
     "schema get": "schema get errors:errors.unknown_tool",

@@ -103,6 +103,5 @@ def test_all_views_take_a_commit_together(severities, tmp_path, monkeypatch):
             answers.add(tuple(ask() for ask in callers))
     finally:
         reloader.close()
-        os.close(reloader.fd)
 
     assert answers == {before, after}
