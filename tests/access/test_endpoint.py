@@ -18,6 +18,7 @@ from tmkb.access.policy import Policy
 from tmkb.schema import reader
 from tmkb.transport.asgi import Application
 from tmkb.transport.guard import Guard
+from tmkb.transport.http import Endpoint
 
 pytestmark = [pytest.mark.needs("jwt"), pytest.mark.needs("joserfc")]
 
@@ -417,7 +418,7 @@ IMMEDIATE = {
 @pytest.mark.parametrize("case", IMMEDIATE)
 def test_a_request_does_not_wait_for_keys(endpoint, monkeypatch, case):
     verb, target, headers, status = IMMEDIATE[case]
-    application = Application(endpoint.runtime, endpoint.guard)
+    application = Application(endpoint)
     if status == 429:
         for _ in range(200):
             application.endpoint.attempts.fail("", "guess")
@@ -459,7 +460,7 @@ class Listening:
     """An application, and one stream for notifications of a client with ``text`` as its token."""
 
     def __init__(self, endpoint, guard, text):
-        self.application = Application(endpoint.runtime, guard)
+        self.application = Application(Endpoint(endpoint.runtime, guard))
         params = {"notifications": {"toolsListChanged": True}, "_meta": META}
         message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
         standard = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}

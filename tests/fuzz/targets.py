@@ -198,9 +198,9 @@ async def exchange(runtime, data):
     from tmkb.transport.asgi import Application
     from tmkb.transport.connections import Pool, Protocol
     from tmkb.transport.guard import Guard
-    from tmkb.transport.http import Request
+    from tmkb.transport.http import Endpoint, Request
 
-    application = Application(runtime, Guard())
+    application = Application(Endpoint(runtime, Guard()))
     limits = application.endpoint.limits
     session = application.endpoint.handle(Request("POST", "/mcp", START, INITIALIZE)).headers.get("mcp-session-id", "")
     pool = Pool(limits, limits["connections"], limits["connections"], runtime.log)

@@ -228,7 +228,6 @@ class _Service:
                 started=started,
             )
             application, inner = self.others.application(runtime, self.guard, news, number)
-            application.endpoint.proxies = self.args.trusted_proxy or ()
             listener.serve(application, bound, *inner, options=options)
 
     def read(self, runtime: Runtime) -> Callable[[Application], None]:

@@ -62,7 +62,7 @@ def _tell_redacted(transcripts: list[Transcript], mock: Mock) -> None:
 def _serve_http(mock: Mock, address: str) -> bool:
     """Serve on ``address`` until a signal arrives. Return False for an address of other machines. Raises SpecError."""
     try:
-        from tmkb.transport import asgi, guard, listener, sockets
+        from tmkb.transport import asgi, guard, http, listener, sockets
     except ImportError as error:
         from tmkb.schema import installation
 
@@ -75,5 +75,5 @@ def _serve_http(mock: Mock, address: str) -> bool:
         output.fail(f"--http: Other machines can reach {address}. A mock serves this machine only: use 127.0.0.1.")
         return False
     print(hidden.line(f"tmkb: Mock ready at {url}"), file=sys.stderr, flush=True)
-    listener.serve(asgi.Application(mock, guard.Guard()), bound)
+    listener.serve(asgi.Application(http.Endpoint(mock, guard.Guard())), bound)
     return True

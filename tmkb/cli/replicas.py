@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tmkb.errors import Problem, SpecError
 from tmkb.transport import sockets
 from tmkb.transport.asgi import Application
+from tmkb.transport.http import Endpoint
 
 if TYPE_CHECKING:
     from tmkb.server.runtime import Runtime
@@ -53,6 +54,7 @@ class Replicas:
         states.
         """
         self.url, self.count, self.remote = url(args), args.workers, remote
+        self.proxies = args.trusted_proxy or ()
         self.folder = ""
         self.inner: socket.socket | None = None
         if self.url is None and args.cluster_address is not None:
@@ -80,7 +82,7 @@ class Replicas:
         ``number``: of the process, which no other process of this command has or had.
         """
         if self.url is None and not self.folder:
-            return Application(runtime, guard, updates), []
+            return Application(Endpoint(runtime, guard, self.proxies), updates), []
         from tmkb.cluster.directory import Directory, Siblings
         from tmkb.cluster.replica import Replica
 
@@ -95,7 +97,7 @@ class Replicas:
             host = self.address.rpartition(":")[0]
             address = f"{host}:{inner.getsockname()[1]}"
             directory = Store(self.url, address, runtime)
-        return Replica(runtime, guard, directory, updates), [inner]
+        return Replica(runtime, guard, directory, updates, self.proxies), [inner]
 
     def close(self) -> None:
         """Remove the folder of the sockets."""

@@ -25,11 +25,12 @@ from tmkb.transport.http import Endpoint, Request, Session
 from tmkb.transport.streams import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from tmkb.protocol.caller import Caller
     from tmkb.protocol.effects import Sent
     from tmkb.protocol.tasks import Task, Tasks
+    from tmkb.transport.addresses import Network
     from tmkb.transport.engine import Engine
     from tmkb.transport.guard import Guard
     from tmkb.transport.loop import Updates
@@ -52,8 +53,8 @@ _LAST_SECONDS = 2.0  # to write what has changed before the end
 class _Endpoint(Endpoint):
     """An endpoint that notes what changes."""
 
-    def __init__(self, runtime: Server, guard: Guard, directory: Directory) -> None:
-        super().__init__(runtime, guard)
+    def __init__(self, runtime: Server, guard: Guard, directory: Directory, proxies: Collection[Network]) -> None:
+        super().__init__(runtime, guard, proxies)
         self.runtime: Server = runtime
         self.journal = Journal(directory, self.lose, self._note_failure)
         self.tasks: dict[str, Held] = {}  # with a record
@@ -137,10 +138,16 @@ class Replica(Application):
 
     endpoint: _Endpoint
 
-    def __init__(self, runtime: Server, guard: Guard, directory: Directory, updates: Updates | None = None) -> None:
-        super().__init__(runtime, guard, updates)
+    def __init__(
+        self,
+        runtime: Server,
+        guard: Guard,
+        directory: Directory,
+        updates: Updates | None = None,
+        proxies: Collection[Network] = (),
+    ) -> None:
+        super().__init__(_Endpoint(runtime, guard, directory, proxies), updates)
         self.directory = directory
-        self.endpoint = _Endpoint(runtime, guard, directory)
         self.journal = self.endpoint.journal
         new_id = self.endpoint.new_id
         self.endpoint.new_id = lambda: directory.name(new_id())

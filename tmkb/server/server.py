@@ -215,11 +215,12 @@ class Server:
         from tmkb.server.log import StandardLog
         from tmkb.transport import guard
         from tmkb.transport.asgi import Application
+        from tmkb.transport.http import Endpoint
 
         keys = ([key] if key else []) if isinstance(key, bytes) else key
         runtime = self.runtime(StandardLog(self.spec["server"]["log"]), keys)
         admitted = guard.Guard(guard.LOOPBACK if hosts is None else hosts, origins, token_digests)
-        return Application(runtime, admitted)
+        return Application(Endpoint(runtime, admitted))
 
     def _embedded(self) -> Embedding:
         if self._embedding is None:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import ProtocolError
@@ -23,9 +23,7 @@ from tmkb.transport.streams import Response
 
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
-    from tmkb.transport.addresses import Network
     from tmkb.transport.connections import Protocol
-    from tmkb.transport.engine import Engine
     from tmkb.transport.hook import Hook
     from tmkb.transport.loop import Updates
 
@@ -67,12 +65,10 @@ class Application:
     calls have to come from one event loop.
     """
 
-    def __init__(
-        self, runtime: Engine, guard: Guard, updates: Updates | None = None, proxies: Collection[Network] = ()
-    ) -> None:
-        """``updates``: reloaded snapshots. ``proxies``: the networks whose header ``X-Forwarded-For`` is believed."""
-        self.endpoint = Endpoint(runtime, guard, proxies)
-        self.log = runtime.log
+    def __init__(self, endpoint: Endpoint, updates: Updates | None = None) -> None:
+        """``updates``: reloaded snapshots."""
+        self.endpoint = endpoint
+        self.log = endpoint.runtime.log
         self.updates = updates
         self.rescheduled = asyncio.Event()  # an operation may be due earlier
         self.worker: asyncio.Task[None] | None = None  # while there are operations
