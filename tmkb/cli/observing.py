@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tmkb.cli import environment
 from tmkb.errors import Problem, SpecError
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ USAGE = ("--usage", "--usage-context", "--usage-principal", "--usage-megabytes")
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # read when prometheus_client is imported: a folder for several processes
 _INHERITED = "TMKB_METRICS"  # from a supervisor: "SOCKET,URL"
 _LEAST_MEGABYTES = 1
-_SHORTEST_KEY = 32  # characters
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -154,14 +154,14 @@ def _query_log(options: Options, log: Log) -> QueryLog:
 
     if "--usage" not in options:
         raise SpecError([Problem.of_argument("usage_only", next(flag for flag in USAGE if flag in options))])
-    folder = options["--usage"][-1]
+    folder, key = options["--usage"][-1], environment.secret("TMKB_USAGE_KEY")
     try:
         return querylog.QueryLog(
             folder,
             log,
             context=_choice(options, "--usage-context", querylog.CONTEXTS),
             principal=_choice(options, "--usage-principal", querylog.PRINCIPALS),
-            key=_key(),
+            key=None if key is None else key.encode("utf-8", "surrogateescape"),
             megabytes=_megabytes(options, querylog.MEGABYTES),
         )
     except OSError as error:
@@ -181,10 +181,3 @@ def _megabytes(options: Options, default: int) -> int:
     if not text.isdecimal() or int(text) < _LEAST_MEGABYTES:
         raise SpecError([Problem.of_argument("bad_megabytes", "--usage-megabytes", text=text)])
     return int(text)
-
-
-def _key() -> bytes | None:
-    key = os.environ.get("TMKB_USAGE_KEY") or None
-    if key is not None and len(key) < _SHORTEST_KEY:
-        raise SpecError([Problem.of_argument("weak_key", "TMKB_USAGE_KEY", count=len(key), least=_SHORTEST_KEY)])
-    return None if key is None else key.encode("utf-8", "surrogateescape")

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from tmkb.cli import observing
+from tmkb.cli import environment, observing
 from tmkb.errors import Problem, SpecError
 from tmkb.schema import template
 from tmkb.server import log
@@ -31,7 +31,6 @@ FLAGS = ("--schemas", "--patterns", "--pull", "--server", "--config", "--log-lev
 SWITCHES = ("--allow-python", "--no-cache", "--watch", "--verify-commits")
 SECRET = "TMKB_WEBHOOK_SECRET"  # the name of a variable
 _PULL = 30.0  # seconds between two pulls of a Git source
-_SHORTEST_KEY = 32  # characters
 
 
 def quick(words: Sequence[str]) -> Options | None:
@@ -118,7 +117,7 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
 
             if (status := listen.supervise(args)) is not None:
                 return status
-        keys = _keys()
+        keys = environment.state_keys()
         server = load(forking=True)
         output = _log(server.spec["server"]["log"], options)
         observing.check(options, output)
@@ -158,7 +157,7 @@ def _begin(runtime: Runtime, server: Server, began: float, options: Options) -> 
 
 def _updates(runtime: Runtime, server: Server, began: float, options: Options) -> Reloader | None:
     """Return the reloader of changed files and Git sources, if there are any. Raises SpecError if it cannot watch."""
-    interval, watching, secret = _interval(options), "--watch" in options, _secret(SECRET)
+    interval, watching, secret = _interval(options), "--watch" in options, environment.secret(SECRET)
     pulls = bool(server.selection.sources) and (interval > 0 or secret is not None)
     if not watching and not pulls:
         return None
@@ -205,29 +204,3 @@ def _log(lines: Mapping[str, LogLine], options: Options) -> log.Log:
     if level != name.lower():
         output.write("unknown_log_level", value=template.cut(name), known=", ".join(log.LEVELS))
     return output
-
-
-def _keys() -> list[bytes]:
-    """Return the keys for request states, which several servers can share. The first signs. Raises SpecError."""
-    variable, text = "TMKB_STATE_KEY", os.environ.get("TMKB_STATE_KEY", "")
-    file = os.environ.get("TMKB_STATE_KEY_FILE")
-    if file and not text:
-        variable = file
-        try:
-            with open(file, encoding="utf-8", errors="surrogateescape") as lines:
-                text = lines.read()
-        except OSError as error:
-            raise SpecError([Problem("unreadable", file, reason=error.strerror)]) from error
-    keys = [key.strip() for key in text.replace("\n", ",").split(",") if key.strip()]
-    for key in keys or [""] * bool(file):
-        if len(key) < _SHORTEST_KEY:
-            raise SpecError([Problem.of_argument("weak_key", variable, count=len(key), least=_SHORTEST_KEY)])
-    return [key.encode("utf-8", "surrogateescape") for key in keys]
-
-
-def _secret(variable: str) -> str | None:
-    """Return the secret in an environment variable; None if there is none. Raises SpecError if it can be guessed."""
-    secret = os.environ.get(variable) or None
-    if secret is not None and len(secret) < _SHORTEST_KEY:
-        raise SpecError([Problem.of_argument("weak_key", variable, count=len(secret), least=_SHORTEST_KEY)])
-    return secret
