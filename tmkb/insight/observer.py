@@ -43,7 +43,7 @@ class Completion:
 
 
 class Receiver:
-    """The base class of what an observer tells. Every method does nothing."""
+    """The base class of what receives the events of an observer. Every method does nothing."""
 
     def begin(self, observer: Observer) -> None:
         """Receive the observer, whose `figures` are the current numbers. Threads may start."""

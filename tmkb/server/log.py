@@ -50,7 +50,7 @@ class Log:
     Lines are buffered until `flush` is called or `_MAX_PENDING` are pending.
     """
 
-    observer: Observer | None = None  # is told about lines with an id, which belong to no request
+    observer: Observer | None = None  # receives the ids of lines that belong to no request
 
     def __init__(self, lines: Mapping[str, Line], level: str = "info", fd: int = 2) -> None:
         self.lines = lines

@@ -78,7 +78,7 @@ class Runtime:
             provider: opens a provider by name.
             output: the log.
             keys: the first signs request states, and all verify them; empty for a random key.
-            observer: is told about each finished request.
+            observer: receives each finished request.
             views: specs and providers for callers with a view, by its name. ``spec`` has the limits and the settings.
         """
         self.snapshots = _snapshots(spec, provider, views)

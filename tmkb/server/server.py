@@ -147,7 +147,7 @@ class Server:
         Args:
             log: receives the log lines.
             keys: see `asgi`.
-            observer: is told about each finished request.
+            observer: receives each finished request.
         """
         from tmkb.server.runtime import Runtime
 
