@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tmkb.knowledge import advice, answer, idioms, library, stacks, tokens
 
 NOTE = "Nothing is known of it."
+NOTES = {"no_match": NOTE, "reminder": "Each route needs a rule."}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def patterns(folders):
 @pytest.fixture(scope="module")
 def adviser(folders, patterns):
     written = {folder.pattern["id"]: idioms.served(folder.path, folder.pattern) for folder in folders}
-    parts = advice.fragments(patterns, written, stacks.packaged(), NOTE, tokens.count)
+    parts = advice.fragments(patterns, written, stacks.packaged(), NOTES, tokens.count)
     return made(patterns, parts)
 
 
@@ -80,6 +81,17 @@ def test_the_code_of_the_second_pattern_is_added_if_it_fits(adviser, patterns):
     assert "second_code" not in value(adviser.for_agent([first, second], "rails", 500))
 
 
+def test_the_reminder_is_added_if_it_fits(adviser, patterns):
+    first = number(patterns, "TMKB-AUTH-007")
+    for stack in ("rails", None):
+        shown = value(adviser.for_agent([first, 0, 1], stack, 500))
+        assert shown["note"] == NOTES["reminder"]
+
+        less = value(adviser.for_agent([first, 0, 1], stack, shown["token_count"] - 1))
+        assert "note" not in less and less["token_limit_reached"] is False
+        assert [less["patterns"], less.get("code_pattern")] == [shown["patterns"], shown.get("code_pattern")]
+
+
 def test_the_code_of_the_pattern_is_that_of_its_stack(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     shown = value(adviser.for_agent([first], "flask", 500))["code_pattern"]
@@ -95,7 +107,7 @@ def test_without_a_stack_there_is_no_code(adviser, patterns):
 
 def test_another_stack_stands_for_one_without_idiom(patterns):
     idiom = {"express": {"code": "next();\n", "status": "text"}}
-    parts = advice.fragments(patterns, {patterns[0]["id"]: idiom}, stacks.packaged(), NOTE, tokens.count)
+    parts = advice.fragments(patterns, {patterns[0]["id"]: idiom}, stacks.packaged(), NOTES, tokens.count)
     adviser = made(patterns, parts)
 
     assert value(adviser.for_agent([0], "nestjs", 500))["code_pattern"]["framework"] == "express"
@@ -112,7 +124,8 @@ def test_no_match_has_a_note(adviser):
 def test_the_code_counts_more_than_further_patterns(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     whole = value(adviser.for_agent([first, 0, 1], "rails", 500))
-    shown = value(adviser.for_agent([first, 0, 1], "rails", whole["token_count"] - 1))
+    size = whole["token_count"] - tokens.count(json.dumps({"note": NOTES["reminder"]}))
+    shown = value(adviser.for_agent([first, 0, 1], "rails", size))
 
     assert (shown["pattern_count"], shown["patterns_included"], shown["token_limit_reached"]) == (3, 2, True)
     assert shown["code_pattern"] == whole["code_pattern"]

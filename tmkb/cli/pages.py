@@ -49,6 +49,7 @@ def answer(response: dict[str, Any]) -> list[Line]:
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
     if not count:
         return lines + text(_NO_MATCH) + text((response["note"], "dim"))
+    lines += [*text(response["note"]), *text()] if "note" in response else []
     return lines + text((f"{included} of {count} patterns, {size} tokens", "dim"))
 
 

@@ -25,7 +25,7 @@ def fragments(
     patterns: Sequence[Pattern],
     idioms: Mapping[str, Mapping[str, Mapping[str, str]]],
     stacks: Stacks,
-    note: str,
+    notes: Mapping[str, str],
     count: Callable[[str], int],
 ) -> dict[str, JsonObject]:
     """Return the parts that `Adviser` joins.
@@ -34,7 +34,7 @@ def fragments(
         patterns: all patterns.
         idioms: id of a pattern → stack → code, status and, if there is one, caution.
         stacks: the stacks of the idioms.
-        note: the sentence of an answer without patterns.
+        notes: the sentences of an answer without patterns, `no_match`, and of one with patterns, `reminder`.
         count: returns the tokens of a text.
     """
 
@@ -61,7 +61,8 @@ def fragments(
         for pattern in patterns
     ]
     facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
-    return {"advice": {"patterns": rendered, "note": counted(_NOTE, note, count), **facts}}
+    counted_notes: Any = {name: counted(_NOTE, text, count) if text else None for name, text in notes.items()}
+    return {"advice": {"patterns": rendered, "notes": counted_notes, **facts}}
 
 
 class Adviser:
@@ -71,23 +72,24 @@ class Adviser:
         advice: Any = part("advice")
         self.renderer = renderer
         self.patterns = advice["patterns"]
-        self.note = advice["note"]
+        self.no_match, self.reminder = advice["notes"]["no_match"], advice["notes"]["reminder"]
         self.stacks = Stacks(advice["languages"], advice["stacks"])
 
     def for_agent(self, numbers: Sequence[int], stack: str | None, limit: int, two: bool = False) -> Answer:
         """Return the first pattern, its idiom for ``stack``, and as many others as fit into ``limit`` tokens.
 
-        The idiom counts more than the others. If all fit and ``two`` is true, the idiom of the second pattern is added
-        if it fits, too. Without patterns the answer is a note on what that means.
+        The idiom counts more than the others. If all fit, the reminder is added if it fits, too, and then, if
+        ``two`` is true, the idiom of the second pattern. Without patterns the answer is a note on what that means.
         """
         if not numbers:
-            return self.renderer.join([], 0, self.note, False)
+            return self.renderer.join([], 0, self.no_match, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
         code = self._code(first, stack)
         further = self._code(others[0], stack) if two and code and others else None
-        if further and self.renderer.size(chosen, both := _joined(code, further), False) <= limit:
-            return self.renderer.join(chosen, len(chosen), both, False)
+        for more in ((code, self.reminder, _second(further)), (code, self.reminder)):
+            if self.renderer.size(chosen, joined := _joined(more), False) <= limit:
+                return self.renderer.join(chosen, len(chosen), joined, False)
         for shown in (code, None) if code else (None,):
             for count in range(len(chosen), 0, -1):
                 cut = count < len(chosen) or shown is not code
@@ -98,7 +100,7 @@ class Adviser:
     def for_human(self, numbers: Sequence[int], stack: str | None) -> Answer:
         """Return the patterns in full, and the idiom of the first for ``stack``."""
         if not numbers:
-            return self.renderer.join([], 0, self.note, False)
+            return self.renderer.join([], 0, self.no_match, False)
         return self.renderer.for_human(numbers, self._code(self.patterns[numbers[0]], stack))
 
     def _code(self, pattern: Mapping[str, Any], stack: str | None) -> Any:
@@ -106,10 +108,15 @@ class Adviser:
         return next(filter(None, map(pattern["code"].get, self.stacks.fallbacks(stack))), None)
 
 
-def _joined(code: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one fragment of two with code."""
-    text = code["text"] + further["text"].replace(_FIRST, _SECOND, 1)
-    return {"text": text, "tokens": code["tokens"] + further["tokens"]}
+def _second(code: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the fragment with the key of the second pattern's code."""
+    return code and {**code, "text": code["text"].replace(_FIRST, _SECOND, 1)}
+
+
+def _joined(fragments: Sequence[Any]) -> dict[str, Any]:
+    """Return one fragment of all ``fragments`` that are not None."""
+    present = [each for each in fragments if each is not None]
+    return {"text": "".join(each["text"] for each in present), "tokens": sum(each["tokens"] for each in present)}
 
 
 def _full(pattern: Pattern) -> dict[str, str]:

@@ -84,9 +84,9 @@ class Knowledge(Provider):
             from tmkb.knowledge import advice, catalog, idioms, stacks
 
             written = {f.pattern["id"]: idioms.served(f.path, f.pattern) for f in loaded.folders if f.pattern}
-            note = settings.get("no_match", "")
+            notes = {name: settings.get(name, "") for name in ("no_match", "reminder")}
             parts |= catalog.parts(patterns, written)
-            parts |= advice.fragments(patterns, written, stacks.packaged(), note, tokens.count)
+            parts |= advice.fragments(patterns, written, stacks.packaged(), notes, tokens.count)
         files = index.uncompressed(str(built["index"]["model"]))
         return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts, "files": files}
 
