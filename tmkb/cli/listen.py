@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmkb.cli import observing, replicas
+from tmkb.cli import metrics, replicas
 from tmkb.errors import Problem, SpecError
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
@@ -139,7 +139,7 @@ def supervise(args: argparse.Namespace) -> int | None:
     bound, url = sockets.bind(args.http, args.uds, remote=_authenticates(args) or args.insecure)
     if replicas.url(args) is None:  # else other machines need the same key
         os.environ.setdefault("TMKB_STATE_KEY", os.urandom(32).hex())
-    with contextlib.closing(observing.Pages(args.metrics, shared=True)) as pages:
+    with contextlib.closing(metrics.Pages(args.metrics, shared=True)) as pages:
         return generations.run(bound, url, args.workers, pages.inherited)
 
 
@@ -186,7 +186,7 @@ class _Service:
         self.guard = _guard(args, server, output)
         self.remote = _authenticates(args) or args.insecure
         self.others = ending.enter_context(contextlib.closing(replicas.Replicas(args, self.remote, bool(keys))))
-        self.pages = ending.enter_context(contextlib.closing(observing.Pages(args.metrics)))
+        self.pages = ending.enter_context(contextlib.closing(metrics.Pages(args.metrics)))
         self.keys = keys or [os.urandom(32)]
 
     def run(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 TYPE_CHECKING = False
@@ -125,13 +126,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["serve"]:
             at_start = {*sys.modules}
-            from tmkb.cli import serve
+            gc.disable()  # a start leaves no cycles to collect; `serve` enables it when it has started
+            try:
+                from tmkb.cli import serve
 
-            if (options := serve.quick(words[1:])) is not None:
-                status = serve.serve(options)
-                if argv is None:
-                    _exit(status, sys.modules.keys() - at_start)
-                return status
+                if (options := serve.quick(words[1:])) is not None:
+                    status = serve.serve(options)
+                    if argv is None:
+                        _exit(status, sys.modules.keys() - at_start)
+                    return status
+            finally:
+                gc.enable()
         return _run(words)
     except KeyboardInterrupt:
         print("\rtmkb: interrupted" if sys.stderr.isatty() else "tmkb: interrupted", file=sys.stderr)  # over "^C"

@@ -5,6 +5,7 @@ The flags for stdio are read without argparse, because a client waits for the pr
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -128,8 +129,9 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
                 lambda page: observing.observer(options, output, "http", page),
             )
             return listen.listen(args, server, output, keys, hooks)
-        observer = observing.observer(options, output, "stdio")
-        runtime = server.runtime(output, keys, observer)
+        runtime = server.runtime(output, keys, observing.observer(options, output, "stdio"))
+        gc.freeze()  # what a start makes lives as long as the process
+        gc.enable()  # `main` has disabled it
         news = _begin(runtime, server, began, options)
     except SpecError as error:
         from tmkb.schema import problems
@@ -142,8 +144,8 @@ def serve(options: Options, args: argparse.Namespace | None = None) -> int:
     finally:
         if news is not None:
             news.close()
-        if observer is not None:
-            observer.close()
+        if runtime.observer is not None:
+            runtime.observer.close()
     return 0
 
 
