@@ -62,7 +62,7 @@ def _answer(scores: Array, ids: Sequence[str], limits: Mapping[str, Any]) -> lis
 
 
 def report(questions: Sequence[Question], patterns: Sequence[Pattern]) -> str:
-    """Return the report as Markdown. Training a model for each author takes minutes."""
+    """Return the report as Markdown. Training a model for each group of authors takes minutes."""
     ids = [pattern["id"] for pattern in patterns]
     held = training.folds(questions, patterns)
     found = answers(held, questions, ids)
@@ -78,7 +78,7 @@ def report(questions: Sequence[Question], patterns: Sequence[Pattern]) -> str:
     measured = [questions[at] for at in every]
     lines = [
         f"{len(measured)} questions of {len({q.author for q in measured})} authors, "
-        f"{sum(not q.grades for q in measured)} of them negatives; each author was held out in turn.",
+        f"{sum(not q.grades for q in measured)} of them negatives; {training.GROUPS} groups of authors were held out in turn.",
         "",
         *_table("", [("all", every)], questions, ours),
         *_table("BM25, without a gate", [("all", every)], questions, theirs),

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cross",
         action="store_true",
-        help="instead measure the example questions of patterns, each author held out in turn; takes minutes",
+        help="instead measure the example questions of patterns, with their author held out; takes minutes",
     )
     parser.add_argument("--write", metavar="FILE", help=f"with --cross: replace what follows '{MARK}' in FILE")
     parser.add_argument(

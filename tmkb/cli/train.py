@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--calibration",
         choices=("new", "same"),
         default="new",
-        help="new: measure thresholds with each author held out, which takes minutes; same: keep those of the model",
+        help="new: measure thresholds with authors held out, which takes minutes; same: keep those of the model",
     )
     output.configure(parser)
 
