@@ -72,7 +72,7 @@ def known():
         ("a handler that calls db.First of gorm", "go", "chi", "go_gorm"),
         ("", None, "Gin + GORM", "go_gorm"),
         ("-- name: GetInvoice :one", "go", "chi", "go_sqlc"),
-        ("sqlc query on a pgxpool", None, None, "go_sqlc"),
+        ("sqlc query on a pgxpool with pgx.Tx", None, None, "go_sqlc"),
         ("an http.Handler in Go", None, None, "go"),
         ("a trailspring expressway", None, None, None),
         ("background job processing", None, None, None),
