@@ -78,7 +78,8 @@ def report(questions: Sequence[Question], patterns: Sequence[Pattern]) -> str:
     measured = [questions[at] for at in every]
     lines = [
         f"{len(measured)} questions of {len({q.author for q in measured})} authors, "
-        f"{sum(not q.grades for q in measured)} of them negatives; {training.GROUPS} groups of authors were held out in turn.",
+        f"{sum(not q.grades for q in measured)} of them negatives; "
+        f"{training.GROUPS} groups of authors were held out in turn.",
         "",
         *_table("", [("all", every)], questions, ours),
         *_table("BM25, without a gate", [("all", every)], questions, theirs),
