@@ -42,6 +42,7 @@ class Stacks:
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
         leaves only the language. Words of the framework and the question decide between the variants of the stack
         and what is built on it in its language, such as DRF on Django; without such a word it is the stack itself.
+        A variant that is `last` needs that no other of the stack has a word there.
 
         Args:
             context: the question.
@@ -50,7 +51,9 @@ class Stacks:
         """
         framework, text = _normal(framework), context[:_MOST].lower()
         stack = self._stack(text, _normal(language), framework)
-        return _most_signs(f"{framework}\n{text}", self._narrower(stack)) or stack
+        words, narrower = f"{framework}\n{text}", self._narrower(stack)
+        first = {name: each for name, each in narrower.items() if not each.get("last")}
+        return _most_signs(words, first) or _most_signs(words, narrower) or stack
 
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
