@@ -26,8 +26,9 @@ this page equal to the record.
 """
 VARIANTS = """## With another library
 
-A variant is a stack with a certain library. Words of the question or of its `framework` choose it, such as `knex(` or
-"express knex". Where a pattern has none, the idiom of the stack is shown, which may be written with that library.
+A variant is a stack with a certain library, or in a certain form. Words of the question or of its `framework` choose it,
+such as `knex(` or "express knex". Where a pattern has none, the idiom of the stack is shown, which may be written with that
+library.
 """
 
 

@@ -64,6 +64,8 @@ def known():
         ("", None, "Next.js server actions", "nextjs_actions"),
         ("const repo = dataSource.getRepository(Invoice) // TypeORM", "ts", "express", "express_typeorm"),
         ("a NestJS service with TypeORM", None, None, "nestjs"),
+        ("a NestJS guard", None, "TypeORM", "nestjs"),
+        ("", None, "TypeORM", "express_typeorm"),
         ("", None, "NestJS + Mongoose", "nestjs"),
         ("async def show(db: AsyncSession)", "python", None, "fastapi_async"),
         ("", None, "FastAPI (async SQLAlchemy)", "fastapi_async"),
