@@ -58,7 +58,12 @@ def known():
         ("a NestJS guard", None, "Prisma", "nestjs"),
         ("Next.js server action: await db.insert(rooms) // drizzle", None, None, "nextjs_drizzle"),
         ("Next.js server action with 'use server' and revalidatePath", None, None, "nextjs_actions"),
-        ("Next.js: 'use server', revalidatePath('/rooms'), await db.insert(rooms) // drizzle", None, None, "nextjs_drizzle"),
+        (
+            "Next.js: 'use server', revalidatePath('/rooms'), await db.insert(rooms) // drizzle",
+            None,
+            None,
+            "nextjs_drizzle",
+        ),
         ("a page.tsx whose form has useActionState", None, "Next.js 15", "nextjs_actions"),
         ("app/api/rooms/route.ts", None, "nextjs", "nextjs"),
         ("", None, "Next.js server actions", "nextjs_actions"),
