@@ -71,6 +71,7 @@ def known():
         ("a NestJS service with TypeORM", None, None, "nestjs"),
         ("a NestJS guard", None, "TypeORM", "nestjs"),
         ("", None, "TypeORM", "express_typeorm"),
+        ("@Get(':id') findOne(@Param('id') id: string) { return this.items.findOneBy({ id }) }", None, None, "nestjs"),
         ("", None, "NestJS + Mongoose", "nestjs"),
         ("async def show(db: AsyncSession)", "python", None, "fastapi_async"),
         ("", None, "FastAPI (async SQLAlchemy)", "fastapi_async"),
