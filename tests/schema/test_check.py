@@ -1,10 +1,13 @@
 """Problems in schemas: each has a position and a remedy."""
 
 import sys
+from typing import ClassVar
 
 import pytest
 
 from tests.support.tiers import sample
+from tmkb import Provider
+from tmkb.providers import registry
 from tmkb.schema import load, problems
 from tmkb.server import sources
 
@@ -371,4 +374,76 @@ def test_an_old_key_is_refused_with_its_new_name(complaints, place, file, old, n
 
     assert [
         line for line in lines if f"Key '{old}' in " in line and line.endswith(f"is now called '{new}'. Rename it.")
+    ]
+
+
+def test_value_of_no_permitted_type(complaints):
+    tool = "kind: tool\nname: rules\ndescription: The rules.\nprovider: script.answer\ninput: {type: object}\nanswer: [Ask.]\n"
+
+    assert complaints(servers__tmkb__tools__rules=tool) == [
+        "servers/tmkb/tools/rules.yaml:6:9: answer must be a string or a map, not a list."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (
+            "resource",
+            "uriTemplate: house://{room}\nanswer: '{room}'\ncomplete: {rom: [hall]}\n",
+            "7:12: There is no variable 'rom'. Did you mean 'room'?",
+        ),
+        (
+            "resource",
+            "uriTemplate: house://{room}\nanswer: '{room}'\ncomplete: {room: {by: flor, values: {}}}\n",
+            "7:23: There is no argument 'flor'. Known: room.",
+        ),
+        (
+            "prompt",
+            "arguments:\n  floor: {}\n  room: {complete: {by: flor, values: {}}}\nanswer: '{room}'\n",
+            "7:25: There is no argument 'flor'. Did you mean 'floor'?",
+        ),
+    ],
+)
+def test_completion_of_an_unknown_name(complaints, kind, text, expected):
+    head = f"kind: {kind}\nname: rooms\ndescription: The rooms.\nprovider: script.answer\n"
+    server = f"kind: server\nextends: packaged\ncapabilities: {{{kind}s: {{}}}}\n"
+    files = {"servers__tmkb__server": server, f"servers__tmkb__{kind}s__rooms": head + text}
+
+    assert complaints(**files) == [f"servers/tmkb/{kind}s/rooms.yaml:{expected}"]
+
+
+class House(Provider):
+    """A provider without settings."""
+
+    operations: ClassVar = {"ask": []}
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Install providers of other packages: one without settings, and one whose module is missing."""
+    targets = {**registry.installed(), "house": f"{__name__}:House", "hotel": "missing_hotel:Hotel"}
+    monkeypatch.setattr(registry, "installed", lambda: targets)
+
+
+SERVER = "kind: server\nextends: packaged\nproviders:\n"
+ASK = "kind: tool\nname: ask\ndescription: Asks.\ninput: {type: object}\nprovider: "
+
+
+def test_settings_of_a_provider_without_any(complaints, installed):
+    assert (
+        complaints(servers__tmkb__server=SERVER + "  house: {}\n", servers__tmkb__tools__ask=ASK + "house.ask\n") == []
+    )
+    assert complaints(servers__tmkb__server=SERVER + "  house: {rooms: 5}\n") == [
+        "servers/tmkb/server.yaml:4:11: The provider 'house' has no settings, and so no 'rooms'."
+    ]
+
+
+def test_a_provider_that_cannot_be_imported(complaints, installed):
+    assert complaints(
+        servers__tmkb__server=SERVER + "  hotel: {rooms: 5}\n", servers__tmkb__tools__ask=ASK + "hotel.ask\n"
+    ) == [
+        f"servers/tmkb/{place}: The provider 'hotel' cannot be imported: ModuleNotFoundError: "
+        "No module named 'missing_hotel'. Reinstall or remove its package."
+        for place in ("server.yaml:4:3", "tools/ask.yaml:5:11")
     ]

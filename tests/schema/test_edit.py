@@ -100,9 +100,20 @@ def edited(action, text, path, *value, file="x.yaml"):
         ("\ufeffa: 1\nb: 2\n", "set", ("b",), 3, "\ufeffa: 1\nb: 3\n"),
         ("a: 1\nb: 2", "remove", ("b",), None, "a: 1"),
         ("a:\n- x\n- y\n", "remove", ("a", 0), None, "a:\n- y\n"),
+        ("a: [b]\n", "set_block", ("a",), [{"c": "text of several lines\nand more\n"}, 1], "a:\n  - c: |\n      text of several lines\n      and more\n  - 1\n"),
+        ("a: {b: [c]}\n", "set_block", ("a", "b"), ["d"], "a: {b: [d]}\n"),
+        ("a:\n  - b\n", "set_block", ("a",), ["d"], "a:\n  - d\n"),
+        ("a: [b]\n", "set_block", ("a",), [], "a: []\n"),
+        ("a: |\n  one\nb: 1\n", "set", ("a",), "no line end", 'a: "no line end"\nb: 1\n'),
+        ("a: |\n  one\nb: 1\n", "set", ("a",), "\n", 'a: "\\n"\nb: 1\n'),
+        ("a: |-\n  one\nb: 1\n", "set", ("a",), "bell \a", 'a: "bell \\u0007"\nb: 1\n'),
+        ("a: >\n  one\n  two\n", "set", ("a",), "one two\nthree\n", "a: >\n  one two\n\n  three\n"),
+        ("a: >\n  one\n  two\n  three\n", "set", ("a",), "one 2 three\n", "a: >\n  one\n  2\n  three\n"),
+        ("a:  # why\n  # and this\n  b: 1\nc: 2\n", "set", ("a",), 5, "a: 5  # why\nc: 2\n"),
+        ("a: 'x'\n", "set", ("a",), "tab\t", 'a: "tab\\t"\n'),
         ("a:\r\n  b: 1\r\nc: 2\r\n", "add", ("a", "d"), 2, "a:\r\n  b: 1\r\n  d: 2\r\nc: 2\r\n"),
     ],
-)
+)  # fmt: skip
 def test_an_edit(before, action, path, value, after):
     assert edited(action, before, path, *([] if action == "remove" else [value])) == after
 
@@ -148,3 +159,12 @@ def test_json_stays_json():
     text.remove(("c", 2))
     text.set(("a", "b"), "x")
     assert text.text == before
+
+
+def test_long_json_uses_several_lines():
+    text = "A sentence that goes on and on, to the very end of all of it, and even further than the end of a line"
+
+    assert edited("add", '{\n  "a": {"x": 1}\n}\n', ("a", "b"), [text], file="x.json") == (
+        f'{{\n  "a": {{"x": 1, "b": [\n    "{text}"\n  ]}}\n}}\n'
+    )
+    assert edited("set", '{"a": 1}\n', ("a",), text, file="x.json") == f'{{"a": "{text}"}}\n'

@@ -17,6 +17,7 @@ def errors(schema, value):
 
 
 def rules(schema):
+    """Return the path and the rule of each fault."""
     return [(fault[0], fault[2]) for fault in jsonschemas.faults(schema)]
 
 
@@ -151,3 +152,63 @@ def test_a_recursive_schema_is_accepted():
 )
 def test_multiples_of_any_size(divisor, number, valid):
     assert (errors({"multipleOf": divisor}, number) == []) is valid
+
+
+def test_a_costly_schema_has_its_place():
+    assert rules({"properties": {"x": doubled(40) | {"$id": "https://host/x"}}})[0] == (
+        ("properties", "x", "$defs", "a28"),
+        "many_visits",
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ({"uniqueItems": True}, [1, {"a": [1]}, {"a": [1.0]}], "[1, {'a': [1]}, {'a': [1.0]}] has non-unique elements"),
+        ({"uniqueItems": True}, [1, True, "1", 1.5], None),
+        ({"uniqueItems": False}, [1, 1], None),
+        ({"uniqueItems": True}, "aa", None),
+        pytest.param({"multipleOf": 3}, 10**5000, "The number is not a multiple of 3", id="huge"),
+        ({"multipleOf": 3}, True, None),
+        ({"multipleOf": 3}, 7, "7 is not a multiple of 3"),
+        ({"pattern": "^a"}, "ba", "'ba' does not match '^a'"),
+        ({"pattern": "^a"}, 5, None),
+        ({"patternProperties": {"^a": {"const": 1}}}, {"b": 2, "ab": 2}, "1 was expected"),
+        ({"patternProperties": {"^a": {"const": 1}}}, ["ab"], None),
+        ({"unevaluatedProperties": False}, ["ab"], None),
+        ({"unevaluatedProperties": False, "properties": {"a": {}}}, {"a": 1, "b": 2}, "Unevaluated properties are not allowed ('b' unexpected)"),
+        ({"unevaluatedProperties": {"type": "string"}}, {"b": "x"}, None),
+        ({"additionalProperties": False, "patternProperties": {"^a": {}}}, {"ab": 1, "b": 2, "c": 3}, "Additional properties are not allowed ('b', 'c' unexpected)"),
+        ({"additionalProperties": {"type": "string"}}, {"b": 2}, "2 is not of type 'string'"),
+        ({"additionalProperties": False}, ["b"], None),
+    ],
+)  # fmt: skip
+def test_messages_of_our_keywords(schema, value, message):
+    pytest.importorskip("re2")
+
+    assert errors(schema, value) == ([] if message is None else [message])
+
+
+def test_an_identifier_changes_what_references_below_it_name():
+    schema = {
+        "$id": "https://host/a",
+        "$defs": {"text": {"type": "string"}, "room": {"$id": "room", "$defs": {"wall": {}}}},
+        "properties": {
+            "x": {"$ref": "#/$defs/text"},
+            "y": {"$id": "y", "$ref": "#/$defs/text"},
+            "z": {"$ref": "room#/$defs/wall"},
+        },
+    }
+
+    assert rules(schema) == [(("properties", "y", "$ref"), "bad_reference")]
+    assert rules({"$id": "http://[", "items": {"$id": "a"}}) == [(("items", "$id"), "bad_json_schema")]
+
+
+def test_a_refused_expression_has_its_place():
+    pytest.importorskip("re2")
+    schema = {"items": {"patternProperties": {"^a": {}, "(?=a)": {}}, "pattern": "(?!a)"}}
+
+    assert [(path, key, rule) for path, key, rule, _ in jsonschemas.faults(schema)] == [
+        (("items", "pattern"), False, "bad_schema_expression"),
+        (("items", "patternProperties", "(?=a)"), True, "bad_schema_expression"),
+    ]

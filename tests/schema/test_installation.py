@@ -10,6 +10,7 @@ from tmkb import __version__
 from tmkb.schema import installation, paths
 
 PYTHON = shlex.quote(sys.executable)
+FOLDER = installation._folder
 
 
 class Distribution:
@@ -96,3 +97,58 @@ def test_the_command_is_quoted_for_windows(installed, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "win32")
 
     assert installation.command("http") == 'pipx inject tmkb "uvicorn>=0.30"'
+
+
+def test_uv_keeps_what_was_added_to_a_tool(installed, tmp_path):
+    (tmp_path / "uv-receipt.toml").write_text(
+        '[tool]\nrequirements = [{name = "tmkb"}, {name = "redis", specifier = ">=5"}, {name = "httpx2"}]\n'
+    )
+
+    assert installation.kind() == "uv"
+    assert installation.command("http") == (
+        f"uv tool install --with 'redis>=5' --with httpx2 --with 'uvicorn>=0.30' tmkb=={__version__}"
+    )
+    assert installation.command_for("redis>=5").count("redis") == 1
+
+
+def test_pipx_run_makes_a_new_environment(installed, tmp_path):
+    (tmp_path / "pipx_metadata.json").touch()
+
+    assert installation.kind() == "pipx run"
+    assert installation.command("http") == (
+        f"pipx run --spec 'tmkb[http]=={__version__}' tmkb serve --http 127.0.0.1:0"
+    )
+    assert installation.command_for("ruff") == f"{PYTHON} -m pip install ruff"
+
+
+def test_an_environment_without_pip_is_of_uv(installed, monkeypatch):
+    monkeypatch.setattr(installation.importlib.util, "find_spec", lambda _: None)
+
+    assert installation.command("http") == f"uv pip install --python {PYTHON} 'tmkb[http]'"
+
+
+def test_a_folder_of_packages_gets_more_packages(installed, monkeypatch, tmp_path):
+    monkeypatch.setattr(installation, "_folder", FOLDER)
+    monkeypatch.setattr(paths, "ROOT", str(tmp_path / "libraries" / "tmkb" / "_data"))
+    monkeypatch.setattr(paths, "DATA", paths.ROOT)
+
+    assert installation.command("http") == f"{PYTHON} -m pip install --target {tmp_path}/libraries 'uvicorn>=0.30'"
+    monkeypatch.setattr(paths, "DATA", str(tmp_path / "lib" / "site-packages" / "tmkb" / "_data"))
+    monkeypatch.setattr(paths, "ROOT", paths.DATA)
+    assert installation.command("http") == f"{PYTHON} -m pip install 'tmkb[http]'"
+
+
+@pytest.mark.parametrize("text", ["", "{"])
+def test_an_unreadable_origin_is_the_released_version(installed, monkeypatch, tmp_path, text):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "x"))
+    monkeypatch.setattr(Distribution, "read_text", lambda *_: text)
+
+    assert f"--from tmkb=={__version__} tmkb" in installation.command("http")
+
+
+def test_links_of_the_project(monkeypatch):
+    def missing(name):
+        raise installation.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(installation.metadata, "metadata", missing)
+    assert installation.links() == []

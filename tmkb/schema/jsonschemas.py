@@ -90,12 +90,8 @@ def unknown_keywords(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]
 
 def faults(schema: Any) -> Iterator[Fault]:
     """Yield the faults of ``schema``, which is valid against the meta-schema."""
-    try:
-        resolver = jsonschema_specifications.REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema))
-    except ValueError as error:  # `$id` is not a URI
-        yield ("$id",), False, "bad_json_schema", {"reason": str(error)}
-        return
     walk = _Walk()
+    resolver = jsonschema_specifications.REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema))
     yield from walk.schema(schema, (), resolver)
     loops = [*walk.loops()]
     yield from loops or walk.costs()
@@ -117,7 +113,11 @@ class _Walk:
         self.places[id(schema)] = path
         same = self.same_value.setdefault(id(schema), [])
         if path and "$id" in schema:
-            resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
+            try:
+                resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
+            except ValueError as error:  # it or an `$id` above is no URI
+                yield (*path, "$id"), False, "bad_json_schema", {"reason": str(error)}
+                return
         yield from _expressions(schema, path)
         for inner, where, in_place in _inside(schema):
             if in_place:
