@@ -116,6 +116,21 @@ def test_lists_are_written_completely(mine, tmp_path):
     )
 
 
+def test_an_entry_of_an_inherited_list_is_set_in_a_copy_of_the_list(mine, tmp_path):
+    assert mine("set", "tmkb_query:input.properties.language.enum.0", "go")[0] == 0
+    assert text(tmp_path, "servers/tmkb/tools/tmkb_query.yaml").endswith("properties: {language: {enum: [go]}}\n")
+
+
+def test_a_new_error_replaces_the_null_of_its_table(mine, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "errors.yaml").write_text("kind: errors\nextends: packaged\nerrors: null\n")
+
+    assert mine("new", "error", "no_room")[0] == 0
+    assert text(tmp_path, "errors.yaml").splitlines()[2:] == [
+        'errors: {no_room: {surface: tool, fields: [what], message: "{what} did not work"}}'
+    ]
+
+
 def test_an_inherited_key_is_removed_by_null(mine, tmp_path):
     assert mine("remove", "2025-11-25:methods.ping")[0] == 0
     assert text(tmp_path, "protocol/2025-11-25.yaml").endswith("methods:\n  ping: null\n")

@@ -447,3 +447,52 @@ def test_a_provider_that_cannot_be_imported(complaints, installed):
         "No module named 'missing_hotel'. Reinstall or remove its package."
         for place in ("server.yaml:4:3", "tools/ask.yaml:5:11")
     ]
+
+
+@pytest.fixture
+def with_classes(overlay):
+    """Return the problems of an overlay of the server `tmkb`, which may name classes of Python."""
+
+    def check(**files):
+        found = load.read([overlay(**files)], sources.names(), ["tmkb", "everything"], offer=registry.offer)
+        return [problems.line(each).partition("/schemas/")[2] for each in found.problems]
+
+    return check
+
+
+def test_a_class_offers_its_operations_to_its_server_alone(with_classes):
+    server = SERVER + f"  house: {{provider: '{__name__}:House'}}\n"
+    ask = ASK + "house.ask\n"
+
+    assert with_classes(servers__tmkb__server=server, servers__tmkb__tools__ask=ask) == []
+    assert with_classes(servers__tmkb__server=server, servers__everything__tools__ask=ask) == [
+        "servers/everything/tools/ask.yaml:5:11: There is no operation 'house.ask'. Known: script.answer, script.steps, "
+        "eventlog.list_logs, eventlog.query, files.search, files.stat, hives.read, hives.write, knowledge.advise, "
+        "knowledge.categories, knowledge.entries, …."
+    ]
+
+
+def test_a_class_that_cannot_be_imported(with_classes):
+    server = SERVER + "  house: {provider: 'missing_house:House'}\n  script: {provider: 'json:loads'}\n"
+
+    assert with_classes(servers__tmkb__server=server) == [
+        "servers/tmkb/server.yaml:4:21: 'missing_house:House' cannot be used as a provider: ModuleNotFoundError: No module named 'missing_house'.",
+        "servers/tmkb/server.yaml:5:22: 'json:loads' cannot be used as a provider: TypeError: json:loads is not a subclass of tmkb.Provider.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "key"), [("errors", "errors"), ("log", "lines"), ("servers__tmkb__errors", "errors")]
+)
+def test_a_needed_table_cannot_be_removed(complaints, place, key):
+    kind = place.rpartition("_")[2]
+
+    assert complaints(**{place: f"kind: {kind}\nextends: packaged\n{key}: null\n"}) == [
+        f"{place.replace('__', '/')}.yaml:3:1: '{key}' cannot be removed: the code uses it. Delete this line."
+    ]
+
+
+def test_lines_of_the_log_of_a_server_cannot_be_removed(complaints):
+    assert complaints(
+        servers__tmkb__server="kind: server\nextends: packaged\nlog: {starting: null, no_folder: null}\n"
+    ) == ["servers/tmkb/server.yaml:3:7: 'starting' cannot be removed: the code uses it. Delete this line."]

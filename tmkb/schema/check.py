@@ -201,9 +201,12 @@ def _lifecycle(schemas: Schemas, place: str, doc: Document, names: Names) -> Ite
 def _server(schemas: Schemas, place: str, doc: Document, names: Names) -> Iterator[Problem]:
     yield from _file_name(doc, place, "name")
     yield from messages.check_lines(doc, "log")
+    lines = doc.section("log")
+    removed = [name for name in schemas.packaged("log").section("lines") if name not in lines]
+    yield from messages.missing_entries(schemas, place, "log", removed)
     facts = [fact for name in doc.section("providers") for fact in names.get(f"facts of {name}", ())]
-    starting = doc.section("log")["starting"]
-    yield from messages.check_fields(doc, ("log", "starting", "fields"), starting.get("fields", []), facts)
+    fields = lines.get("starting", {}).get("fields", [])
+    yield from messages.check_fields(doc, ("log", "starting", "fields"), fields, facts)
     for name in doc.section("providers"):
         yield from _settings(doc, name, names)
 

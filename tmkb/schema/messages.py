@@ -63,10 +63,14 @@ def check_fields(doc: Document, path: Path, fields: list[str], offered: Collecti
 
 
 def missing(schemas: Schemas, place: str) -> Iterator[Problem]:
-    """Yield the problems of a general table without an id of the packaged one: the code uses all of them."""
-    key = TABLES.get(place)
+    """Yield the problems of a table that a file removes, or that lacks an id of the packaged one: the code uses all."""
+    key = "errors" if documents.kind(place) == "errors" else TABLES.get(place)
     doc = schemas.documents[place]
     if key is None or not isinstance(doc.mapping().get(key, {}), dict):  # the meta-schema reports a wrong type
+        return
+    removing = [layer for layer in schemas.layers.get(place, ()) if layer.mapping().get(key, ...) is None]
+    yield from (layer.key_problem("needed_entry", (key,), name=key) for layer in removing)
+    if removing or place not in TABLES:
         return
     ids = [name for name in schemas.packaged(place).section(key) if name not in doc.section(key)]
     yield from missing_entries(schemas, place, key, ids)
