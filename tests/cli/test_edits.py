@@ -154,6 +154,8 @@ def test_a_file_in_the_users_folder_is_removed(mine, tmp_path):
 
 
 def test_packaged_or_required_files_are_not_removed(mine, tmp_path):
+    own = os.path.join("mine", "servers", "tmkb", "tools", "tmkb_query.yaml")
+    assert mine("remove", "tmkb_query")[2].startswith(f"{own}:1:1: ")
     assert "packaged files cannot be changed" in mine("remove", "tmkb_query")[2]
     assert mine("new", "revision", "2099-01-01")[0] == 0
     assert mine("add", "tmkb:revisions", "2099-01-01")[0] == 0

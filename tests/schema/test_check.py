@@ -56,6 +56,22 @@ def test_two_errors_for_one_keyword(complaints):
     ]
 
 
+def test_fields_of_an_error_for_a_keyword(complaints):
+    entry = '  too_small: {surface: tool, keyword: minimum, fields: [feld], message: "Too small"}\n'
+
+    assert complaints(errors=ERRORS + entry) == [
+        "errors.yaml:4:57: The field 'feld' does not exist here. Did you mean 'field'?"
+    ]
+
+
+def test_an_unused_field_of_a_general_error(complaints):
+    entry = "  made_up: {surface: protocol, code: 1, fields: [room], message: There is no room}\n"
+
+    assert complaints(errors=ERRORS + entry) == [
+        "errors.yaml:4:50: The field 'room' is used neither in `message` nor in `data`. Use it, or remove it."
+    ]
+
+
 def test_one_keyword_on_two_surfaces(complaints):
     entry = '  param_too_long: {surface: params, keyword: maxLength, fields: [field], message: "{field} is too long"}\n'
 
@@ -496,3 +512,12 @@ def test_lines_of_the_log_of_a_server_cannot_be_removed(complaints):
     assert complaints(
         servers__tmkb__server="kind: server\nextends: packaged\nlog: {starting: null, no_folder: null}\n"
     ) == ["servers/tmkb/server.yaml:3:7: 'starting' cannot be removed: the code uses it. Delete this line."]
+
+
+def test_the_name_of_a_text_file_has_no_nul(complaints):
+    tool = ASK.replace("provider: ", 'answer: {$file: "a\\0b"}\nprovider: script.answer\n')
+
+    assert complaints(servers__tmkb__tools__ask=tool) == [
+        "servers/tmkb/tools/ask.yaml:5:17: Cannot read the file a\\u0000b: this is no path. "
+        "Write its path from the folder of this YAML file."
+    ]

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tmkb.providers import registry
 from tmkb.schema import configuration, load, problems
 from tmkb.server import sources
 
@@ -49,3 +50,11 @@ def test_only_services_can_be_left_out(problems_of):
     assert problems_of("without: [fs, file]\n") == [
         "config.yaml:2:15: There is no service 'file'. Known: eventlog, fs, reg."
     ]
+
+
+def test_a_configuration_can_name_a_class(tmp_path):
+    (tmp_path / "config.yaml").write_text("kind: config\nproviders: {house: {provider: 'json:loads'}}\n")
+    config = configuration.read(str(tmp_path / "config.yaml"), "sysmcp")
+
+    found = load.read([], sources.names(), ["sysmcp"], config, registry.offer).problems
+    assert [(each.rule, each.line, each.column) for each in found] == [("bad_class", 2, 31)]

@@ -37,6 +37,8 @@ def test_changes(kind, before, after, changes):
             {"errors": {"a": {"data": ["c", "b"]}}},
             "unseen",
         ),
+        ("errors", "errors", {"errors": {"a": {"data": ["b", {}]}}}, {"errors": {"a": {"data": ["c"]}}}, "breaking"),
+        ("server", "limits", {"limits": {"running": 1}}, {"limits": {"running": "1"}}, "breaking"),
         ("server", "limits", {"limits": {"running": 1}}, {"limits": {"running": 2}}, "additive"),
         ("server", "limits", {"limits": {"running": 2}}, {"limits": {"running": 1}}, "breaking"),
         ("tool", "description", {"description": "a"}, {"description": "b"}, "cosmetic"),

@@ -56,6 +56,7 @@ def test_every_exported_schema_is_valid(exported):
     ("value", "message"),
     [
         ({"kind": "tool", "provider": "script.anser"}, "'script.anser' is not one of"),
+        ({"kind": "server", "providers": {"files": {"symlinks": "flase"}}}, "'flase' is not"),
         ({"kind": "tool", "descripton": "x"}, "'descripton' was unexpected"),
         ({"kind": "log", "lines": {"x": {"level": "loud"}}}, "'loud' is not one of"),
         ({"kind": "pattern"}, "is a required property"),
@@ -74,3 +75,9 @@ def test_an_unwritable_folder(tmp_path, capsys):
 
     assert main.main(["schema", "export", str(tmp_path / "file")]) == 2
     assert "file" in capsys.readouterr().err
+
+
+def test_null_removes_a_key_of_any_type(exported):
+    removed = {"lines": {"x": {"level": None, "message": None, "fields": None}}}
+
+    assert violations(exported, {"kind": "log", "extends": "packaged", **removed}) == []

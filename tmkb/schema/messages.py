@@ -23,7 +23,7 @@ def check_errors(schemas: Schemas, place: str, doc: Document, names: Names) -> I
         fields = error.get("fields", [])
         yield from check_template(doc, ("errors", name, "message"), error["message"], fields)
         yield from _data(doc, ("errors", name, "data"), error.get("data", []), fields)
-        if place != "errors" and documents.kind(place) == "errors" and "keyword" not in error:
+        if documents.kind(place) == "errors" and "keyword" not in error:
             yield from _unused_fields(schemas, doc, name, error, names)
         if "keyword" in error:
             yield from check_fields(doc, ("errors", name, "fields"), fields, names.get("violation field", fields))
