@@ -204,3 +204,14 @@ def test_a_problem_names_its_file(text, file, sentence):
     assert problems.line(problem).startswith(sentence)
     assert problem.rule in ("json_syntax", "not_utf8", "too_deep")
     assert problem.fields.get("limit", reader.DEEPEST) == reader.DEEPEST
+
+
+def test_problems_before_a_syntax_error_are_reported_too():
+    with pytest.raises(DocumentError) as caught:
+        reader.parse("a: 2026-07-28\nb: 1\nb: 2\nc: [1\n", "x.yaml")
+
+    assert [(each.rule, each.line, each.column) for each in caught.value.problems] == [
+        ("unquoted_date", 1, 4),
+        ("duplicate_key", 3, 1),
+        ("open_bracket", 4, 4),
+    ]

@@ -55,6 +55,14 @@ def test_a_file_is_read_up_to_its_limit(tmp_path):
     assert fault(tmp_path / "a", limit=6) == ("too_many_bytes", {"limit": 6})
 
 
+def test_bytes_that_are_no_text_have_their_place(tmp_path):
+    (tmp_path / "a").write_bytes("é\nab\nä".encode() + b"\xff")
+
+    with pytest.raises(DocumentError) as caught:
+        textfile.read(str(tmp_path / "a"), "shown")
+    assert [(p.file, p.line, p.column) for p in caught.value.problems] == [("shown", 3, 2)]
+
+
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"12345")
     real = os.fstat

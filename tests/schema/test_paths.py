@@ -1,0 +1,21 @@
+"""Paths in messages are short, and are named as users know them."""
+
+import os
+
+from tmkb.schema import paths
+
+
+def test_paths_below_the_current_folder_are_relative(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert paths.shown(str(tmp_path / "a" / "b.yaml")) == os.path.join("a", "b.yaml")
+    assert paths.shown(str(tmp_path.parent / "b.yaml")) == str(tmp_path.parent / "b.yaml")
+
+
+def test_a_folder_can_have_another_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(paths, "ALIASES", {str(tmp_path / "other"): "x", str(tmp_path / "a"): "git@host"})
+
+    assert paths.shown(str(tmp_path / "a")) == "git@host"
+    assert paths.shown(str(tmp_path / "a" / "b.yaml")) == os.path.join("git@host", "b.yaml")
+    assert paths.shown(str(tmp_path / "ab.yaml")) == "ab.yaml"
