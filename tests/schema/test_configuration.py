@@ -58,3 +58,51 @@ def test_a_configuration_can_name_a_class(tmp_path):
 
     found = load.read([], sources.names(), ["sysmcp"], config, registry.offer).problems
     assert [(each.rule, each.line, each.column) for each in found] == [("bad_class", 2, 31)]
+
+
+TOOL = "  - {kind: tool, name: house_rules, description: The rules., provider: script.answer, input: {type: object}, answer: Ask.}\n"
+SERVICE = "kind: service\nid: house\nname: House\nversion: '1'\ntools:\n" + TOOL
+
+
+@pytest.fixture
+def left_out(tmp_path, monkeypatch):
+    """Return the problems of the services in a folder, and the tools of those without problems."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").write_text("kind: config\nservices: services\n")
+
+    def read():
+        config = configuration.read("config.yaml", "sysmcp")
+        found = load.read([], sources.names(), ["sysmcp"], config)
+        tools = [each.rpartition("/")[2] for each in found.documents if "/tools/house" in each]
+        return [problems.line(each) for each in config.left_out], tools
+
+    return read
+
+
+def test_a_service_adds_its_tools(left_out, tmp_path):
+    (tmp_path / "services").mkdir()
+    (tmp_path / "services" / "house.yaml").write_text(SERVICE)
+
+    assert left_out() == ([], ["house_rules"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (SERVICE + TOOL, "7:24: A tool named 'house_rules' already exists. Use another name."),
+        (SERVICE.replace("answer: Ask.", "answer: 5"), "6:118: answer must be a string or a map, not an integer."),
+        (
+            SERVICE.replace("id: house", "id: home"),
+            "2:5: The file is named house, but its id is 'home'. Rename one of them.",
+        ),
+    ],
+)
+def test_a_wrong_service_is_left_out_as_a_whole(left_out, tmp_path, text, problem):
+    (tmp_path / "services").mkdir()
+    (tmp_path / "services" / "house.yaml").write_text(text)
+
+    assert left_out() == ([f"services/house.yaml:{problem}"], [])
+
+
+def test_a_missing_folder_of_services(left_out):
+    assert left_out() == (["config.yaml:2:11: Cannot list services: No such file or directory."], [])

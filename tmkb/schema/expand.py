@@ -28,14 +28,16 @@ def tools(schemas: Schemas, place: str, service: Document) -> Iterator[tuple[str
     """Yield the tools of ``service`` with their places, each as a separate document."""
     value = service.mapping()
     listed: Any = value.get("tools") if value.get("enabled") is not False else None
+    taken = {*schemas.documents}
     for index, tool in enumerate(listed if isinstance(listed, list) else ()):
         name = tool.get("name") if isinstance(tool, dict) else None
         if not isinstance(name, str):
             continue
         other = f"{place.rpartition('/services/')[0]}/tools/{name}"
-        if other in schemas.documents:
+        if other in taken:
             schemas.problems.append(service.problem("tool_taken", ("tools", index, "name"), name=name))
             continue
+        taken.add(other)
         document = service.part(("tools", index))
         base = documents.base(schemas, other)
         yield other, merge.merge(base, document, schemas.problems) if base else document
