@@ -11,6 +11,7 @@ import random
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ LEAST = 2  # questions that contain a feature
 ANSWERED = 0.036  # share of negatives of authors held out that may be answered
 HELD = 50  # questions of an author that is held out
 GROUPS = 10  # of authors that are held out together
+ORDINARY = ("request", "brief")  # kinds of questions about ordinary work, most of which has one of a few dangers
+WEIGHT = 0.3  # of these questions, so that they do not outweigh the others
 SAMPLES = 8  # questions of a pattern of one's own
 SHOWN = 0.02  # probability of being relevant below which a second or third pattern is not shown
 
@@ -104,12 +107,13 @@ def targets(questions: Sequence[Question], ids: Sequence[str]) -> Array:
     return found
 
 
-def fit(rows: Matrix, grades: Array, tolerance: float = TOLERANCE) -> Weights:
+def fit(rows: Matrix, grades: Array, tolerance: float = TOLERANCE, weights: Array | None = None) -> Weights:
     """Fit patterns on the rows with grades, and the gate on all. The last rows are the texts of patterns."""
     positive = np.flatnonzero(grades.any(axis=1))
-    mean = grades[positive].mean(axis=0)
+    counted = np.ones(len(positive)) if weights is None else weights[positive]
+    mean = np.average(grades[positive], axis=0, weights=counted)
     ridge = Ridge(alpha=ALPHA, fit_intercept=False, solver="sparse_cg", tol=tolerance)
-    ridge.fit(rows[positive], grades[positive] - mean)
+    ridge.fit(rows[positive], grades[positive] - mean, sample_weight=counted)
     gate = LinearSVC(C=COST, class_weight="balanced", random_state=0).fit(rows, grades.any(axis=1))
     return Weights(np.hstack([ridge.coef_.T, gate.coef_.T]), np.append(mean, gate.intercept_))
 
@@ -152,6 +156,11 @@ def prepare(questions: Sequence[Question], patterns: Sequence[Pattern]) -> tuple
     return examples(samples), np.vstack([grades, np.eye(len(patterns))])
 
 
+def importance(questions: Sequence[Question], patterns: Sequence[Pattern]) -> Array:
+    """Return the weight of each example of `prepare`."""
+    return np.array([WEIGHT if question.kind in ORDINARY else 1.0 for question in questions] + [1.0] * len(patterns))
+
+
 def held_authors(questions: Iterable[Question]) -> list[str]:
     """Return the authors that are held out: those with at least `HELD` questions."""
     counts = Counter(question.author for question in questions)
@@ -164,12 +173,13 @@ def folds(questions: Sequence[Question], patterns: Sequence[Pattern]) -> Array:
     Authors are held out in `GROUPS` groups, because a model for each of many authors would take hours.
     """
     every, grades = prepare(questions, patterns)
+    counted = importance(questions, patterns)
     names = np.array([question.author for question in questions] + [""] * len(patterns))
     found = np.full((len(questions), len(patterns) + 1), np.nan)
     authors = held_authors(questions)
     for group in range(min(GROUPS, len(authors))):
         held = np.isin(names, authors[group::GROUPS])
-        trained = train(every.take(~held), grades[~held])
+        trained = train(every.take(~held), grades[~held], partial(fit, weights=counted[~held]))
         found[np.flatnonzero(held)] = held_scores(trained, every.take(held))
     return found
 
@@ -197,7 +207,8 @@ def calibrate(held: Array, questions: Sequence[Question], patterns: Sequence[Pat
     measured: list[int] = np.flatnonzero(~np.isnan(held[:, -1])).tolist()
     asked = [questions[at] for at in measured]
     limits = thresholds(held[measured], asked, [pattern["id"] for pattern in patterns])
-    return {**limits, "best": BEST, **_own_patterns(questions, patterns, limits["answered"])}
+    special = [question for question in questions if question.kind not in ORDINARY]
+    return {**limits, "best": BEST, **_own_patterns(special, patterns, limits["answered"])}
 
 
 def thresholds(held: Array, questions: Sequence[Question], ids: Sequence[str]) -> dict[str, Any]:

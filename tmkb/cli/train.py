@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib import util
 
 from tmkb.authoring import inputs
@@ -93,7 +94,8 @@ def _train(target: str, examples: Sequence[Question], patterns: Sequence[Pattern
         calibration = index.read(index.path(same_as)).facts["calibration"]
     else:
         calibration = training.calibrate(training.folds(queries, patterns), queries, patterns)
-    trained = training.train(*training.prepare(queries, patterns))
+    fit = partial(training.fit, weights=training.importance(queries, patterns))
+    trained = training.train(*training.prepare(queries, patterns), fit)
     facts = {"inputs": inputs.digests(examples, patterns), "calibration": calibration}
     return training.write(target, trained, [pattern["id"] for pattern in patterns], facts)
 
