@@ -182,6 +182,8 @@ def test_query_suggests_a_framework(tmkb):
         "tmkb: The framework flsk is not known, so the answer has no code for it. Did you mean flask?\n",
     )
     assert tmkb("query", "celery", "--framework", "RoR", "--language", "any")[2] == ""
+    for name in ("typeorm", "NestJS TypeORM", "chi with GORM"):
+        assert tmkb("query", "update a profile", "--framework", name)[2] == ""
 
 
 def test_query_takes_words_without_quotes(tmkb):

@@ -78,9 +78,10 @@ class Stacks:
         }
 
     def known(self, name: str) -> bool:
-        """Return whether ``name`` is "any", empty, or a name of a language or stack in any case."""
+        """Return whether ``name`` is "any", empty, or names a language, a stack or a library in any case."""
         normal = _normal(name)
-        return not normal or normal in self._stack_names or normal in self._language_names
+        names = self._stack_names.keys() | self._language_names
+        return not normal or normal in names or self._with_library("", None, normal) is not None
 
     def fallbacks(self, stack: str | None) -> list[str]:
         """Return ``stack`` and the stacks whose idiom can stand for one of it, in order."""
