@@ -22,7 +22,7 @@ from tmkb.server.server import Server
 
 pytestmark = pytest.mark.process
 
-THREE = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026"]
+FOUND = ["TMKB-AUTH-001", "TMKB-AUTH-024", "TMKB-AUTH-026", "TMKB-AUTH-071"]
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def test_query_prints_the_answer(tmkb):
     status, out, err = tmkb("query", "background job processing")
 
     assert (status, err) == (0, "")
-    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
+    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == FOUND
     assert "Start from this" not in out
-    assert re.search(r"3 of 3 patterns, \d+ tokens\n$", out)
+    assert re.search(r"4 of 4 patterns, \d+ tokens\n$", out)
 
 
 def test_query_shows_the_code_of_the_stack(tmkb):
@@ -171,7 +171,7 @@ def test_query_reads_the_question_from_stdin(tmkb, monkeypatch, words):
     status, out, _ = tmkb("query", *words)
 
     assert status == 0
-    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == THREE
+    assert re.findall(r"^TMKB-AUTH-\d+", out, re.M) == FOUND
 
 
 def test_query_suggests_a_framework(tmkb):
@@ -675,7 +675,7 @@ def test_questions_are_added_and_validated(tmkb, tmp_path):
     )
 
     assert status == 1
-    assert out.startswith("Left out: line 2: `kind` must be one of agent, code, ")
+    assert out.startswith("Left out: line 2: `kind` must be one of agent, brief, code, ")
     assert out.endswith("\n1 questions added.\n")
     assert tmkb("validate", str(tmp_path / "mine"))[0] == 0
     assert tmkb("questions", "add", str(tmp_path / "none"), "--author", "me")[0] == 2

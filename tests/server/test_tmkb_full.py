@@ -58,7 +58,7 @@ def test_a_query_finds_the_patterns_of_the_default_server(server):
         other.handshake()
         default = other.query(context="background job processing")
 
-    assert ids_of(server.query(context="background job processing")) == ids_of(default)
+    assert ids_of(server.query(context="background job processing"))[:3] == ids_of(default)
 
 
 def ids_of(result):
