@@ -121,6 +121,13 @@ def test_no_match_has_a_note(adviser):
     assert value(adviser.for_agent([], None, 500))["token_count"] == tokens.count(adviser.for_agent([], None, 500).text)
 
 
+def test_a_server_without_notes_answers_all_the_same(patterns):
+    adviser = made(patterns, advice.fragments(patterns, {}, stacks.packaged(), {"no_match": ""}, tokens.count))
+
+    assert value(adviser.for_agent([], None, 500))["note"] == ""
+    assert "note" not in value(adviser.for_agent([0], None, 500))
+
+
 def test_the_code_counts_more_than_further_patterns(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     whole = value(adviser.for_agent([first, 0, 1], "rails", 500))

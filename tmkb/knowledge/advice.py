@@ -34,7 +34,8 @@ def fragments(
         patterns: all patterns.
         idioms: id of a pattern → stack → code, status and, if there is one, caution.
         stacks: the stacks of the idioms.
-        notes: the sentences of an answer without patterns, `no_match`, and of one with patterns, `reminder`.
+        notes: the sentences of an answer without patterns, `no_match`, and of one with patterns, `reminder`, if
+            there is one.
         count: returns the tokens of a text.
     """
 
@@ -61,8 +62,8 @@ def fragments(
         for pattern in patterns
     ]
     facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
-    counted_notes: Any = {name: counted(_NOTE, text, count) if text else None for name, text in notes.items()}
-    return {"advice": {"patterns": rendered, "notes": counted_notes, **facts}}
+    shown: Any = {name: counted(_NOTE, text, count) for name, text in notes.items()}
+    return {"advice": {"patterns": rendered, "notes": shown, **facts}}
 
 
 class Adviser:
@@ -72,7 +73,7 @@ class Adviser:
         advice: Any = part("advice")
         self.renderer = renderer
         self.patterns = advice["patterns"]
-        self.no_match, self.reminder = advice["notes"]["no_match"], advice["notes"]["reminder"]
+        self.no_match, self.reminder = advice["notes"]["no_match"], advice["notes"].get("reminder")
         self.stacks = Stacks(advice["languages"], advice["stacks"])
 
     def for_agent(self, numbers: Sequence[int], stack: str | None, limit: int, two: bool = False) -> Answer:
@@ -87,7 +88,8 @@ class Adviser:
         chosen = [first["full"], *(each["short"] for each in others)]
         code = self._code(first, stack)
         further = self._code(others[0], stack) if two and code and others else None
-        for more in ((code, self.reminder, _second(further)), (code, self.reminder)):
+        wider = [(code, self.reminder, _second(further))] if further else []
+        for more in (*wider, (code, self.reminder)):
             if self.renderer.size(chosen, joined := _joined(more), False) <= limit:
                 return self.renderer.join(chosen, len(chosen), joined, False)
         for shown in (code, None) if code else (None,):
@@ -108,9 +110,9 @@ class Adviser:
         return next(filter(None, map(pattern["code"].get, self.stacks.fallbacks(stack))), None)
 
 
-def _second(code: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _second(code: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fragment with the key of the second pattern's code."""
-    return code and {**code, "text": code["text"].replace(_FIRST, _SECOND, 1)}
+    return {**code, "text": code["text"].replace(_FIRST, _SECOND, 1)}
 
 
 def _joined(fragments: Sequence[Any]) -> dict[str, Any]:

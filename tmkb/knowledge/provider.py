@@ -84,7 +84,7 @@ class Knowledge(Provider):
             from tmkb.knowledge import advice, catalog, idioms, stacks
 
             written = {f.pattern["id"]: idioms.served(f.path, f.pattern) for f in loaded.folders if f.pattern}
-            notes = {name: settings.get(name, "") for name in ("no_match", "reminder")}
+            notes = {"no_match": "", **{name: settings[name] for name in ("no_match", "reminder") if name in settings}}
             parts |= catalog.parts(patterns, written)
             parts |= advice.fragments(patterns, written, stacks.packaged(), notes, tokens.count)
         files = index.uncompressed(str(built["index"]["model"]))
