@@ -179,3 +179,10 @@ def test_every_kind_of_file_has_a_meta_schema_and_its_place_among_the_others():
 def test_no_path_of_a_machine_stands_in_the_tree():
     for path in MODULES:
         assert "/home/" not in source(path) and "/root/" not in source(path)
+
+
+def test_no_group_is_possessive():
+    """Before 3.11.5, Python matches such groups wrongly (https://github.com/python/cpython/issues/106052)."""
+    possessive = re.compile(r"(?<!\\)\)(?:[*+?]|\{[\d,]+\})\+")
+
+    assert [name(path) for path in MODULES if possessive.search(source(path))] == []

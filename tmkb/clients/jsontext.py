@@ -19,8 +19,8 @@ from tmkb.schema.values import JsonObject, JsonValue
 
 _DEEPEST = 100
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*+ (?: (?P<comment>//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)
-    | (?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")
+    r"""[ \t\r\n]*+ (?: (?P<comment>//[^\r\n]*+|/\*(?s:.*?)\*/)
+    | (?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*")
     | (?P<scalar>(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?|true|false|null)(?![\w.+-]))
     | (?P<mark>[{}\[\]:,]) | (?P<end>\Z) )""",
     re.X,

@@ -18,13 +18,14 @@ from tmkb.schema.values import JsonObject, JsonValue
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _TUPLE = re.compile(r"\(('[^']*',? ?)+\)")  # how the standard library writes a path
 _DIGITS = re.compile(r"[0-9_]{4300,}")  # which Python does not convert
-_SKIPPED = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+)*+")
+_SKIPPED = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+)*")
 _SPACE = re.compile(r"[ \t]*+")
-_KEY = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[A-Za-z0-9_-]++""")
+_KEY = re.compile(r""""[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+'|[A-Za-z0-9_-]++""")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 # Parts of a value: strings of several lines, strings, comments, brackets, line ends, everything else.
 _PART = re.compile(
-    r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^']|'(?!''))*+'{3,5}|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+\''''
+    r'''"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*"{3,5}|\'\'\'[^']*+(?:'(?!'')[^']*+)*'{3,5}'''
+    r"""|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+\'"""
     r"""|\#[^\n]*+|[\[{]|[\]}]|\n|[^"'\#\[\]{}\n]++""",
     re.S,
 )
