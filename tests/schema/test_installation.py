@@ -129,10 +129,11 @@ def test_an_environment_without_pip_is_of_uv(installed, monkeypatch):
 
 def test_a_folder_of_packages_gets_more_packages(installed, monkeypatch, tmp_path):
     monkeypatch.setattr(installation, "_folder", FOLDER)
-    monkeypatch.setattr(paths, "ROOT", str(tmp_path / "libraries" / "tmkb" / "_data"))
+    libraries = tmp_path / "some libraries"
+    monkeypatch.setattr(paths, "ROOT", str(libraries / "tmkb" / "_data"))
     monkeypatch.setattr(paths, "DATA", paths.ROOT)
 
-    assert installation.command("http") == f"{PYTHON} -m pip install --target {tmp_path}/libraries 'uvicorn>=0.30'"
+    assert installation.command("http") == f"{PYTHON} -m pip install --target '{libraries}' 'uvicorn>=0.30'"
     monkeypatch.setattr(paths, "DATA", str(tmp_path / "lib" / "site-packages" / "tmkb" / "_data"))
     monkeypatch.setattr(paths, "ROOT", paths.DATA)
     assert installation.command("http") == f"{PYTHON} -m pip install 'tmkb[http]'"
