@@ -43,15 +43,15 @@ _ENCODE = stdlib.encoder()
 
 
 class Entry:
-    """A head, and unparsed sections by name."""
+    """A head, and unparsed sections by name. Those that were read are views, because few of them are used."""
 
-    def __init__(self, head: JsonObject, sections: Mapping[str, bytes]) -> None:
+    def __init__(self, head: JsonObject, sections: Mapping[str, bytes | memoryview]) -> None:
         self.head = head
         self.sections = sections
 
     def section(self, name: str) -> JsonObject:
         """Parse and return the section ``name``."""
-        value: JsonObject = stdlib.loads(self.sections[name])
+        value: JsonObject = stdlib.loads(bytes(self.sections[name]))
         return value
 
     def pack(self, **fields: object) -> bytes:
@@ -73,9 +73,9 @@ def unpack(packed: bytes) -> Entry:
 def _unpack(packed: bytes, begin: int = 0) -> tuple[Any, Entry]:
     """Return the first line and the entry. Raises ValueError if they are not valid."""
     start = packed.index(b"\n", begin) + 1
-    first, sections = stdlib.loads(packed[begin:start]), {}
+    first, sections, view = stdlib.loads(packed[begin:start]), {}, memoryview(packed)
     for name, length in first["sections"].items():
-        sections[name] = packed[start : start + length]
+        sections[name] = view[start : start + length]
         start += length
     if start != len(packed):
         raise ValueError("The sections have other lengths.")

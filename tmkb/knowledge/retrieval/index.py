@@ -84,6 +84,20 @@ def read(path: str) -> Model:
         raise SpecError([bad_model(path, str(error))]) from error
 
 
+def _mapped(path: str) -> Model | None:
+    """Return the uncompressed model of a file that no process changes; None if there is none.
+
+    A question needs a few pages of it, and processes share them.
+    """
+    import mmap
+
+    try:
+        with open(path, "rb") as file:
+            return Model(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):  # deleted, or empty
+        return None
+
+
 def _bytes(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
@@ -125,7 +139,7 @@ class Index:
         """The trained model."""
         if self._model is None:
             kept = self.part("model")["path"]
-            self._model = model = read(kept if kept and os.path.isfile(kept) else self.part("index")["model"])
+            self._model = model = (kept and _mapped(kept)) or read(self.part("index")["model"])
             outputs = {id_: output for output, id_ in enumerate(model.facts["patterns"])}
             self._outputs = [(n, outputs[p["id"]]) for n, p in enumerate(self.patterns) if p["id"] in outputs]
             self._centroids = centroids.Table(self.part("centroids"))

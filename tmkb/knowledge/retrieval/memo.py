@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-CHARACTERS = 200_000  # of the texts that are remembered by one function
+CHARACTERS = 50_000  # of the texts that are remembered by one function
 
 
 class Memo(dict[str, "Any"]):

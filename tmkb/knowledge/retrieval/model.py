@@ -29,6 +29,7 @@ from tmkb.stdlib import itemgetter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+    from mmap import mmap
     from typing import Any
 
     Tails = dict[str, int]  # tail → number of a feature
@@ -69,8 +70,8 @@ class Model:
             `calibration`, `inputs` (digests of the training data), `checksum` (of the other parts).
     """
 
-    def __init__(self, packed: bytes) -> None:
-        start = packed.index(b"\n") + 1
+    def __init__(self, packed: bytes | mmap) -> None:
+        start = packed.find(b"\n") + 1
         self.facts: Any = stdlib.loads(packed[:start])
         self.outputs, self._checksum = len(self.facts["biases"]), self.facts["checksum"]
         size = 8 * (BUCKETS + 1)
@@ -191,7 +192,7 @@ class Model:
 class _Rows:
     """Rows as integers, decoded at first use."""
 
-    def __init__(self, packed: bytes, start: int, count: int, outputs: int) -> None:
+    def __init__(self, packed: bytes | mmap, start: int, count: int, outputs: int) -> None:
         self.packed, self.start, self.lanes = packed, start, outputs + 1
         self.size = row_size(outputs)
         if len(packed) != start + count * self.size:
