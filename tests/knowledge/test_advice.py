@@ -1,15 +1,22 @@
 """Answers for a stack: the idiom that is shown, and what is left out for size."""
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.knowledge import advice, answer, idioms, library, stacks, tokens
+from tmkb.knowledge import advice, answer, idioms, library, reminders, stacks, tokens
+from tmkb.knowledge.retrieval import words
 
 NOTE = "Nothing is known of it."
-NOTES = {"no_match": NOTE, "reminder": "Each route needs a rule."}
+SENTENCES = [
+    {"text": "Decide for {words}: which records.", "words": ["referee", "coach", "player", "club"]},
+    {"text": "Who may read {words}, and “when”?", "words": ["salary", "note"]},
+]
+LAST = 'Each route needs a "rule".'
+NOTES = NOTE, (SENTENCES, LAST)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +32,7 @@ def patterns(folders):
 @pytest.fixture(scope="module")
 def adviser(folders, patterns):
     written = {folder.pattern["id"]: idioms.served(folder.path, folder.pattern) for folder in folders}
-    parts = advice.fragments(patterns, written, stacks.packaged(), NOTES, tokens.count)
+    parts = advice.fragments(patterns, written, stacks.packaged(), *NOTES, tokens.count)
     return made(patterns, parts)
 
 
@@ -46,11 +53,12 @@ def number(patterns, id_):
     st.lists(st.integers(0, 1000), max_size=5),
     st.sampled_from([None, *stacks.packaged().stacks]),
     st.integers(100, 700),
+    st.lists(st.sampled_from(["Referees", "and", "a coach,", "read", "salaries", "notes", "of the club", "```"])),
     st.booleans(),
 )
-def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, two):
+def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, two):
     numbers = [*dict.fromkeys(number % len(patterns) for number in drawn)]
-    for answered in (adviser.for_agent(numbers, stack, limit, two), adviser.for_human(numbers, stack)):
+    for answered in (adviser.for_agent(numbers, stack, limit, " ".join(asked), two), adviser.for_human(numbers, stack)):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
     assert adviser.for_agent(numbers, stack, limit).patterns_included <= len(numbers)
@@ -72,24 +80,56 @@ def test_form_of_an_answer(adviser, patterns):
 
 def test_the_code_of_the_second_pattern_is_added_if_it_fits(adviser, patterns):
     first, second = number(patterns, "TMKB-AUTH-014"), number(patterns, "TMKB-AUTH-006")
-    shown = value(adviser.for_agent([first, second], "rails", 500, True))
+    shown = value(adviser.for_agent([first, second], "rails", 500, two=True))
     alone = value(adviser.for_agent([second], "rails", 500))
 
     assert shown["second_code"] == alone["code_pattern"]
-    less = value(adviser.for_agent([first, second], "rails", shown["token_count"] - 1, True))
+    less = value(adviser.for_agent([first, second], "rails", shown["token_count"] - 1, two=True))
     assert "second_code" not in less and less["token_limit_reached"] is False
     assert "second_code" not in value(adviser.for_agent([first, second], "rails", 500))
 
 
-def test_the_reminder_is_added_if_it_fits(adviser, patterns):
+def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     for stack in ("rails", None):
-        shown = value(adviser.for_agent([first, 0, 1], stack, 500))
-        assert shown["note"] == NOTES["reminder"]
+        shown = value(adviser.for_agent([first, 0, 1, 2], stack, 600))
+        assert (shown["note"], shown["patterns_included"]) == (LAST, 4)
 
-        less = value(adviser.for_agent([first, 0, 1], stack, shown["token_count"] - 1))
-        assert "note" not in less and less["token_limit_reached"] is False
-        assert [less["patterns"], less.get("code_pattern")] == [shown["patterns"], shown.get("code_pattern")]
+        three = value(adviser.for_agent([first, 0, 1, 2], stack, shown["token_count"] - 1))
+        assert (three["note"], three["patterns_included"], three["token_limit_reached"]) == (LAST, 3, True)
+        assert three.get("code_pattern") == shown.get("code_pattern")
+
+        less = value(adviser.for_agent([first, 0, 1, 2], stack, three["token_count"] - 1))
+        assert "note" not in less and less["patterns_included"] >= 3
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("list records", LAST),
+        ("Coaches and referees of clubs", f"Decide for coach, referee, club: which records. {LAST}"),
+        ("a coach, another coach's players", f"Decide for coach, player: which records. {LAST}"),
+        ("SALARIES", f"Who may read salary, and “when”? {LAST}"),
+        ("the player's note", f"Decide for player: which records. Who may read note, and “when”? {LAST}"),
+        ("change this\n```\nplayer = note\n```\nfor a coach", f"Decide for coach: which records. {LAST}"),
+    ],
+)
+def test_the_note_asks_with_the_words_of_the_question(adviser, question, note):
+    assert value(adviser.for_agent([0], None, 500, question))["note"] == note
+
+
+def test_a_sentence_has_five_words_at_most():
+    sentences = [{"text": "Decide for {words}.", "words": ["one", "two", "three", "four", "five", "six"]}]
+    found = reminders.Reminders(reminders.fragments(sentences, LAST, tokens.count)).of("six five four three two one")
+
+    assert found["text"].startswith('note":"Decide for six, five, four, three, two. Each')
+
+
+def test_packaged_reminders_have_no_word_twice():
+    """The second sentence of a word would repeat it, and two words of one stem would hide each other."""
+    found = Counter(words.stem(word) for sentence in reminders.packaged() for word in sentence["words"])
+
+    assert [stem for stem, number in found.items() if number > 1] == []
 
 
 def test_the_code_of_the_pattern_is_that_of_its_stack(adviser, patterns):
@@ -107,7 +147,7 @@ def test_without_a_stack_there_is_no_code(adviser, patterns):
 
 def test_another_stack_stands_for_one_without_idiom(patterns):
     idiom = {"express": {"code": "next();\n", "status": "text"}}
-    parts = advice.fragments(patterns, {patterns[0]["id"]: idiom}, stacks.packaged(), NOTES, tokens.count)
+    parts = advice.fragments(patterns, {patterns[0]["id"]: idiom}, stacks.packaged(), *NOTES, tokens.count)
     adviser = made(patterns, parts)
 
     assert value(adviser.for_agent([0], "nestjs", 500))["code_pattern"]["framework"] == "express"
@@ -122,7 +162,7 @@ def test_no_match_has_a_note(adviser):
 
 
 def test_a_server_without_notes_answers_all_the_same(patterns):
-    adviser = made(patterns, advice.fragments(patterns, {}, stacks.packaged(), {"no_match": ""}, tokens.count))
+    adviser = made(patterns, advice.fragments(patterns, {}, stacks.packaged(), "", None, tokens.count))
 
     assert value(adviser.for_agent([], None, 500))["note"] == ""
     assert "note" not in value(adviser.for_agent([0], None, 500))
@@ -131,7 +171,7 @@ def test_a_server_without_notes_answers_all_the_same(patterns):
 def test_the_code_counts_more_than_further_patterns(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     whole = value(adviser.for_agent([first, 0, 1], "rails", 500))
-    size = whole["token_count"] - tokens.count(json.dumps({"note": NOTES["reminder"]}))
+    size = whole["token_count"] - tokens.count(json.dumps({"note": LAST}))
     shown = value(adviser.for_agent([first, 0, 1], "rails", size))
 
     assert (shown["pattern_count"], shown["patterns_included"], shown["token_limit_reached"]) == (3, 2, True)

@@ -5,7 +5,9 @@ An answer has the form of those of `tmkb.knowledge.answer` and is joined from pr
 
 from __future__ import annotations
 
+from tmkb.knowledge import reminders
 from tmkb.knowledge.answer import CODE, Renderer, counted, fragment, house_rule, without_empty
+from tmkb.knowledge.reminders import Reminders
 from tmkb.knowledge.stacks import Stacks
 
 TYPE_CHECKING = False
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 _NOTE = 'note":%s,"'
+_NOTED = 3  # patterns that count more than the note
 _FIRST, _SECOND = 'code_pattern"', 'second_code"'  # keys with equally many tokens
 
 
@@ -25,7 +28,8 @@ def fragments(
     patterns: Sequence[Pattern],
     idioms: Mapping[str, Mapping[str, Mapping[str, str]]],
     stacks: Stacks,
-    notes: Mapping[str, str],
+    no_match: str,
+    reminder: tuple[Sequence[Mapping[str, Any]], str] | None,
     count: Callable[[str], int],
 ) -> dict[str, JsonObject]:
     """Return the parts that `Adviser` joins.
@@ -34,8 +38,8 @@ def fragments(
         patterns: all patterns.
         idioms: id of a pattern → stack → code, status and, if there is one, caution.
         stacks: the stacks of the idioms.
-        notes: the sentences of an answer without patterns, `no_match`, and of one with patterns, `reminder`, if
-            there is one.
+        no_match: the note of an answer without patterns.
+        reminder: the sentences and the last one of the note of an answer with patterns; None for no note.
         count: returns the tokens of a text.
     """
 
@@ -62,8 +66,11 @@ def fragments(
         for pattern in patterns
     ]
     facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
-    shown: Any = {name: counted(_NOTE, text, count) for name, text in notes.items()}
-    return {"advice": {"patterns": rendered, "notes": shown, **facts}}
+    notes: Any = {
+        "no_match": counted(_NOTE, no_match, count),
+        "reminders": reminder and reminders.fragments(*reminder, count),
+    }
+    return {"advice": {"patterns": rendered, **notes, **facts}}
 
 
 class Adviser:
@@ -73,30 +80,35 @@ class Adviser:
         advice: Any = part("advice")
         self.renderer = renderer
         self.patterns = advice["patterns"]
-        self.no_match, self.reminder = advice["notes"]["no_match"], advice["notes"].get("reminder")
+        self.no_match = advice["no_match"]
+        self.reminders = Reminders(advice["reminders"]) if advice["reminders"] else None
         self.stacks = Stacks(advice["languages"], advice["stacks"])
 
-    def for_agent(self, numbers: Sequence[int], stack: str | None, limit: int, two: bool = False) -> Answer:
+    def for_agent(
+        self, numbers: Sequence[int], stack: str | None, limit: int, question: str = "", two: bool = False
+    ) -> Answer:
         """Return the first pattern, its idiom for ``stack``, and as many others as fit into ``limit`` tokens.
 
-        The idiom counts more than the others. If all fit, the reminder is added if it fits, too, and then, if
-        ``two`` is true, the idiom of the second pattern. Without patterns the answer is a note on what that means.
+        The idiom counts most, then three patterns, then the note with the reminders of ``question``, then the others.
+        If all fit, the idiom of the second pattern is added if it fits, too, and ``two`` is true. Without patterns the
+        answer is a note on what that means.
         """
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
         code = self._code(first, stack)
+        note = self.reminders.of(question) if self.reminders else None
         further = self._code(others[0], stack) if two and code and others else None
-        wider = [(code, self.reminder, _second(further))] if further else []
-        for more in (*wider, (code, self.reminder)):
-            if self.renderer.size(chosen, joined := _joined(more), False) <= limit:
-                return self.renderer.join(chosen, len(chosen), joined, False)
-        for shown in (code, None) if code else (None,):
-            for count in range(len(chosen), 0, -1):
-                cut = count < len(chosen) or shown is not code
-                if self.renderer.size(chosen[:count], shown, cut) <= limit:
-                    return self.renderer.join(chosen, count, shown, cut)
+        wider = [(len(chosen), (code, note, _second(further)))] if further else []
+        noted = [(count, (code, note)) for count in range(len(chosen), min(_NOTED, len(chosen)) - 1, -1)]
+        shown = [
+            (count, (idiom,)) for idiom in ((code, None) if code else (None,)) for count in range(len(chosen), 0, -1)
+        ]
+        for count, more in [*wider, *noted, *shown]:
+            cut = count < len(chosen) or (code is not None and code not in more)
+            if self.renderer.size(chosen[:count], joined := _joined(more), cut) <= limit:
+                return self.renderer.join(chosen, count, joined, cut)
         return self.renderer.join(chosen, 0, None, True)
 
     def for_human(self, numbers: Sequence[int], stack: str | None) -> Answer:

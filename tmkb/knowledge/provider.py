@@ -51,12 +51,12 @@ class Knowledge(Provider):
 
     @classmethod
     def sources(cls, settings: Mapping[str, Any]) -> list[str]:
-        """Return the folders of patterns, the model and the stacks."""
-        from tmkb.knowledge import library, stacks
+        """Return the folders of patterns, the model, the stacks and the reminders."""
+        from tmkb.knowledge import library, reminders, stacks
         from tmkb.knowledge.retrieval import index
 
         folders = library.resolve(settings.get("folders"))
-        return list(dict.fromkeys([*folders, index.path(folders), stacks.path()]))
+        return list(dict.fromkeys([*folders, index.path(folders), stacks.path(), reminders.path()]))
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
@@ -81,12 +81,13 @@ class Knowledge(Provider):
         warnings += [["problem", {"problem": problems.line(problem)}] for problem in asked.problems]
         parts = {**built, **answer.fragments(patterns, tokens.count)}
         if settings.get("catalog"):
-            from tmkb.knowledge import advice, catalog, idioms, stacks
+            from tmkb.knowledge import advice, catalog, idioms, reminders, stacks
 
             written = {f.pattern["id"]: idioms.served(f.path, f.pattern) for f in loaded.folders if f.pattern}
-            notes = {"no_match": "", **{name: settings[name] for name in ("no_match", "reminder") if name in settings}}
+            reminder = (reminders.packaged(), settings["reminder"]) if "reminder" in settings else None
+            notes = settings.get("no_match", ""), reminder
             parts |= catalog.parts(patterns, written)
-            parts |= advice.fragments(patterns, written, stacks.packaged(), notes, tokens.count)
+            parts |= advice.fragments(patterns, written, stacks.packaged(), *notes, tokens.count)
         files = index.uncompressed(str(built["index"]["model"]))
         return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts, "files": files}
 
@@ -143,13 +144,13 @@ class Knowledge(Provider):
         if verbosity == "human":
             return self._result(adviser.for_human(numbers, stack), numbers, stack)
         two = len(numbers) > 1 and self.index.probability(matches[numbers[1]]) >= _LIKELY
-        answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], two)
+        answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], context, two)
         return self._result(answer, numbers, stack)
 
     def advise_on(self, number: int, context: str) -> str:
         """Return the answer of `advise` to ``context`` if it were only the pattern ``number``, uncut, as JSON."""
         adviser = self._adviser()
-        text: str = adviser.for_agent([number], adviser.stacks.choose(context), sys.maxsize).text
+        text: str = adviser.for_agent([number], adviser.stacks.choose(context), sys.maxsize, context).text
         return text
 
     def _likely(self, matches: Mapping[int, float], verbosity: str, limit: int | None) -> list[int]:

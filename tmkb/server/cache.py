@@ -43,26 +43,32 @@ _ENCODE = stdlib.encoder()
 
 
 class Entry:
-    """A head, and unparsed sections by name. Those that were read are views, because few of them are used."""
+    """A head, and sections that are parsed on first use.
 
-    def __init__(self, head: JsonObject, sections: Mapping[str, bytes | memoryview]) -> None:
+    ``sections``: the place of each in ``packed``, of which nothing is copied, because a start uses few of them.
+    """
+
+    def __init__(self, head: JsonObject, sections: Mapping[str, slice], packed: bytes) -> None:
         self.head = head
         self.sections = sections
+        self.packed = packed
 
     def section(self, name: str) -> JsonObject:
         """Parse and return the section ``name``."""
-        value: JsonObject = stdlib.loads(bytes(self.sections[name]))
+        value: JsonObject = stdlib.loads(self.packed[self.sections[name]])
         return value
 
     def pack(self, **fields: object) -> bytes:
         """Return the entry as bytes for `unpack`. ``fields``: further fields of its first line."""
-        lengths = {name: len(section) for name, section in self.sections.items()}
-        return b"".join([_encode({**fields, "sections": lengths, "head": self.head}), b"\n", *self.sections.values()])
+        lengths = {name: place.stop - place.start for name, place in self.sections.items()}
+        first = _encode({**fields, "sections": lengths, "head": self.head})
+        return b"".join([first, b"\n", *(self.packed[place] for place in self.sections.values())])
 
 
 def entry(head: JsonObject, sections: Mapping[str, JsonObject]) -> Entry:
     """Return a new entry."""
-    return Entry(head, {name: _encode(section) for name, section in sections.items()})
+    encoded = [_encode(section) for section in sections.values()]
+    return Entry(head, _places(dict(zip(sections, map(len, encoded), strict=True)), 0), b"".join(encoded))
 
 
 def unpack(packed: bytes) -> Entry:
@@ -73,13 +79,18 @@ def unpack(packed: bytes) -> Entry:
 def _unpack(packed: bytes, begin: int = 0) -> tuple[Any, Entry]:
     """Return the first line and the entry. Raises ValueError if they are not valid."""
     start = packed.index(b"\n", begin) + 1
-    first, sections, view = stdlib.loads(packed[begin:start]), {}, memoryview(packed)
-    for name, length in first["sections"].items():
-        sections[name] = view[start : start + length]
-        start += length
-    if start != len(packed):
+    first = stdlib.loads(packed[begin:start])
+    if start + sum(first["sections"].values()) != len(packed):
         raise ValueError("The sections have other lengths.")
-    return first, Entry(first["head"], sections)
+    return first, Entry(first["head"], _places(first["sections"], start), packed)
+
+
+def _places(lengths: Mapping[str, int], start: int) -> dict[str, slice]:
+    """Return the place of each section; the first one begins at ``start``."""
+    places = {}
+    for name, length in lengths.items():
+        places[name] = slice(start, start := start + length)
+    return places
 
 
 def folder() -> str:

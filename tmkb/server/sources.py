@@ -89,7 +89,7 @@ def _problems(selected: Selection) -> dict[str, cache.Entry]:
     from tmkb.server import cache
 
     found = load_library(selected.folders("")).problems
-    return {"": cache.Entry({"warnings": [["problem", {"problem": problems.line(each)}] for each in found]}, {})}
+    return {"": cache.entry({"warnings": [["problem", {"problem": problems.line(each)}] for each in found]}, {})}
 
 
 def read_library(flags: Sequence[str] | None, note: Callable[[str], None]) -> Library:

@@ -1,0 +1,84 @@
+"""Sentences that end an answer: what the words of a question show that the work has to decide.
+
+A pattern cannot know who takes part in the work, and which fields and ways it has. The sentences ask for that with the
+words of the question. Their tokens are counted in advance, like those of `tmkb.knowledge.answer`: cl100k_base splits a
+text before each space and between a letter and punctuation.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tmkb.knowledge.answer import encoded
+from tmkb.knowledge.retrieval import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from tmkb.schema.values import JsonObject
+
+FILE = "_reminders.yaml"  # beside the packaged patterns
+_MOST = 5  # words in a sentence
+_CODE = "```"  # begins and ends code in a question
+_PLACE = "{words}"
+_BEGIN, _END = 'note":"', ',"'  # before the first sentence, and after the quote that ends the last one
+
+
+def path() -> str:
+    """Return the file of the packaged sentences."""
+    from tmkb.schema import paths
+
+    return os.path.join(paths.PATTERNS, FILE)
+
+
+def packaged() -> list[dict[str, Any]]:
+    """Return the packaged sentences: `text`, and the `words` for it. Raises SpecError."""
+    from tmkb.schema import metaschema, paths
+
+    value: Any = metaschema.read(path(), os.path.join(paths.SCHEMAS, "meta", "reminders.yaml")).value
+    sentences: list[dict[str, Any]] = value["sentences"]
+    return sentences
+
+
+def fragments(sentences: Sequence[Mapping[str, Any]], last: str, count: Callable[[str], int]) -> JsonObject:
+    """Return what `Reminders` joins.
+
+    Args:
+        sentences: as `packaged` returns them.
+        last: the sentence that follows them in each answer.
+        count: returns the tokens of a text.
+    """
+    prepared: list[Any] = []
+    for sentence in sentences:
+        before, after = encoded(sentence["text"])[1:-1].split(f" {_PLACE}")
+        known = {words.stem(word): [word, count(f" {word}")] for word in sentence["words"]}
+        sizes = [count(before), count(f" {before}"), count(after)]
+        prepared.append({"before": before, "after": after, "tokens": sizes, "words": known})
+    end = encoded(last)[1:] + _END
+    tokens: list[Any] = [count(end), count(f" {end}")]
+    return {"sentences": prepared, "begin": count(_BEGIN), "comma": count(","), "end": end, "tokens": tokens}
+
+
+class Reminders:
+    """Finds the sentences of a question."""
+
+    def __init__(self, prepared: Any) -> None:
+        self._prepared = prepared
+
+    def of(self, question: str) -> dict[str, Any]:
+        """Return the note of an answer to ``question`` as a fragment. Code between fences shows nothing."""
+        prose = " ".join(question.split(_CODE)[::2])
+        stems = dict.fromkeys(words.words(prose[: words.MAX_CHARACTERS]))
+        texts: list[str] = []
+        size: int = self._prepared["begin"]
+        for sentence in self._prepared["sentences"]:
+            known: dict[str, tuple[str, int]] = sentence["words"]
+            if named := [known[stem] for stem in stems if stem in known][:_MOST]:
+                first, later, after = sentence["tokens"]
+                size += (later if texts else first) + after + self._prepared["comma"] * (len(named) - 1)
+                size += sum(tokens for _, tokens in named)
+                texts.append(f"{sentence['before']} {', '.join(word for word, _ in named)}{sentence['after']}")
+        text = " ".join([*texts, self._prepared["end"]])
+        return {"text": _BEGIN + text, "tokens": size + self._prepared["tokens"][bool(texts)]}
