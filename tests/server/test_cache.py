@@ -101,12 +101,13 @@ def test_the_same_content_with_the_same_time_in_a_new_file_is_stale(home, source
     assert cache.read({}) is None
 
 
-def test_bytecode_is_no_source(home, source):
+@pytest.mark.parametrize("name", ["__pycache__", "node_modules"])
+def test_what_tools_fill_is_no_source(home, source, name):
     keep(source, {})
-    (source / "__pycache__").mkdir()
+    (source / name).mkdir()
     stamps = cache.stamps([str(source)])
 
-    assert not any("__pycache__" in str(stamp[0]) for stamp in stamps)
+    assert not any(name in str(stamp[0]) for stamp in stamps)
 
 
 def test_a_source_that_changes_while_it_is_read_is_not_cached(home, source):

@@ -38,6 +38,7 @@ _MAGIC = b"tmkb-cache 2 "
 _DAY = 86_400  # seconds; the time of last use has a resolution of a day, so that few starts write
 _ABANDONED = 60  # seconds after which no process writes a temporary file
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_SKIPPED = "__pycache__", "node_modules"  # folders that tools fill, in a checkout thousands of files
 _RACE = 100_000_000  # nanoseconds in which a file can change again and keep its stamp
 _ENCODE = stdlib.encoder()
 
@@ -244,7 +245,7 @@ def _stamps_of(file: str) -> bytes:
 def stamps(sources: Iterable[str]) -> list[Stamp]:
     """Return the stamps of ``sources``, existing or not, and of all files and folders below them.
 
-    Compiled bytecode is skipped, and links to folders are followed. If there are more than `MAX_STAMPS`, the last stamp
+    Compiled bytecode and packages of Node are skipped, and links to folders are followed. If there are more than `MAX_STAMPS`, the last stamp
     is one that no file has, so nothing is cached.
     """
     stamps: dict[str, Stamp] = {}
@@ -274,7 +275,7 @@ def _entries(folder: str, visited: set[tuple[int, int]]) -> list[tuple[str, bool
     except OSError:
         return []
     visited.add(identity)
-    return [(path, is_folder) for path, is_folder in inside if not is_folder or os.path.basename(path) != "__pycache__"]
+    return [(path, is_folder) for path, is_folder in inside if not is_folder or os.path.basename(path) not in _SKIPPED]
 
 
 def files() -> list[str]:
