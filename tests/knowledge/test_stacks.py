@@ -55,7 +55,9 @@ def known():
         ("an Express route that calls sequelize", None, None, "express"),
         ("", None, "prisma", "express_prisma"),
         ("a page.tsx", None, "Drizzle", "nextjs_drizzle"),
-        ("a NestJS guard", None, "Prisma", "nestjs"),
+        ("a NestJS guard", None, "Prisma", "nestjs_prisma"),
+        ("", "typescript", "NestJS + Prisma", "nestjs_prisma"),
+        ("constructor(private prisma: PrismaService)", None, None, "nestjs_prisma"),
         ("Next.js server action: await db.insert(rooms) // drizzle", None, None, "nextjs_drizzle"),
         ("Next.js server action with 'use server' and revalidatePath", None, None, "nextjs_actions"),
         (
