@@ -1,4 +1,4 @@
-"""Invoices of organizations. A version of the code shows and cancels them."""
+"""Invoices of organizations, each handled by a member. A version of the code shows and cancels them."""
 
 from flask import Blueprint, abort, request
 from flask_login import current_user, login_required
@@ -12,6 +12,7 @@ class Invoice(db.Model):
     total = mapped_column(db.Integer)
     state = mapped_column(db.String, default="open")
     created_by = mapped_column(db.Integer)
+    handler_id = mapped_column(db.Integer, nullable=False)
     organization_id = mapped_column(db.Integer, nullable=False)
 
 
@@ -26,11 +27,16 @@ def create_invoice():
     invoice = Invoice(
         total=request.get_json()["total"],
         created_by=current_user.id,
+        handler_id=current_user.id,
         organization_id=current_user.organization_id,
     )
     db.session.add(invoice)
     db.session.commit()
     return {"id": invoice.id}, 201
+
+
+def event_assign(invoice, handler):
+    db.session.get(Invoice, int(invoice)).handler_id = handler
 
 
 def state_invoices():

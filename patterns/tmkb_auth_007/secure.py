@@ -1,4 +1,4 @@
-"""Each lookup is limited to the invoices of the user's current organization."""
+"""Administrators reach the invoices of their organization, other members those that they handle."""
 
 from app import Invoice, bp
 from flask_login import current_user, login_required
@@ -9,7 +9,8 @@ from tmkb.authoring.proofs.stage import db
 # region example
 # region template
 def visible_invoices():
-    return db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    ours = db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    return ours if current_user.role == "admin" else ours.filter_by(handler_id=current_user.id)
 
 
 @bp.get("/invoices/<int:invoice_id>")

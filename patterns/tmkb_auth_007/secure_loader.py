@@ -1,4 +1,4 @@
-"""One function loads an invoice by its number and refuses those of other organizations."""
+"""One function loads an invoice by its number and refuses what the user may not reach."""
 
 from app import Invoice, bp
 from flask import abort
@@ -11,6 +11,8 @@ from tmkb.authoring.proofs.stage import db
 def invoice_or_404(invoice_id):
     invoice = db.get_or_404(Invoice, invoice_id)
     if invoice.organization_id != current_user.organization_id:
+        abort(404)
+    if current_user.role != "admin" and invoice.handler_id != current_user.id:
         abort(404)
     return invoice
 

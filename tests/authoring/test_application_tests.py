@@ -14,6 +14,7 @@ from tmkb.schema import paths
 
 FOLDER = f"{paths.PATTERNS}/tmkb_auth_007"
 WITH_ATTACKS = sorted(glob.glob(os.path.join(glob.escape(paths.PATTERNS), "tmkb_*", attacks.NAME)))
+REFUSED = ["mallory", "colleague", "bob_replaced", "alice_demoted", "bob_left", "bob_moved"]
 ADAPTER = """class App:
     def __init__(self):
         sys.path.insert(0, FOLDER)
@@ -72,7 +73,7 @@ def test_they_fail_until_completed(tmp_path):
         ("secure", set()),
         (
             "vulnerable",
-            {"mallory_show", "mallory_cancel", "bob_left_show", "bob_left_cancel", "counting", "named_tenant"},
+            {f"{actor}_{verb}" for actor in REFUSED for verb in ("show", "cancel")} | {"counting", "named_tenant"},
         ),
     ],
 )

@@ -66,19 +66,19 @@ def test_every_application_of_the_packaged_patterns_refuses_and_serves():
     folders = {name: os.path.join(paths.PATTERNS, name) for name in os.listdir(paths.PATTERNS) if name[0] != "_"}
     checks = dict(check_all(folders, jobs=2, timeout=60))
 
-    assert checks["tmkb_auth_007"].summary().startswith("idioms: django 14/14, fastapi 14/14, express 14/14, ")
+    assert checks["tmkb_auth_007"].summary().startswith("idioms: django 26/26, fastapi 26/26, express 26/26, ")
     assert {name: [*each.details()] for name, each in checks.items() if [*each.details()]} == {}
 
 
 REMOVED = {
-    "fastapi": ("select(Invoice).where(Invoice.organization_id == user.organization_id)", "select(Invoice)"),
-    "django": (", organization_id=user.organization_id)", ")"),
-    "express": ("and(eq(invoices.id, Number(req.params.id)), mine)", "eq(invoices.id, Number(req.params.id))"),
+    "fastapi": ("select(Invoice).filter_by(organization_id=user.organization_id)", "select(Invoice)"),
+    "django": ("Invoice.objects.filter(organization_id=user.organization_id)", "Invoice.objects.all()"),
+    "express": ("eq(invoices.organizationId, user.organizationId)", "undefined"),
 }
 CLOSED = {
-    "fastapi": ("if invoice is None:", "if True:"),
+    "fastapi": (".filter_by(id=invoice_id)", ".filter_by(id=0)"),
     "django": ("pk=invoice_id", "pk=0"),
-    "express": ("return req.invoice ?", "return false ?"),
+    "express": ("invoice ? res", "false ? res"),
 }
 
 

@@ -108,7 +108,7 @@ def test_missing_and_empty_folders(tmp_path):
         ("pattern.yaml", "id: ACME-AUTH-001", "id: ACME-AUTH-002", "ACME-AUTH-002", "The folder of ACME-AUTH-002 must be named acme_auth_002, not acme_auth_001."),
         ("pattern.yaml", "  check: Does", "  check: Does " + "really " * 80, "agent_summary:", "agent_summary has"),
         ("secure.py", "# region template", "# region templat", None, "# region template occurs 0 times; it must occur once."),
-        ("secure.py", '    document.state = "published"', '    document.state = "published"  #' + "x" * 200, None, "the region template of secure.py has"),
+        ("secure.py", '    document.state = "published"', '    document.state = "published"  #' + "x" * 300, None, "the region template of secure.py has"),
         ("vulnerable.py", "def publish(", "def publish((", "def publish((", "Not valid Python:"),
         ("proof.py", "def exploit_", "def attempt_", None, "The proof has no function exploit_… with a docstring."),
     ],

@@ -19,7 +19,7 @@ from tmkb.schema.reader import Document
 SCHEMA = os.path.join(paths.SCHEMAS, "meta", "pattern.yaml")
 MAX_VALUES = 1000  # in one file, because values are compared with each other; the largest packaged file has 138
 MAX_SUMMARY_TOKENS = 99  # three summaries and a template have to fit into an answer
-MAX_TEMPLATE_CHARACTERS = 350
+MAX_TEMPLATE_CHARACTERS = 460
 _MAX_HIDDEN_LINES = 20  # lines of one file that are reported for a hidden character
 
 

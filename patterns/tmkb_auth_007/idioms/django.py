@@ -1,4 +1,4 @@
-"""Invoices of organizations, with the lookup limited to those of the user's organization."""
+"""Invoices of organizations: admins reach all of their organization, other members those that they handle."""
 
 import json
 
@@ -13,7 +13,8 @@ from django.views.decorators.http import require_GET, require_POST
 class Invoice(models.Model):
     total = models.IntegerField()
     state = models.TextField(default="open")
-    created_by = models.ForeignKey("stage.User", models.CASCADE)
+    created_by = models.ForeignKey("stage.User", models.CASCADE, related_name="+")
+    handler = models.ForeignKey("stage.User", models.CASCADE, related_name="+")
     organization = models.ForeignKey("stage.Organization", models.CASCADE)
 
 
@@ -22,19 +23,24 @@ class Invoice(models.Model):
 def create_invoice(request):
     if request.user.organization_id is None:
         return HttpResponse(status=403)
-    total = json.loads(request.body)["total"]
-    invoice = Invoice.objects.create(total=total, created_by=request.user, organization_id=request.user.organization_id)
+    invoice = Invoice.objects.create(
+        total=json.loads(request.body)["total"],
+        created_by=request.user,
+        handler=request.user,
+        organization_id=request.user.organization_id,
+    )
     return JsonResponse({"id": invoice.id}, status=201)
 
 
 # region idiom
-def own_invoice_or_404(user, invoice_id):
-    return get_object_or_404(Invoice, pk=invoice_id, organization_id=user.organization_id)
+def invoices_of(user):
+    ours = Invoice.objects.filter(organization_id=user.organization_id)
+    return ours if user.role == "admin" else ours.filter(handler=user)
 
 
 @login_required
 def show_invoice(request, invoice_id):
-    invoice = own_invoice_or_404(request.user, invoice_id)
+    invoice = get_object_or_404(invoices_of(request.user), pk=invoice_id)
     return JsonResponse({"total": invoice.total, "state": invoice.state})
 
 
@@ -44,7 +50,7 @@ def show_invoice(request, invoice_id):
 @require_POST
 @login_required
 def cancel_invoice(request, invoice_id):
-    invoice = own_invoice_or_404(request.user, invoice_id)
+    invoice = get_object_or_404(invoices_of(request.user), pk=invoice_id)
     invoice.state = "cancelled"
     invoice.save()
     return HttpResponse(status=204)
@@ -55,6 +61,10 @@ urlpatterns = [
     path("invoices/<int:invoice_id>", require_GET(show_invoice)),
     path("invoices/<int:invoice_id>/cancel", cancel_invoice),
 ]
+
+
+def event_assign(invoice, handler):
+    Invoice.objects.filter(pk=invoice).update(handler=handler)
 
 
 def state_invoices():

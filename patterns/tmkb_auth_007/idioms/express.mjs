@@ -1,4 +1,4 @@
-// Invoices of organizations, with the lookup limited to those of the user's organization.
+// Invoices of organizations: admins reach all of their organization, other members those that they handle.
 import { and, asc, eq } from 'drizzle-orm';
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { Router } from 'express';
@@ -9,6 +9,7 @@ export const invoices = sqliteTable('invoices', {
   total: integer().notNull(),
   state: text().notNull().default('open'),
   createdBy: integer('created_by').notNull(),
+  handlerId: integer('handler_id').notNull(),
   organizationId: integer('organization_id').notNull(),
 });
 
@@ -17,24 +18,32 @@ export const router = Router();
 router.post('/invoices', requireUser, async (req, res) => {
   const { id: createdBy, organizationId } = req.user;
   if (organizationId === null) return res.sendStatus(403);
-  const [{ id }] = await db.insert(invoices).values({ total: req.body.total, createdBy, organizationId }).returning();
+  const values = { total: req.body.total, createdBy, handlerId: createdBy, organizationId };
+  const [{ id }] = await db.insert(invoices).values(values).returning();
   res.status(201).json({ id });
 });
 
 // region idiom
-async function loadInvoice(req, res, next) {
-  const mine = eq(invoices.organizationId, req.user.organizationId);
-  [req.invoice] = await db.select().from(invoices).where(and(eq(invoices.id, Number(req.params.id)), mine));
-  return req.invoice ? next() : res.sendStatus(404);
-}
+const visibleTo = (user) => and(
+  eq(invoices.organizationId, user.organizationId),
+  user.role === 'admin' ? undefined : eq(invoices.handlerId, user.id),
+);
 
-router.get('/invoices/:id', requireUser, loadInvoice, (req, res) => res.json(req.invoice));
+router.get('/invoices/:id', requireUser, async ({ user, params }, res) => {
+  const [invoice] = await db.select().from(invoices).where(and(visibleTo(user), eq(invoices.id, Number(params.id))));
+  invoice ? res.json({ total: invoice.total, state: invoice.state }) : res.sendStatus(404);
+});
 // endregion
 
-router.post('/invoices/:id/cancel', requireUser, loadInvoice, async (req, res) => {
-  await db.update(invoices).set({ state: 'cancelled' }).where(eq(invoices.id, req.invoice.id));
-  res.sendStatus(204);
+router.post('/invoices/:id/cancel', requireUser, async ({ user, params }, res) => {
+  const where = and(visibleTo(user), eq(invoices.id, Number(params.id)));
+  const cancelled = await db.update(invoices).set({ state: 'cancelled' }).where(where).returning({ id: invoices.id });
+  res.sendStatus(cancelled.length ? 204 : 404);
 });
+
+export async function event_assign({ invoice, handler }) {
+  await db.update(invoices).set({ handlerId: handler }).where(eq(invoices.id, Number(invoice)));
+}
 
 export async function state_invoices() {
   return (await db.select().from(invoices).orderBy(asc(invoices.id))).map((each) => [each.total, each.state]);

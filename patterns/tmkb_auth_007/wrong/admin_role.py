@@ -9,7 +9,7 @@ from tmkb.authoring.proofs.stage import db
 def visible_invoices():
     if current_user.role == "admin":
         return db.select(Invoice)
-    return db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    return db.select(Invoice).filter_by(organization_id=current_user.organization_id, handler_id=current_user.id)
 
 
 @bp.get("/invoices/<int:invoice_id>")

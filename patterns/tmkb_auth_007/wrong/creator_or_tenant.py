@@ -1,4 +1,4 @@
-"""The creator of an invoice keeps access after leaving the organization."""
+"""The creator of an invoice keeps access after leaving the organization or handing the invoice over."""
 
 from app import Invoice, bp
 from flask_login import current_user, login_required
@@ -7,9 +7,10 @@ from tmkb.authoring.proofs.stage import db
 
 
 def visible_invoices():
-    return db.select(Invoice).where(
-        (Invoice.organization_id == current_user.organization_id) | (Invoice.created_by == current_user.id)
-    )
+    ours = Invoice.organization_id == current_user.organization_id
+    if current_user.role != "admin":
+        ours &= Invoice.handler_id == current_user.id
+    return db.select(Invoice).where(ours | (Invoice.created_by == current_user.id))
 
 
 @bp.get("/invoices/<int:invoice_id>")

@@ -1,4 +1,4 @@
-"""Only the page that shows an invoice is limited to the organization."""
+"""Only the page that shows an invoice is limited."""
 
 from app import Invoice, bp
 from flask_login import current_user, login_required
@@ -7,7 +7,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def visible_invoices():
-    return db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    ours = db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    return ours if current_user.role == "admin" else ours.filter_by(handler_id=current_user.id)
 
 
 @bp.get("/invoices/<int:invoice_id>")

@@ -7,7 +7,8 @@ from tmkb.authoring.proofs.stage import db
 
 
 def visible_invoices():
-    return db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    ours = db.select(Invoice).filter_by(organization_id=current_user.organization_id)
+    return ours if current_user.role == "admin" else ours.filter_by(handler_id=current_user.id)
 
 
 @bp.get("/invoices/<int:invoice_id>")
