@@ -119,7 +119,7 @@ def test_a_step_that_fails_before_the_attempt(folder, prove):
 def test_a_case_that_hangs_does_not_take_the_others_along(folder, prove):
     edit(
         folder / "secure.py",
-        ('from app', 'import time\nfrom app'),
+        ("from app", "import time\nfrom app"),
         ("    invoice.state =", "    time.sleep(60)\n    invoice.state ="),
     )
     cells = {cell.function: cell for cell in prove(folder, False).cells if cell.variant == "secure"}
