@@ -73,7 +73,8 @@ def test_they_fail_until_completed(tmp_path):
         ("secure", set()),
         (
             "vulnerable",
-            {f"{actor}_{verb}" for actor in REFUSED for verb in ("show", "cancel")} | {"counting", "named_tenant"},
+            {f"{actor}_{verb}" for actor in REFUSED for verb in ("show", "cancel")}
+            | {"counting", "colleagues", "named_tenant"},
         ),
     ],
 )
