@@ -47,7 +47,7 @@ def test_the_page_runs(capsys):
     problem, ids, *code, initialized, listed = capsys.readouterr().out.splitlines()
     assert problem.startswith("--server: There is no server 'no-such-server'.")
     assert ids.startswith("['TMKB-AUTH-")
-    assert "current_user.organization" in "".join(code)
+    assert "current_user.visible_invoices" in "".join(code)
     assert "'serverInfo': {'name': 'tmkb'" in initialized
     assert "tmkb_query" in listed
 
