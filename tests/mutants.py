@@ -1,6 +1,7 @@
 """Try a random sample of the mutants of mutmut with the tests that reach the changed line; see tests/mutation.md.
 
 pytest collects the tests once, and forks for each mutant before the first test has run: no cache is filled that would hide a change.
+A mutant counts as killed only if the same tests succeed with the original code.
 """
 
 import argparse
@@ -9,7 +10,9 @@ import contextlib
 import fnmatch
 import functools
 import gc
+import itertools
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -17,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 import types
 
 import coverage
@@ -93,6 +97,7 @@ class Trial:
 
     def __init__(self, tests, seconds):
         self.tests, self.seconds, self.killed = tests, seconds, {}
+        self.begun = multiprocessing.Value("i", lock=False)  # how many tests a fork has begun
 
     def pytest_runtestloop(self, session):
         used = set().union(*self.tests.values())
@@ -105,14 +110,13 @@ class Trial:
         gc.freeze()
         for name, reached in self.tests.items():
             quick = sorted(reached.keys() & durations.keys() & items.keys(), key=lambda t: (-reached[t], durations[t]))
-            status = in_fork(attack, session, name, [items[test] for test in quick], self.seconds)
-            self.killed[name] = status != 0
-            print(
-                "\nkilled  " if status else "\nsurvived",
-                name,
-                f"{len(quick)} tests, status {status}",
-                file=sys.__stderr__,
-            )
+            chosen, original = [items[test] for test in quick], f"{name.rpartition('_')[0]}_orig"
+            status = in_fork(attack, session, name, chosen, self.seconds, self.begun)
+            if status:  # without the change, the tests must succeed
+                control = in_fork(attack, session, original, chosen[: self.begun.value], 10 * self.seconds, self.begun)
+            self.killed[name] = bool(status and not control)
+            verdict = "killed  " if self.killed[name] else "doubtful" if status else "survived"
+            print(f"\n{verdict} {name} {len(quick)} tests, status {status}", file=sys.__stderr__)
         return True
 
 
@@ -122,6 +126,8 @@ def in_fork(run, *arguments):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         run(*arguments)
+    except BaseException:
+        traceback.print_exc(file=sys.__stderr__)
     finally:
         os._exit(1)
 
@@ -131,7 +137,7 @@ def measure(session, items):
     with contextlib.suppress(FileNotFoundError), open(DURATIONS, encoding="utf-8") as file:
         durations = json.load(file)
     new = [item for test, item in items.items() if test not in durations]
-    for item, following in zip(new, [*new[1:], None], strict=True):
+    for item, following in itertools.pairwise([*new, None]):
         begun, failed = time.monotonic(), session.testsfailed
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         durations[item.nodeid] = time.monotonic() - begun if session.testsfailed == failed else None
@@ -139,8 +145,12 @@ def measure(session, items):
         json.dump(durations, file)
 
 
-def attack(session, name, items, seconds):
-    """Exit with 1 after the first of ``items`` that fails, with 0 if all succeed or the time is up."""
+def attack(session, name, items, seconds, begun):
+    """Exit with 1 after the first of ``items`` that fails, with 0 if all succeed or the time is up.
+
+    ``begun``: a shared number, which becomes how many tests were begun.
+    """
+    begun.value = 0
     trampoline.get_mutant_under_test = lambda: name
     module, _, variant = name.rpartition(".")
     function, owner = parse_mutant_key(variant.rpartition("__mutmut_")[0])
@@ -148,7 +158,8 @@ def attack(session, name, items, seconds):
     signal.alarm(seconds * 6)  # a test that waits for something, or runs for ever, is killed
     resource.setrlimit(resource.RLIMIT_CPU, (seconds * 2, seconds * 2))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, following in itertools.pairwise([*items, None]):
+        begun.value += 1
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed or time.process_time() > seconds:
             break

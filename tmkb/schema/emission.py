@@ -50,15 +50,16 @@ def inline(value: JsonValue) -> str:
 
 def lines(value: JsonValue, indent: int) -> str:
     """Return a collection that is not empty in block style; the first line is not indented."""
-    return ("\n" + " " * indent).join(_block(value))
+    first, *rest = _block(value)
+    return "\n".join([first, *_indented(rest, indent)])
 
 
 def json_lines(value: JsonValue, indent: int) -> str:
     """Return ``value`` as JSON, on one line if it is short."""
-    short = json.dumps(value, ensure_ascii=False)
-    if len(short) <= SHORT or not isinstance(value, dict | list):
-        return short
-    return json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n" + " " * indent)
+    written = json.dumps(value, ensure_ascii=False)
+    if len(written) > SHORT and isinstance(value, dict | list):
+        written = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n" + " " * indent)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in written)
 
 
 def key(name: str) -> str:
@@ -100,8 +101,8 @@ def _block(value: JsonValue) -> list[str]:
     return written
 
 
-def _indented(lines: list[str]) -> list[str]:
-    return [f"  {line}" if line else "" for line in lines]
+def _indented(lines: list[str], indent: int = 2) -> list[str]:
+    return [" " * indent + line if line else "" for line in lines]
 
 
 def _literal(text: str) -> str:
