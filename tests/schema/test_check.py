@@ -193,6 +193,22 @@ def test_state_without_otherwise(complaints):
     ]
 
 
+def test_a_state_that_accepts_nothing(complaints):
+    lifecycle = "kind: lifecycle\nextends: packaged\nstates: {initializing: {accepts: null, otherwise: null}}\n"
+
+    assert [line.partition(" does ")[0] for line in complaints(lifecycle__handshake=lifecycle)] == [
+        "lifecycle/handshake.yaml:3:10: The state 'initializing'"
+    ]
+
+
+def test_a_server_that_amends_an_unknown_revision(complaints):
+    server = 'kind: server\nextends: packaged\nrevisions: ["2025-11-25", "2025-11-26"]\n'
+
+    assert complaints(servers__sysmcp__server=server) == [
+        "servers/sysmcp/server.yaml:3:27: There is no revision '2025-11-26'. Did you mean '2025-11-25'?"
+    ]
+
+
 def test_unknown_lifecycle(complaints):
     messages = complaints(**{"protocol__2025-11-25.yaml": "kind: revision\nextends: packaged\nlifecycle: handshak\n"})
 
@@ -337,11 +353,14 @@ def test_syntax_errors_of_all_files_are_reported(complaints):
     assert [line.split(":")[0] for line in messages] == ["errors.yaml", "log.yaml"]
 
 
-def test_missing_folder():
-    found = load.read(["no/such/folder"], sources.names())
+def test_missing_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    found = load.read(["no/such/folder", "file"], sources.names())
 
     assert [problems.line(p) for p in found.problems] == [
-        "no/such/folder: Folder no/such/folder does not exist. Check `--schemas` and TMKB_SCHEMAS."
+        "file: This is a file, not a folder of schemas. Use the folder that contains errors.yaml or servers/.",
+        "no/such/folder: Folder no/such/folder does not exist. Check `--schemas` and TMKB_SCHEMAS.",
     ]
 
 

@@ -47,6 +47,7 @@ def test_an_argument_chooses_the_answer_and_a_file_has_its_text(overlay, capsys,
         ("answer: {$by: topic, values: {job: a, from: b}, otherwise: c}", "5:39: There is no value of topic 'from'. Did you mean 'form'?"),
         ("answer: {$by: who, values: {Ann: a}}", "5:20: There is no answer if 'who' is another value. Add it to `values`, or add `otherwise`."),
         ("answer: {$by: bold, values: {'true': a}}", "5:21: There is no answer if 'bold' is false. Add it to `values`, or add `otherwise`."),
+        ("answer: {content: [{type: text, text: {$value: topik}}]}", "5:48: There is no argument 'topik'. Did you mean 'topic'?"),
         ("answer: {$by: topic}", "5:1: Key 'values' is missing in answer."),
         ("answer: {content: [{type: text, text: {$by: topic}}]}", "5:39: An answer by the value of an argument needs `$by` and a map `values`; `otherwise` is optional. Write {$by: NAME, values: {VALUE: ANSWER}, otherwise: ANSWER}."),
         ("answer: {$file: rules/jobs.md}", "5:17: Cannot read the file servers/tmkb/tools/rules/jobs.md: No such file or directory. Write its path from the folder of this YAML file."),
@@ -89,6 +90,12 @@ def test_a_file_that_is_not_a_short_text(complaints, overlay, content, message):
         file.write(content)
 
     assert complaints(**{PLACE: rules(BOTH)}) == [f"servers/tmkb/tools/rules/job.md:{message}"]
+
+
+def test_a_placeholder_in_a_file_has_the_place_of_the_file(complaints):
+    assert complaints(**{PLACE: rules(BOTH), "servers/tmkb/tools/rules/job.md": "Review {topik}."}) == [
+        "servers/tmkb/tools/rules/job.md:1:1: The placeholder {topik} has no value here. Did you mean {topic}?"
+    ]
 
 
 def test_all_files_of_a_tool_have_one_limit(complaints):

@@ -14,6 +14,8 @@ TEXT = {"type": "text", "text": "Hi"}
         ("prompt", {"answer": {"content": [TEXT]}}, {"answer": {"content": [TEXT, TEXT]}}, [("answer.content", "~", [TEXT], [TEXT, TEXT])]),
         ("server", {"revisions": ["a", "b"]}, {"revisions": ["b", "a"]}, [("revisions", "~", ["a", "b"], ["b", "a"])]),
         ("server", {"revisions": ["a", "b"]}, {"revisions": ["b", "c"]}, [("revisions", "-", "a", None), ("revisions", "+", None, "c")]),
+        ("server", {"revisions": ["a", "b", "c"]}, {"revisions": ["b", "a"]}, [("revisions", "-", "c", None), ("revisions", "~", ["a", "b", "c"], ["b", "a"])]),
+        ("server", {"revisions": [1]}, {"revisions": [True]}, [("revisions", "~", [1], [True])]),
         ("server", {"revisions": ["a"]}, {"revisions": ["c"]}, [("revisions", "~", ["a"], ["c"])]),
         ("server", {"title": "a"}, {"title": None}, [("title", "-", "a", None)]),
         ("server", {"title": "a"}, {"title": ["a"]}, [("title", "~", "a", ["a"])]),
@@ -45,6 +47,14 @@ def test_changes(kind, before, after, changes):
         ("tool", "output", {"output": {"type": "object"}}, {"output": {}}, "breaking"),
         ("tool", "output", {"output": {}}, {"output": {"type": "object"}}, "additive"),
         ("tool", "input", {"input": {"type": "object"}}, {"input": {}}, "additive"),
+        ("prompt", "arguments", {"arguments": {}}, {"arguments": {"a": {}}}, "additive"),
+        ("prompt", "arguments", {"arguments": {}}, {"arguments": {"a": {"required": True}}}, "breaking"),
+        ("prompt", "arguments", {"arguments": {}}, {"arguments": {"a": {"required": False}}}, "additive"),
+        ("prompt", "arguments", {"arguments": {"a": {}}}, {"arguments": {"a": {"required": True}}}, "breaking"),
+        ("prompt", "arguments", {"arguments": {"a": {}}}, {"arguments": {"a": {"required": False}}}, "cosmetic"),
+        ("prompt", "arguments", {"arguments": {"a": {"required": True}}}, {"arguments": {"a": {}}}, "additive"),
+        ("prompt", "arguments", {"arguments": {"a": {}}}, {"arguments": {}}, "breaking"),
+        ("prompt", "title", {}, {"title": "a"}, "cosmetic"),
     ],
 )
 def test_the_impact_depends_on_the_direction(kind, path, before, after, impact):

@@ -44,6 +44,10 @@ def test_escaping_does_not_change_json():
     assert hidden.find(text) == ""
 
 
+def test_a_line_stays_one_line():
+    assert hidden.line("a\n\x1bb\tc\U000e0041") == "a\\n\\u001bb\tc\\udb40\\udc41"
+
+
 def test_places_are_counted_from_one():
     assert list(hidden.places("a\r\nb\x1bc\u202e\n\u200bd")) == [(2, 2, "\x1b"), (3, 1, "\u200b")]
 

@@ -166,6 +166,7 @@ def test_a_costly_schema_has_its_place():
     [
         ({"uniqueItems": True}, [1, {"a": [1]}, {"a": [1.0]}], "[1, {'a': [1]}, {'a': [1.0]}] has non-unique elements"),
         ({"uniqueItems": True}, [1, True, "1", 1.5], None),
+        ({"uniqueItems": True}, [{"a": 1, "b": 2}, {"b": 2, "a": 1}], "[{'a': 1, 'b': 2}, {'b': 2, 'a': 1}] has non-unique elements"),
         ({"uniqueItems": False}, [1, 1], None),
         ({"uniqueItems": True}, "aa", None),
         pytest.param({"multipleOf": 3}, 10**5000, "The number is not a multiple of 3", id="huge"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmkb.schema.inlined import inlined
+from tmkb.schema.inlined import _DEEPEST, inlined
 
 OPTIONAL = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}], "default": None, "title": "N"}
 
@@ -57,6 +57,20 @@ DOUBLED = {
 )
 def test_other_schemas_stay(schema):
     assert inlined(schema) == schema
+
+
+@pytest.mark.parametrize(
+    ("wrap", "levels"),
+    [(lambda inner: {"not": inner}, _DEEPEST - 2), (lambda inner: {"allOf": [inner]}, _DEEPEST // 2 - 1)],
+)
+def test_a_schema_of_too_many_levels_stays(wrap, levels):
+    schema, plain = {"$ref": "#/$defs/a"}, {"type": "string"}
+    for _ in range(levels):
+        schema, plain = wrap(schema), wrap(plain)
+    definitions = {"$defs": {"a": {"type": "string"}}}
+
+    assert inlined(definitions | schema) == plain
+    assert inlined(definitions | wrap(schema)) == definitions | wrap(schema)
 
 
 KEYWORDS = st.sampled_from(

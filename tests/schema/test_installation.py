@@ -61,6 +61,13 @@ def test_the_system_python_of_a_distribution_needs_a_flag(installed, monkeypatch
     assert installation.command("http") == f"{PYTHON} -m pip install --break-system-packages 'tmkb[http]'"
 
 
+def test_an_environment_of_its_own_is_not_that_of_the_system(installed, monkeypatch):
+    assert installation.kind() == "venv"
+
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    assert installation.kind() == "system"
+
+
 @pytest.mark.parametrize(
     ("origin", "source"),
     [

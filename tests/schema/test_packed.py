@@ -35,6 +35,10 @@ def test_folders_list_both(folder):
         *[True] * 3,
         *[False] * 2,
     ]
+    assert [packed.is_folder(os.path.join(folder, name)) for name in ("a", "b/deep", "top.yaml", "c")] == [
+        *[True] * 2,
+        *[False] * 2,
+    ]
 
 
 def test_a_file_on_disk_overrides_a_packed_one(folder):

@@ -168,6 +168,17 @@ def test_no_text_breaks_the_reader(text):
         assert all(problems.line(problem) for problem in error.problems)
 
 
+@given(st.text("abé1:-?[]{},#&*!|>%@`'\"\\ \t\n\u201c\x00", max_size=30))
+def test_a_problem_is_inside_the_text(text):
+    try:
+        parse(text)
+    except DocumentError as error:
+        lines = [*text.split("\n"), ""]
+        for problem in error.problems:
+            assert problems.line(problem).startswith(f"file.yaml:{problem.line}:{problem.column}: ")
+            assert 1 <= problem.column <= len(lines[problem.line - 1]) + 1
+
+
 @given(json_values)
 def test_values_equal_those_of_the_standard_reader(value):
     text = yaml.safe_dump(value, allow_unicode=True)
@@ -193,6 +204,7 @@ def test_nan_and_infinity_are_refused(number):
     [
         ("{", "a.json", "a.json:1:2: "),
         ("a: \ud800", "a.yaml", "a.yaml:1:4: "),
+        ("é: 1\né: \x07\n", "a.yaml", "a.yaml:2:4: "),
         ("[" * 100, "a.yaml", f"a.yaml:1:{reader.DEEPEST + 1}: "),
     ],
 )
@@ -202,7 +214,7 @@ def test_a_problem_names_its_file(text, file, sentence):
     (problem,) = caught.value.problems
 
     assert problems.line(problem).startswith(sentence)
-    assert problem.rule in ("json_syntax", "not_utf8", "too_deep")
+    assert problem.rule in ("json_syntax", "not_utf8", "syntax", "too_deep")
     assert problem.fields.get("limit", reader.DEEPEST) == reader.DEEPEST
 
 

@@ -153,6 +153,28 @@ def test_differences(pair):
         assert list(widening.differences(old, new)) != []
 
 
+def at(schema, path):
+    """The value at ``path``; None if there is none."""
+    for step in path:
+        schema = {} if schema is True else schema
+        inside = step in schema if isinstance(schema, dict) else isinstance(schema, list) and step < len(schema)
+        if not inside:
+            return None
+        schema = schema[step]
+    return schema
+
+
+@given(edited())
+def test_a_difference_has_both_values_at_its_path(pair):
+    for each in widening.differences(*pair):
+        values = [at(schema, each.path) for schema in pair]
+        for one, other in zip((each.before, each.after), values, strict=True):
+            assert (
+                one in (None, {}, []) or widening.same(one, other) or any(widening.same(one, entry) for entry in other)
+            )
+        assert {"+": each.before is None, "-": each.after is None, "~": True}[each.sign]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "path", "direction"),
     [
@@ -205,6 +227,7 @@ def test_differences(pair):
         ({"additionalProperties": {"minLength": 1}}, {"additionalProperties": {"minLength": 1}, "properties": {"a": {"minLength": 2}}}, ("properties", "a"), "either"),
         ({"properties": {"a": {"minimum": 1}}}, {"properties": {"a": {"minimum": 2}}}, ("properties", "a", "minimum"), "narrower"),
         ({}, {"properties": {}}, ("properties",), "words"),
+        ({"additionalProperties": {"additionalProperties": False}}, {"additionalProperties": {"additionalProperties": False}, "properties": {"b": {"additionalProperties": False, "properties": {"a": {}}}}}, ("properties", "b"), "new"),
         ({"enum": ["a", "b"]}, {"enum": ["b", "a"]}, ("enum",), "words"),
         ({"enum": ["a"]}, {}, ("enum",), "wider"),
         ({}, {"$defs": {}}, ("$defs",), "words"),

@@ -210,7 +210,7 @@ class _Builder:
         except yaml.MarkedYAMLError as error:
             raise DocumentError([*self.problems, *self.syntax(error)]) from error
         except yaml.reader.ReaderError as error:
-            at = error.position if isinstance(error.position, int) else 0
+            at = text.index(chr(error.character))  # its position is counted in bytes by libyaml
             problem = Problem("syntax", self.file, *place(text, at), reason=error.reason)
             raise DocumentError([*self.problems, problem]) from error
         if self.problems:
