@@ -527,6 +527,27 @@ def test_a_needed_table_cannot_be_removed(complaints, place, key):
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("starting: {message: 'On {port}'}", "3:27: The field 'port' does not exist here."),
+        ("starting: {level: wraning}", "3:25: log.starting.level cannot be 'wraning'. Did you mean 'warning'?"),
+        ("starting: {fields: [prot]}", "3:27: The field 'prot' does not exist here."),
+    ],
+)
+def test_a_line_of_the_log_of_a_server(complaints, line, message):
+    (found,) = complaints(servers__tmkb__server=f"kind: server\nextends: packaged\nlog: {{{line}}}\n")
+
+    assert found.startswith(f"servers/tmkb/server.yaml:{message}")
+
+
+def test_required_is_a_list_at_the_top_too(complaints):
+    tool = ASK.replace("{type: object}", "{type: object, required: true}") + "script.answer\nanswer: Ask.\n"
+    (found,) = complaints(servers__tmkb__tools__ask=tool)
+
+    assert found.startswith("servers/tmkb/tools/ask.yaml:4:23: ") and "`required: [NAME]`" in found
+
+
 def test_lines_of_the_log_of_a_server_cannot_be_removed(complaints):
     assert complaints(
         servers__tmkb__server="kind: server\nextends: packaged\nlog: {starting: null, no_folder: null}\n"

@@ -113,6 +113,14 @@ def test_each_answer_matches_the_output_schema(complaints):
     assert ":5:95: The answer does not match the `output` schema of this tool" in message
 
 
+def test_a_part_of_an_answer_can_depend_on_arguments(complaints):
+    choice = "{$by: topic, values: {job: 1, form: 2}}"
+    answer = f"answer: {{structuredContent: {{n: {choice}, who: {{$value: who}}, text: '{{who}}'}}}}\n"
+    output = "output: {type: object, properties: {n: {type: integer}, who: {const: Ann}, text: {const: Ann}}}\n"
+
+    assert complaints(**{PLACE: rules(answer) + output}) == []
+
+
 def test_a_prompt_and_a_resource_choose_too(overlay, capsys):
     server = "kind: server\nextends: packaged\ncapabilities: {prompts: {}, resources: {}}\n"
     choice = "answer: {$by: topic, values: {job: 'Review the job.'}, otherwise: 'Review {topic}.'}\n"

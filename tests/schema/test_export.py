@@ -10,7 +10,8 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from tmkb.cli import main
-from tmkb.schema import paths, reader
+from tmkb.schema import export, paths, reader
+from tmkb.server import sources
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,13 @@ def test_every_exported_schema_is_valid(exported):
 )
 def test_a_misspelling_is_invalid(exported, value, message):
     assert any(message in each for each in violations(exported, value))
+
+
+def test_a_provider_without_settings_has_no_schema():
+    names = sources.names()
+    texts = dict(export.texts({**names, "provider": [*names["provider"], "house"]}))
+
+    assert "providers/files.json" in texts and "providers/house.json" not in texts
 
 
 def test_null_removes(exported):

@@ -126,6 +126,18 @@ def test_a_long_chain_of_references_is_refused():
     assert [rule for _, rule in rules(chain(600))] == ["long_chain"]
 
 
+@pytest.mark.parametrize(
+    ("schema", "fits"),
+    [
+        (lambda more: {"allOf": [{"title": str(n)} for n in range(jsonschemas.VISITS - 1 + more)]}, "many_visits"),
+        (lambda more: chain(jsonschemas.CHAIN - 2 + more), "long_chain"),
+    ],
+)
+def test_a_schema_may_be_as_large_as_the_limit(schema, fits):
+    assert [rule for _, rule in rules(schema(0))] == []
+    assert [rule for _, rule in rules(schema(1))] == [fits]
+
+
 def test_accepted_schemas_can_validate():
     assert rules(chain(60)) == []
     assert len(errors(chain(60), {"x": 1})) == 1

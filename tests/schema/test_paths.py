@@ -10,6 +10,8 @@ def test_paths_below_the_current_folder_are_relative(tmp_path, monkeypatch):
 
     assert paths.shown(str(tmp_path / "a" / "b.yaml")) == os.path.join("a", "b.yaml")
     assert paths.shown(str(tmp_path.parent / "b.yaml")) == str(tmp_path.parent / "b.yaml")
+    monkeypatch.chdir(os.sep)
+    assert paths.shown(os.path.join(os.sep, "a", "b.yaml")) == os.path.join(os.sep, "a", "b.yaml")
 
 
 def test_a_folder_can_have_another_name(tmp_path, monkeypatch):

@@ -55,8 +55,9 @@ def test_a_file_is_read_up_to_its_limit(tmp_path):
     assert fault(tmp_path / "a", limit=6) == ("too_many_bytes", {"limit": 6})
 
 
-def test_bytes_that_are_no_text_have_their_place(tmp_path):
-    (tmp_path / "a").write_bytes("é\nab\nä".encode() + b"\xff")
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_bytes_that_are_no_text_have_their_place(tmp_path, mark):
+    (tmp_path / "a").write_bytes(mark + "é\nab\nä".encode() + b"\xff")
 
     with pytest.raises(DocumentError) as caught:
         textfile.read(str(tmp_path / "a"), "shown")

@@ -36,7 +36,7 @@ def read(path: str, shown: str, limit: int = LARGEST) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8", "replace")
+        before = error.object[: error.start].decode()  # without the byte order mark
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         raise DocumentError([Problem("not_utf8", shown, line, column)]) from error
 
