@@ -10,6 +10,7 @@ import contextlib
 import fnmatch
 import functools
 import gc
+import importlib
 import itertools
 import json
 import multiprocessing
@@ -72,7 +73,7 @@ def main():
 @functools.cache
 def contexts(known, path):
     by_line = known.contexts_by_lineno(os.path.abspath(path))
-    return {line: {context.partition("|")[0] for context in each if context} for line, each in by_line.items()}
+    return {line: {context.rpartition("|")[0] for context in each if context} for line, each in by_line.items()}
 
 
 def reaching(name, path, known):
@@ -156,7 +157,8 @@ def attack(session, name, items, seconds, begun):
     trampoline.get_mutant_under_test = lambda: name
     module, _, variant = name.rpartition(".")
     function, owner = parse_mutant_key(variant.rpartition("__mutmut_")[0])
-    install(getattr(sys.modules[module], owner) if owner else sys.modules[module], function, variant)
+    loaded = importlib.import_module(module)
+    install(getattr(loaded, owner) if owner else loaded, function, variant)
     signal.alarm(seconds * 6)  # a test that waits for something, or runs for ever, is killed
     resource.setrlimit(resource.RLIMIT_CPU, (seconds * 2, seconds * 2))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

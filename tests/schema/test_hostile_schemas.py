@@ -3,9 +3,13 @@
 import re
 import time
 
+import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tmkb.schema import jsonschemas, keywords
+from tmkb.errors import Problem
+from tmkb.schema import jsonschemas, keywords, problems
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 EXPRESSION = "^(a+)+$"
@@ -17,8 +21,10 @@ def errors(schema, value):
 
 
 def rules(schema):
-    """Return the path and the rule of each fault."""
-    return [(fault[0], fault[2]) for fault in jsonschemas.faults(schema)]
+    """Return the path and the rule of each fault. Its sentence has all fields."""
+    faults = [*jsonschemas.faults(schema)]
+    assert all(problems.sentence(Problem(rule, "", **fields)) for _, _, rule, fields in faults)
+    return [(fault[0], fault[2]) for fault in faults]
 
 
 @pytest.fixture
@@ -95,6 +101,50 @@ def test_every_expression_is_matched_by_re2(quick, monkeypatch, schema, value):
 )
 def test_unevaluated_properties(schema, value, valid):
     assert (errors(schema, value) == []) is valid
+
+
+NAMES = st.sampled_from(["a", "ab", "b"])
+FLAT = {
+    "const": st.sampled_from([1, {"a": 1}]),
+    "required": st.lists(NAMES, max_size=1),
+    "type": st.sampled_from(["object", "integer"]),
+    "multipleOf": st.sampled_from([2, 0.5]),
+    "uniqueItems": st.booleans(),
+}
+
+
+def conjunctions(keywords):
+    return st.lists(st.one_of([st.tuples(st.just(key), value) for key, value in keywords.items()]), max_size=4).map(
+        dict
+    )
+
+
+def applied(inner):
+    """Our keywords, and those that apply schemas, with ``inner`` schemas."""
+    inner = inner | st.booleans()
+    return conjunctions(
+        {
+            **FLAT,
+            **dict.fromkeys(["additionalProperties", "unevaluatedProperties", "if", "then", "else"], inner),
+            **dict.fromkeys(["allOf", "anyOf", "oneOf"], st.lists(inner, min_size=1, max_size=2)),
+            **dict.fromkeys(["properties", "dependentSchemas"], st.dictionaries(NAMES, inner, max_size=2)),
+            "patternProperties": st.dictionaries(st.sampled_from(["^a", "b"]), inner, max_size=1),
+            "$ref": st.just("#/$defs/d"),
+        }
+    )
+
+
+MAPS = st.dictionaries(NAMES, st.sampled_from([1, 2, {"a": 1}, {"b": 1}]), max_size=3)
+
+
+@given(applied(applied(conjunctions(FLAT))), conjunctions(FLAT), st.lists(MAPS, min_size=2, max_size=3))
+def test_the_same_values_are_valid_as_for_jsonschema(schema, definition, values):
+    pytest.importorskip("re2")
+    schema = {"unevaluatedProperties": False, **schema, "$defs": {"d": {"properties": {"a": {}}, **definition}}}
+    theirs = jsonschema.Draft202012Validator(schema)
+
+    for value in (*values, values, 1):
+        assert (errors(schema, value) == []) is theirs.is_valid(value)
 
 
 def chain(length):

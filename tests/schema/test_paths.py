@@ -14,6 +14,13 @@ def test_paths_below_the_current_folder_are_relative(tmp_path, monkeypatch):
     assert paths.shown(os.path.join(os.sep, "a", "b.yaml")) == os.path.join(os.sep, "a", "b.yaml")
 
 
+def test_files_of_an_installed_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "DATA", str(tmp_path / "data"))
+
+    assert paths.is_installed(str(tmp_path / "data" / "a.yaml"))
+    assert not paths.is_installed(str(tmp_path / "data.yaml"))
+
+
 def test_a_folder_can_have_another_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paths, "ALIASES", {str(tmp_path / "other"): "x", str(tmp_path / "a"): "git@host"})

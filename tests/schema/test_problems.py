@@ -9,9 +9,17 @@ import pytest
 
 from tests.support.tiers import sample
 from tmkb.cli import main
+from tmkb.errors import Problem
+from tmkb.schema import problems
 
 FILES = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "..", "data", "mistakes", "*.yaml")))
 TOLD = re.compile(r"# (\d+):(\d+) (\w+): (.+)")
+
+
+def test_a_long_value_of_a_file_is_cut():
+    problem = Problem("unknown_key", "a.yaml", 1, 2, key="k" * 200, place="the file", nearest="n" * 200)
+
+    assert problems.line(problem) == (f"a.yaml:1:2: Unknown key '{'k' * 80}…' in the file. Did you mean '{'n' * 200}'?")
 
 
 @pytest.mark.parametrize("file", sample(FILES, 20), ids=lambda file: os.path.basename(file)[:-5])

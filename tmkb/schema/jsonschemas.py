@@ -24,6 +24,7 @@ Fault = tuple[Path, bool, str, dict[str, str]]  # path; whether it is the key, n
 
 CHAIN = 64  # nested subschemas that apply to the same value; `jsonschema` needs five stack frames for each
 VISITS = 10_000  # subschemas that apply to a value and its parts, counted once per reference
+_LEAF = 1, 1  # the chain and the visits of a schema without subschemas
 _EXPRESSION, _BY_EXPRESSION = "pattern", "patternProperties"
 _REFERENCES = ("$ref", "$dynamicRef")
 # Keywords with subschemas (JSON Schema 2020-12, Core, section 10). Those "in place" apply to the same value.
@@ -175,10 +176,10 @@ class _Walk:
                 within = self.within.get(key, [])
                 if counted:
                     counting.discard(key)
-                    chain = 1 + max((counts.get(id(inner), (1, 1))[0] for inner in same), default=0)
+                    chain = 1 + max((counts.get(id(inner), _LEAF)[0] for inner in same), default=0)
                     often = 2 if any(keyword in schema for keyword in _TWICE) else 1
-                    visits = 1 + often * sum(counts.get(id(inner), (1, 1))[1] for inner in same)
-                    visits += max((counts.get(id(inner), (1, 1))[1] for inner in within), default=0)
+                    visits = 1 + often * sum(counts.get(id(inner), _LEAF)[1] for inner in same)
+                    visits += max((counts.get(id(inner), _LEAF)[1] for inner in within), default=0)
                     counts[key] = chain, visits
                     if chain > CHAIN or visits > VISITS:
                         rule, limit = ("long_chain", CHAIN) if chain > CHAIN else ("many_visits", VISITS)
