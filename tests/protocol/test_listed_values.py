@@ -58,10 +58,11 @@ def test_values_with_the_prefix_are_returned(complete):
     }
 
 
-def test_the_result_shows_that_there_are_more_values(complete):
-    found = values(complete(lambda **_: [f"b{number}" for number in range(250)]))
+@pytest.mark.parametrize(("count", "more"), [(100, False), (101, True), (250, True)])
+def test_the_result_shows_that_there_are_more_values(complete, count, more):
+    found = values(complete(lambda **_: [f"b{number}" for number in range(count)]))
 
-    assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 250, True)
+    assert (len(found["values"]), found["total"], found["hasMore"]) == (100, count, more)
 
 
 def test_the_operation_receives_the_other_arguments(complete):

@@ -55,6 +55,18 @@ def test_a_client_that_shakes_hands_has_only_its_revision_and_the_preferred_one_
     assert set(revisions.looked_up) == {"2025-11-25", "2025-06-18"}
 
 
+def test_a_client_without_the_key_capabilities_declares_none(counted):
+    runtime, _ = counted
+    connection = runtime.connect()
+    send(runtime, connection, "initialize", 1, protocolVersion="2025-06-18")
+    send(runtime, connection, "notifications/initialized")
+    sent = send(runtime, connection, "tools/call", 2, name="test_sampling", arguments={"prompt": "x"})
+    while runtime.due() is not None:
+        sent += runtime.work()
+
+    assert [b"does not declare the capability sampling" in each.message for each in sent] == [True]
+
+
 def test_a_request_that_describes_itself_has_only_its_revision_and_the_preferred_one_read(counted):
     runtime, revisions = counted
     send(runtime, runtime.connect({"mcp-protocol-version": "2026-07-28"}), "tools/list", 1, _meta=meta())

@@ -165,21 +165,6 @@ def test_a_new_server_is_a_folder(overlay):
     assert documents.servers([folder]) == ["everything", "hello", "sysmcp", "tmkb", "tmkb-full"]
 
 
-@pytest.mark.parametrize(
-    ("revisions", "preferred", "stateless"),
-    [
-        (["2025-11-25", "2026-07-28", "2025-06-18"], "2025-11-25", ["2026-07-28"]),
-        (["2026-07-28", "2025-06-18"], "2025-06-18", ["2026-07-28"]),
-        (["2026-07-28"], "2026-07-28", ["2026-07-28"]),
-    ],
-)
-def test_the_first_revision_with_a_handshake_is_preferred(overlay, revisions, preferred, stateless):
-    folder = overlay(servers__tmkb__server=f"kind: server\nextends: packaged\nrevisions: {json.dumps(revisions)}\n")
-    found = load.load("tmkb", [folder], sources.names())["negotiation"]
-
-    assert (found["preferred"], found["stateless"]) == (preferred, stateless)
-
-
 def test_an_unknown_server_gets_a_suggestion():
     with pytest.raises(SpecError) as caught:
         load.load("tmbk", [], sources.names())
