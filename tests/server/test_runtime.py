@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tmkb.errors import ToolError
-from tmkb.providers.operation import Result
+from tmkb.providers.operation import Pause, Result
 from tmkb.server import log
 from tmkb.server.runtime import Runtime
 
@@ -52,6 +52,29 @@ def call(spec, tmp_path):
             return json.loads(sent.message), file.read().decode()
 
     return answer
+
+
+def test_a_cancelled_call_is_logged(spec, tmp_path):
+    def wait():
+        yield Pause(60)
+
+    with open(tmp_path / "log", "w+b") as file:
+        output = log.Log(spec["server"]["log"], "info", file.fileno())
+        runtime = Runtime(copy.deepcopy(spec), lambda name: Stub(wait), output)
+        connection = runtime.connect()
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
+        for line in (
+            {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+            {"method": "notifications/initialized"},
+            CALL,
+            cancelled,
+            cancelled,  # of a request that is completed: ignored
+        ):
+            runtime.handle(connection, json.dumps({"jsonrpc": "2.0", **line}).encode())
+        output.flush()
+        file.seek(0)
+
+        assert file.read().decode().count(f"[INFO] [req_id={CALL['id']}] Cancelled by the client\n") == 1
 
 
 def explode():
