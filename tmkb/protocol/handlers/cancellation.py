@@ -22,11 +22,12 @@ class _Cancel:
             from tmkb.protocol.handlers import subscriptions
 
             subscriptions.remove(connection, request_id)
-            return [outbound.log_line(exchange.spec, "cancelled", request_id)]
-        request = connection.in_flight.get(request_id)
-        if request is None:
+            effects: list[Effect] = []
+        elif request := connection.in_flight.get(request_id):
+            effects = [Cancel(request)]
+        else:
             return []
-        return [outbound.log_line(exchange.spec, "cancelled", request_id), Cancel(request)]
+        return [outbound.log_line(exchange.spec, "cancelled", request_id), *effects]
 
 
 cancel = _Cancel()
