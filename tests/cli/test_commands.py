@@ -314,6 +314,20 @@ def test_list_suggests_the_value_of_a_filter(tmkb, words, message):
     assert tmkb("list", *words) == (1, "", f"tmkb: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [(["query", "invoices"], 2), (["review", "."], 2), (["export", "skill", "-o", "skill"], 1), (["list"], 1)],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_without_patterns_a_command_fails(run_tmkb, tmp_path, monkeypatch, words, status):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run_tmkb(*words, "--patterns", "nope")
+
+    assert (code, out) == (status, "")
+    assert "nope" in err
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_list_of_a_folder_without_patterns_does_not_blame_filters(tmkb):
     message = "nope:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
 

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     with output.progress("Reading the patterns"):
         patterns = loader.patterns_by_id(args.patterns)
     ids = get.existing(args.ids, patterns) if args.ids else [*patterns]
-    if ids is None:
+    if ids is None or not patterns:  # which has been said
         return 1
     module: Any = importlib.import_module(f"tmkb.publishing.{args.target}")
     chosen = {id_: patterns[id_] for id_ in ids}

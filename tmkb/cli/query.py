@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answer. Return 2 for arguments that the tool refuses."""
+    """Print the answer. Return 2 for arguments that the tool refuses, and if there are no patterns."""
     args.context = _stdin(args) if args.context in ([], ["-"]) else " ".join(args.context)
     if not hidden.is_unicode(args.context):
         args.usage_error("CONTEXT is not valid UTF-8.")
@@ -65,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
         if name := getattr(args, option):
             _warn_unknown(option, name)
     provider: Any = server.provider("knowledge")
+    if not provider.index.patterns:  # as the warning says
+        return 2
     if args.explain:
         return _explain(args, provider, arguments)
     answer = json.loads(provider.advise(**arguments, limit=args.limit).content[0]["text"])

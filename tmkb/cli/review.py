@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         output.fail(f"git: {error}")
         return 2
     provider = _provider(args)
+    if not provider.index.patterns:  # as the warning says; without comments, all would look well
+        return 2
     with output.progress(f"Reviewing {template.plural(len(sections), 'section')}"):
         comments, count = _comments(args, provider, sections)
     if args.write_baseline and not _is_written(args.write_baseline, suppression.write(comments)):

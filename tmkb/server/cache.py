@@ -245,8 +245,8 @@ def _stamps_of(file: str) -> bytes:
 def stamps(sources: Iterable[str]) -> list[Stamp]:
     """Return the stamps of ``sources``, existing or not, and of all files and folders below them.
 
-    Compiled bytecode and packages of Node are skipped, and links to folders are followed. If there are more than `MAX_STAMPS`, the last stamp
-    is one that no file has, so nothing is cached.
+    Compiled bytecode and packages of Node are skipped, and links to folders are followed. If there are more than
+    `MAX_STAMPS`, the last stamp is one that no file has, so nothing is cached.
     """
     stamps: dict[str, Stamp] = {}
     visited: set[tuple[int, int]] = set()  # device and inode; links can form cycles
