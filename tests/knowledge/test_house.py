@@ -46,6 +46,12 @@ def value(result):
     return json.loads(text)
 
 
+def test_an_empty_reminder_is_none(folder):
+    settings = {**SETTINGS, "folders": [str(folder)], "reminder": ""}
+
+    assert Knowledge.prepare(settings)["parts"]["advice"]["reminders"] is None
+
+
 def problems_of(folder):
     return [problems.line(each).removeprefix(f"{folder}/_house.yaml:") for each in library.load([str(folder)]).problems]
 

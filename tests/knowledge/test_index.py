@@ -298,6 +298,17 @@ def test_sums_of_more_rows_than_lanes_can_hold():
     assert read.sums(range(len(names))) == pytest.approx([expected, -expected])
 
 
+@pytest.mark.parametrize("content", [None, b"", b"{", b"{}\n"], ids=["deleted", "empty", "cut", "without facts"])
+def test_a_kept_model_that_cannot_be_read_is_not_needed(three, tmp_path, content):
+    """The cache has it only so that the first question finds it uncompressed."""
+    kept = tmp_path / "kept.bin"
+    if content is not None:
+        kept.write_bytes(content)
+    built = {**indexes.build(three, MODEL, lambda ids: {}), "model": {"path": str(kept)}}
+
+    assert Index(built.__getitem__).search("background job processing")
+
+
 def test_what_is_kept_has_a_limit(monkeypatch):
     monkeypatch.setattr(memo, "CHARACTERS", 10)
     read = indexes.read(MODEL)

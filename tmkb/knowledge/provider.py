@@ -84,8 +84,8 @@ class Knowledge(Provider):
             from tmkb.knowledge import advice, catalog, idioms, reminders, stacks
 
             written = {f.pattern["id"]: idioms.served(f.path, f.pattern) for f in loaded.folders if f.pattern}
-            reminder = (reminders.packaged(), settings["reminder"]) if "reminder" in settings else None
-            notes = settings.get("no_match", ""), reminder
+            last = settings.get("reminder")
+            notes = settings.get("no_match", ""), (reminders.packaged(), last) if last else None
             parts |= catalog.parts(patterns, written)
             parts |= advice.fragments(patterns, written, stacks.packaged(), *notes, tokens.count)
         files = index.uncompressed(str(built["index"]["model"]))

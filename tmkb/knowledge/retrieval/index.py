@@ -94,7 +94,7 @@ def _mapped(path: str) -> Model | None:
     try:
         with open(path, "rb") as file:
             return Model(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError):  # deleted, or empty
+    except (OSError, LookupError, ValueError):  # deleted, empty or damaged
         return None
 
 
