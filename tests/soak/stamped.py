@@ -22,6 +22,7 @@ instructions: "server=@"
 revisions: ["2025-11-25", "2026-07-28"]
 log: {refused: {level: debug}, prompted: {level: debug}, read: {level: debug}}
 capabilities: {tools: {listChanged: true}, prompts: {listChanged: true}, resources: {}}
+limits: {principal_rate: 1000000, principal_byte_rate: 1000000000} # one principal is the whole load
 """,
     ),
     "errors": (
