@@ -40,8 +40,8 @@ class Stacks:
 
         A known framework decides. Otherwise the signs in ``context`` choose among the stacks of the language, or among
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
-        leaves only the language. Words of the framework and the question decide between the variants of the stack
-        and what is built on it in its language, such as DRF on Django; without such a word it is the stack itself.
+        leaves only the language. Words of the language, the framework and the question decide between the variants of
+        the stack and what is built on it in its language, such as DRF on Django; without such a word it is the stack.
         A variant that is `last` needs that no other of the stack has a word there.
 
         Args:
@@ -49,9 +49,11 @@ class Stacks:
             language: a language by any of its names in any case; "any" or an empty text is none.
             framework: a framework by any of its names in any case, a library such as Knex, or both.
         """
-        framework, text = _normal(framework), context[:_MOST].lower()
-        stack = self._stack(text, _normal(language), framework)
-        words, narrower = f"{framework}\n{text}", self._narrower(stack)
+        language, framework = _normal(language), _normal(framework)
+        text = f"\n{context[:_MOST].lower()}"  # a sign can begin where a line does
+        stack = self._stack(text, language, framework)
+        named = self._language_names.get(language) or self._language_names.get(framework, "")
+        words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         first = {name: each for name, each in narrower.items() if not each.get("last")}
         return _most_signs(words, first) or _most_signs(words, narrower) or stack
 
@@ -68,13 +70,20 @@ class Stacks:
             return self._usual(known)
         return self._shown(text, known)
 
-    def _narrower(self, stack: str | None) -> Mapping[str, Mapping[str, Any]]:
-        """Return the variants of ``stack``, and what is built on it in its language, such as DRF on Django."""
-        language = stack and self.stacks[stack]["language"]
+    def _narrower(self, stack: str | None, named: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the variants of ``stack``, and what is built on it in its language, such as DRF on Django.
+
+        A question that names Java gets no variant in Kotlin, since both have the same usual stack.
+        """
+        if not stack:
+            return {}
+        own = self.stacks[stack]["language"]
+        others = {name for name in self.languages if name != own == named and self._usual(name) == stack}
         return {
             name: each
             for name, each in self.stacks.items()
-            if stack and (each.get("of") == stack or (each.get("like") == stack and each["language"] == language))
+            if (each.get("of") == stack and each["language"] not in others)
+            or (each.get("like") == stack and each["language"] == own)
         }
 
     def known(self, name: str) -> bool:
