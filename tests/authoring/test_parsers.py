@@ -9,7 +9,7 @@ from tmkb.authoring.stacks import express, runner
 
 pytestmark = [pytest.mark.full]
 
-NODE = pytest.mark.needs("node")
+NODE, KOTLIN = pytest.mark.needs("node"), pytest.mark.needs("tree_sitter_kotlin")
 CASES = [
     pytest.param("django", "@login_required\ndef show(request):\n    return 1\n", "def show(request:\n    return 1\n"),
     pytest.param("express", "app.get('/', (req, res) => res.send(1));", "app.get('/', (req => {", marks=NODE),
@@ -23,6 +23,10 @@ CASES = [
     pytest.param("spring", '@GetMapping("/{id}")\nA show(long id) { return a; }', "A show(long { }", marks=pytest.mark.needs("javac")),
     pytest.param("spring", "http.csrf(c -> c.disable());\nreturn http.build();", "return http.build(", marks=pytest.mark.needs("javac")),
     pytest.param("spring", "interface R extends JpaRepository<A, Long> {}", "interface R extends {}", marks=pytest.mark.needs("javac")),
+    pytest.param("spring_kotlin", '@GetMapping("/{id}")\nfun show(id: Long): A? = null', "fun show(id: Long = 1", marks=KOTLIN),
+    pytest.param("spring_kotlin", "private val a: A? = null\n\ninit { b() }", "val a: = null", marks=KOTLIN),
+    pytest.param("spring_kotlin", "val a = b?.c ?: throw D()\na.e { it.f }", "val a = b ?: ", marks=KOTLIN),
+    pytest.param("spring_kotlin", "interface R : JpaRepository<A, Long>", "public A show(long id) { return a; }", marks=KOTLIN),
     pytest.param("aspnet", "[HttpGet]\npublic IActionResult A(int id) => Ok(id);", "public int A( { return 1; }", marks=pytest.mark.needs("tree_sitter_c_sharp")),
     pytest.param("aspnet", 'app.MapGet("/", () => 1);', 'app.MapGet("/", () => );', marks=pytest.mark.needs("tree_sitter_c_sharp")),
     pytest.param("go", "func f() int {\n\treturn 1\n}", "func f( {", marks=pytest.mark.needs("gofmt")),

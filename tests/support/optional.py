@@ -44,6 +44,7 @@ FROM = {
     "sqlalchemy": "the extra proofs",
     "time_machine": "the extra proofs",
     "tree_sitter_c_sharp": "the extra dev",
+    "tree_sitter_kotlin": "the extra dev",
     "anyio": "the extra dev",
     "hatchling": "the extra dev",
     "hypothesis": "the extra test",

@@ -100,10 +100,21 @@ def _python(sources: Sequence[str]) -> Errors:
 
 
 def _csharp(sources: Sequence[str]) -> Errors:
-    import tree_sitter
     import tree_sitter_c_sharp
 
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_c_sharp.language()))
+    return _tree(tree_sitter_c_sharp.language(), sources)
+
+
+def _kotlin(sources: Sequence[str]) -> Errors:
+    import tree_sitter_kotlin
+
+    return _tree(tree_sitter_kotlin.language(), sources)
+
+
+def _tree(grammar: object, sources: Sequence[str]) -> Errors:
+    import tree_sitter
+
+    parser = tree_sitter.Parser(tree_sitter.Language(grammar))
 
     def error(source: str) -> str | None:
         node = parser.parse(source.encode()).root_node
@@ -194,19 +205,21 @@ _PARSERS: Mapping[str, Callable[[Sequence[str]], Errors]] = {
     "go": _go,
     "java": _java,
     "javascript": _typescript,
+    "kotlin": _kotlin,
     "php": _php,
     "python": _python,
     "ruby": _ruby,
     "sql": _sql,
     "typescript": _typescript,
 }
-_MODULES = {"csharp": "tree_sitter_c_sharp", "sql": "pglast"}
+_MODULES = {"csharp": "tree_sitter_c_sharp", "kotlin": "tree_sitter_kotlin", "sql": "pglast"}
 _PROGRAMS = {"go": "gofmt", "java": "javac", "php": "php", "ruby": "ruby"}
 # The surroundings in which a fragment can stand, on its own lines: before and after it.
 _WRAPS = {
     "csharp": [("", ""), ("class _ {", "}")],
     "java": [("", ""), ("class Fragment {", "}"), ("class Fragment { void _f() {", "}}")],
     "javascript": [("", ""), ("class _ {", "}")],
+    "kotlin": [("", ""), ("class Fragment {", "}")],
     "php": [("<?php ", ""), ("<?php class _ {", "}")],
     "typescript": [("", ""), ("class _ {", "}")],
 }
