@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmkb.knowledge import advice, answer, idioms, library, reminders, stacks, tokens
-from tmkb.knowledge.retrieval import words
 
 NOTE = "Nothing is known of it."
 SENTENCES = [
@@ -125,9 +124,17 @@ def test_a_sentence_has_five_words_at_most():
     assert found["text"].startswith('note":"Decide for six, five, four, three, two. Each')
 
 
+@pytest.mark.parametrize(("question", "named"), [("Send them the links", "send link"), ("link, send", "")])
+def test_a_term_can_have_two_words_in_a_row(question, named):
+    sentences = [{"text": "Guard each {words}.", "words": ["send link"]}]
+    found = reminders.Reminders(reminders.fragments(sentences, LAST, tokens.count)).of(question)
+
+    assert found["text"].startswith(f'note":"Guard each {named}. Each' if named else 'note":"Each')
+
+
 def test_packaged_reminders_have_no_word_twice():
     """The second sentence of a word would repeat it, and two words of one stem would hide each other."""
-    found = Counter(words.stem(word) for sentence in reminders.packaged() for word in sentence["words"])
+    found = Counter(reminders.stemmed(term) for sentence in reminders.packaged() for term in sentence["words"])
 
     assert [stem for stem, number in found.items() if number > 1] == []
 

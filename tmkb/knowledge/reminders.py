@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tmkb.schema.values import JsonObject
 
 FILE = "_reminders.yaml"  # beside the packaged patterns
-_MOST = 5  # words in a sentence
+_MOST = 5  # terms in a sentence
 _CODE = "```"  # begins and ends code in a question
 _PLACE = "{words}"
 _BEGIN, _END = 'note":"', ',"'  # before the first sentence, and after the quote that ends the last one
@@ -53,12 +53,17 @@ def fragments(sentences: Sequence[Mapping[str, Any]], last: str, count: Callable
     prepared: list[Any] = []
     for sentence in sentences:
         before, after = encoded(sentence["text"])[1:-1].split(f" {_PLACE}")
-        known = {words.stem(word): [word, count(f" {word}")] for word in sentence["words"]}
+        known = {stemmed(term): [term, count(f" {term}")] for term in sentence["words"]}
         sizes = [count(before), count(f" {before}"), count(after)]
         prepared.append({"before": before, "after": after, "tokens": sizes, "words": known})
     end = encoded(last)[1:] + _END
     tokens: list[Any] = [count(end), count(f" {end}")]
     return {"sentences": prepared, "begin": count(_BEGIN), "comma": count(","), "end": end, "tokens": tokens}
+
+
+def stemmed(term: str) -> str:
+    """Return the stems of a term of one or two words."""
+    return " ".join(words.stem(word) for word in term.split())
 
 
 class Reminders:
@@ -70,12 +75,14 @@ class Reminders:
     def of(self, question: str) -> dict[str, Any]:
         """Return the note of an answer to ``question`` as a fragment. Code between fences shows nothing."""
         prose = " ".join(question.split(_CODE)[::2])
-        stems = dict.fromkeys(words.words(prose[: words.MAX_CHARACTERS]))
+        stems = words.words(prose[: words.MAX_CHARACTERS])
+        pairs = [f"{one} {two}" for one, two in zip(stems, [*stems[1:], ""], strict=False)]
+        terms = dict.fromkeys(term for both in zip(pairs, stems, strict=True) for term in both)
         texts: list[str] = []
         size: int = self._prepared["begin"]
         for sentence in self._prepared["sentences"]:
             known: dict[str, tuple[str, int]] = sentence["words"]
-            if named := [known[stem] for stem in stems if stem in known][:_MOST]:
+            if named := [known[term] for term in terms if term in known][:_MOST]:
                 first, later, after = sentence["tokens"]
                 size += (later if texts else first) + after + self._prepared["comma"] * (len(named) - 1)
                 size += sum(tokens for _, tokens in named)
