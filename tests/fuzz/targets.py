@@ -174,7 +174,7 @@ def wire_words():
 
 
 def http():
-    """Bytes on one HTTP connection, by uvicorn, h11 and the application. ``@SESSION`` is the id of a session."""
+    """Bytes on one HTTP connection, by httptools and the application. ``@SESSION`` is the id of a session."""
     from tmkb.transport.listener import LogHandler
 
     make, log = served("everything")
@@ -204,13 +204,11 @@ async def exchange(runtime, data):
     limits = application.endpoint.limits
     session = application.endpoint.handle(Request("POST", "/mcp", START, INITIALIZE)).headers.get("mcp-session-id", "")
     pool = Pool(limits, limits["connections"], limits["connections"], runtime.log)
-    config = uvicorn.Config(application, http=Protocol, lifespan="off", log_config=None, access_log=False)
-    config.load()
     state = uvicorn.server.ServerState()
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     loop = asyncio.get_running_loop()
-    pool._connect(loop, theirs, lambda: Protocol(pool, config=config, server_state=state, app_state={}))
+    pool._connect(loop, theirs, lambda: Protocol(pool, application, state))
     received = await talk(ours, data.replace(b"@SESSION", session.encode()))
     for turn in range(TURNS):
         if not pool.open and not state.tasks:

@@ -9,7 +9,7 @@ import atheris
 
 from tests.fuzz import mutation
 
-INSTRUMENTED = ["tmkb", "Registry", "h11", "yaml", "uvicorn"]
+INSTRUMENTED = ["tmkb", "Registry", "yaml", "uvicorn"]
 
 
 def mutate(data, most, seed):

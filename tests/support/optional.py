@@ -23,6 +23,7 @@ FROM = {
     "jinja2": "the extra site",
     "uvicorn": "the extra http",
     "h11": "the extra http",
+    "httptools": "the extra http",
     "httpx2": "the extra replay",
     "watchfiles": "the extra watch",
     "opentelemetry": "the extra otel",

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tmkb.errors import ProtocolError
 from tmkb.protocol.caller import Caller
@@ -24,8 +24,8 @@ from tmkb.transport.streams import Response
 if TYPE_CHECKING:
     from tmkb.protocol.budget import Budget
     from tmkb.transport.connections import Protocol
-    from tmkb.transport.hook import Hook
     from tmkb.transport.loop import Updates
+    from tmkb.transport.quotas import Account
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -58,6 +58,9 @@ class _OtherConnection:
         budget.release(size)
 
 
+Connection: TypeAlias = "Protocol | _OtherConnection"
+
+
 class Application:
     """An ASGI application that serves an endpoint, and runs its operations between requests.
 
@@ -82,8 +85,10 @@ class Application:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            with contextlib.ExitStack() as counted:
-                await self._handle(scope, receive, send, counted)
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            query, peer = scope.get("query_string", b"").decode("latin-1"), (scope.get("client") or ("",))[0]
+            request = Request(scope["method"], path, _headers(scope), b"", query, peer)
+            await self.answer(request, receive, send, _OtherConnection())
 
     def use(self, guard: Guard) -> None:
         """Admit requests by ``guard`` from now on."""
@@ -171,38 +176,81 @@ class Application:
         self.log.flush()
         self._schedule_operations()
 
-    async def _handle(self, scope: Event, receive: Receive, send: Send, counted: contextlib.ExitStack) -> None:
-        """Handle one request. While ``counted`` is open, it counts as a running request of its principal."""
-        connection: Protocol | _OtherConnection = scope.get("state", {}).get("connection") or _OtherConnection()
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
-        query, peer = scope.get("query_string", b"").decode("latin-1"), (scope.get("client") or ("",))[0]
-        request = Request(scope["method"], path, _headers(scope), b"", query, peer)
+    def can_answer_at_once(self, request: Request) -> bool:
+        """Return whether `answer_at_once` can be called: nothing has to be asked elsewhere about ``request``."""
+        if type(self).respond is not Application.respond or self.endpoint.guard.access is not None:
+            return False
+        return not self._is_for_hook(request)
+
+    def answer_at_once(self, request: Request, connection: Protocol) -> tuple[Response, contextlib.ExitStack]:
+        """Return the response to a request whose body, if any, has arrived.
+
+        Returns:
+            The response, which may still grow, and what `complete` needs.
+        """
+        counted = contextlib.ExitStack()
         try:
-            response = await self._start(request, receive, connection, counted)
+            response = self._start_at_once(request, connection, counted)
         except ProtocolError as error:
             response = self.endpoint.reject(request, error)
-        except ConnectionError:
-            return
-        if "transfer-encoding" in request.headers and "content-length" in request.headers:  # RFC 9112, section 6.1
-            response.headers["connection"] = "close"
+        self._after_start()
+        return response, counted
+
+    def take(self, response: Response, connection: Protocol) -> tuple[dict[str, str], bytes, int]:
+        """Return the headers and the body of a response that has ended, and how much of its budget they reserve."""
+        body, budget = response.take(), response.budget
+        if response.account is not None:
+            response.account.add_sent(len(body))
+        size = len(body) if budget is not None and budget.fits(len(body)) else 0
+        if budget is not None:
+            budget.reserve(size)
+        return self._complete_headers(response, connection), body, size
+
+    async def answer(self, request: Request, receive: Receive, send: Send, connection: Connection) -> None:
+        """Handle one request."""
+        with contextlib.ExitStack() as counted:
+            try:
+                response = await self._start(request, receive, connection, counted)
+            except ProtocolError as error:
+                response = self.endpoint.reject(request, error)
+            except ConnectionError:
+                return
+            if "transfer-encoding" in request.headers and "content-length" in request.headers:  # RFC 9112, section 6.1
+                response.headers["connection"] = "close"
+            self._after_start()
+            await self.complete(request, response, counted, receive, send, connection)
+
+    async def complete(
+        self,
+        request: Request,
+        response: Response,
+        counted: contextlib.ExitStack,
+        receive: Receive,
+        send: Send,
+        connection: Connection,
+    ) -> None:
+        """Send ``response`` until it ends. While ``counted`` is open, it counts as running for its principal."""
+        with counted:
+            if response.ended:
+                await self._send_response(response, send, connection)
+                return
+            self._note_listening(request, response, counted)
+            watches = (_watch_disconnect(receive, response), self._end_in_time(request, response))
+            tasks = [asyncio.create_task(watch) for watch in watches]
+            connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
+            if connection.half_closed:
+                connection.on_half_close()
+            try:
+                await self._send_response(response, send, connection)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                self.listening.pop(response, None)
+                self.endpoint.on_disconnect(response)
+
+    def _after_start(self) -> None:
         self.log.flush()
         self._schedule_operations()
-        if response.ended:
-            await self._send_response(response, send, connection)
-            return
-        self._note_listening(request, response, counted)
-        watches = (_watch_disconnect(receive, response), self._end_in_time(request, response))
-        tasks = [asyncio.create_task(watch) for watch in watches]
-        connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
-        if connection.half_closed:
-            connection.on_half_close()
-        try:
-            await self._send_response(response, send, connection)
-        finally:
-            for task in tasks:
-                task.cancel()
-            self.listening.pop(response, None)
-            self.endpoint.on_disconnect(response)
 
     def _note_listening(self, request: Request, response: Response, counted: contextlib.ExitStack) -> None:
         """If ``response`` is a stream for notifications, end it with its token, and do not count it as running."""
@@ -211,7 +259,7 @@ class Application:
             self.listening[response] = request
 
     async def _start(
-        self, request: Request, receive: Receive, connection: Protocol | _OtherConnection, counted: contextlib.ExitStack
+        self, request: Request, receive: Receive, connection: Connection, counted: contextlib.ExitStack
     ) -> Response:
         """Read the body of a request, if it is needed, and pass the request to the endpoint.
 
@@ -219,37 +267,67 @@ class Application:
             ProtocolError: if its principal exceeds a quota, or the body is too slow or too large.
             ConnectionError: if the client has disconnected.
         """
-        if self.updates is not None and self.updates.hook is not None and request.path == hook.PATH:
-            return await self._receive_hook(self.updates.hook, request, receive, connection)
-        has_body = _has_body(request.headers)
+        if self._is_for_hook(request):
+            return await self._receive_hook(request, receive, connection)
         try:
             if self.endpoint.guard.access is not None and self.endpoint.screen(request):
                 with connection.waiting():
                     await self.endpoint.guard.prepare(request.headers)
-            caller = self.endpoint.admit(request)
+            request = request._replace(caller=self.endpoint.admit(request))
         except ProtocolError as error:
-            if not has_body:
-                connection.read_body()
-            return self.endpoint.reject(request, error, closing=False)
-        request = request._replace(caller=caller)
+            return self._refuse(request, error, connection)
+        account = self._charge(request, connection, counted)
+        if account is not None and self.endpoint.wants_body(request):
+            connection.read_body()
+            request = _with_body(request, await self._read_body(request, receive), account)
+        response = await self.respond(request)
+        response.account = account
+        return response
+
+    def _start_at_once(self, request: Request, connection: Protocol, counted: contextlib.ExitStack) -> Response:
+        """Do as `_start`, for a request whose body, if any, has arrived."""
+        try:
+            request = request._replace(caller=self.endpoint.admit(request))
+        except ProtocolError as error:
+            return self._refuse(request, error, connection)
+        account = self._charge(request, connection, counted)
+        if account is not None and self.endpoint.wants_body(request):
+            request = _with_body(request, self._checked_body(request, connection), account)
+        response = self.endpoint.handle(request)
+        response.account = account
+        return response
+
+    def _refuse(self, request: Request, error: ProtocolError, connection: Connection) -> Response:
+        """Return the response to a request that is not admitted. Its body is not read."""
+        if not _has_body(request.headers):
+            connection.read_body()
+        return self.endpoint.reject(request, error, closing=False)
+
+    def _charge(self, request: Request, connection: Connection, counted: contextlib.ExitStack) -> Account | None:
+        """Count an admitted request, and return the account that it counts for. Raises ProtocolError."""
+        assert request.caller is not None
         account, wants_body = self.endpoint.account(request), self.endpoint.wants_body(request)
-        size, limit = _declared_size(request.headers), self.endpoint.limits["message_bytes"]
         if account is not None:
-            connection.assign(caller.principal)
+            connection.assign(request.caller.principal)
+            size, limit = _declared_size(request.headers), self.endpoint.limits["message_bytes"]
             account.add(1, size if wants_body and size is not None and size <= limit else 0)
         if account is not None and wants_body:
             account.begin()
             counted.callback(account.end)
+        elif not _has_body(request.headers):
             connection.read_body()
-            body = await self._read_body(request, receive)
-            if body is not None and size is None:
-                account.add(0, len(body))
-            request = request._replace(body=body)
-        elif not has_body:
-            connection.read_body()
-        response = await self.respond(request)
-        response.account = account
-        return response
+        return account
+
+    def _checked_body(self, request: Request, connection: Protocol) -> bytes | None:
+        """Return the body, which has arrived; None if it is too large. Raises ProtocolError, as `_read_body`."""
+        assert request.caller is not None
+        size, limit = _declared_size(request.headers) or 0, self.endpoint.limits["message_bytes"]
+        if size > limit:
+            return None
+        budget = self.endpoint.runtime.budget(request.caller.principal)
+        if not budget.fits(size):
+            raise ProtocolError("too_much_in_transit", limit=budget.limit)
+        return connection.take_body()
 
     async def respond(self, request: Request) -> Response:
         """Return the response to a complete request that the guard admits."""
@@ -258,10 +336,12 @@ class Application:
     def on_hook(self) -> None:
         """Do what a webhook asks for elsewhere. One process has nobody else to tell."""
 
-    async def _receive_hook(
-        self, target: Hook, request: Request, receive: Receive, connection: Protocol | _OtherConnection
-    ) -> Response:
+    def _is_for_hook(self, request: Request) -> bool:
+        return request.path == hook.PATH and self.updates is not None and self.updates.hook is not None
+
+    async def _receive_hook(self, request: Request, receive: Receive, connection: Connection) -> Response:
         """Return the response to a webhook. Raises as `_start`."""
+        assert self.updates is not None and self.updates.hook is not None
         if request.verb != "POST":
             raise ProtocolError("no_such_verb", verb=request.verb, permitted="POST")
         request = request._replace(caller=Caller(hook.PRINCIPAL))
@@ -271,7 +351,7 @@ class Application:
         body = await self._read_body(request, receive)
         if body is None:
             raise ProtocolError("message_too_large", limit=self.endpoint.limits["message_bytes"])
-        target.receive(request.headers, body)
+        self.updates.hook.receive(request.headers, body)
         self.log.write("pull_requested")
         self.on_hook()
         response = Response(self.endpoint.limits["stream_bytes"], {})
@@ -333,7 +413,7 @@ class Application:
             self.body_timeouts.discard(timeout)
             budget.release(len(body))
 
-    async def _send_response(self, response: Response, send: Send, connection: Protocol | _OtherConnection) -> None:
+    async def _send_response(self, response: Response, send: Send, connection: Connection) -> None:
         """Send ``response`` as it grows. Disconnects a client that does not read."""
         changed, started = asyncio.Event(), False
         response.on_change = changed.set
@@ -358,7 +438,7 @@ class Application:
         finally:
             response.take()  # releases its budget
 
-    async def _send_body(self, response: Response, send: Send, connection: Protocol | _OtherConnection) -> bool:
+    async def _send_body(self, response: Response, send: Send, connection: Connection) -> bool:
         """Send the next part of the body. It counts against the budget until the system has accepted it.
 
         Returns:
@@ -393,8 +473,14 @@ class Application:
         async with asyncio.timeout(self.endpoint.limits["request_seconds"]):
             await send(event)
 
-    def _start_event(self, response: Response, connection: Protocol | _OtherConnection) -> Event:
-        """Return the event that starts a response.
+    def _start_event(self, response: Response, connection: Connection) -> Event:
+        """Return the event that starts a response."""
+        headers = self._complete_headers(response, connection)
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        return {"type": "http.response.start", "status": response.status, "headers": encoded}
+
+    def _complete_headers(self, response: Response, connection: Connection) -> dict[str, str]:
+        """Return the headers of ``response``.
 
         The connection ends after a request that was not read completely, and while the server drains.
         """
@@ -403,8 +489,7 @@ class Application:
             headers["connection"] = "close"
         if response.status in (429, 503):
             headers.setdefault("retry-after", str(self.endpoint.limits["busy_seconds"]))
-        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        return {"type": "http.response.start", "status": response.status, "headers": encoded}
+        return headers
 
 
 async def _watch_disconnect(receive: Receive, response: Response) -> None:
@@ -421,6 +506,13 @@ def _headers(scope: Event) -> dict[str, str]:
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
     return {name: ", ".join(values) for name, values in headers.items()}
+
+
+def _with_body(request: Request, body: bytes | None, account: Account) -> Request:
+    """Return ``request`` with its body. Counts the body for ``account``, if the request did not declare its size."""
+    if body is not None and _declared_size(request.headers) is None:
+        account.add(0, len(body))
+    return request._replace(body=body)
 
 
 def _declared_size(headers: Mapping[str, str]) -> int | None:

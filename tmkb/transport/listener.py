@@ -156,7 +156,7 @@ class Server(uvicorn.Server):
         self._captured_signals.clear()  # or uvicorn raises the signal again, which changes the exit status
 
     def _protocol(self) -> Protocol:
-        return Protocol(self.pool, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        return Protocol(self.pool, self.application, self.server_state)
 
     def _end(self, drain: float, settling: float) -> None:
         self.application.drain()
@@ -222,7 +222,7 @@ def serve(application: Application, *bound: socket.socket, options: Options = _D
     _return_large_blocks()
     config = uvicorn.Config(
         application,
-        http=Protocol,
+        http="h11",  # loads no other parser; `Server.startup` uses our protocol
         ws="none",
         lifespan="on",
         loop="asyncio",
