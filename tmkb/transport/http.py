@@ -6,6 +6,7 @@ Specification: Basic / Transports / Streamable HTTP.
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 import time
@@ -29,12 +30,17 @@ from tmkb.transport.streams import JSON, Response, Stream
 
 if TYPE_CHECKING:
     from tmkb.protocol.effects import Sent
+    from tmkb.schema.model import Spec
     from tmkb.transport.addresses import Network
     from tmkb.transport.engine import Engine
 
 PATH = "/mcp"
 _VERBS = ("POST", "GET", "DELETE")
 _MAX_STREAMS = 32  # that a session stores, including those that have ended
+_SWEEP = 1.0  # seconds between looking for sessions that have expired
+_MAX_ACCEPTED = 64  # values of `Accept` to remember
+_MAX_ACCEPT = 200  # characters of such a value
+_ACCEPTED: dict[str, bool] = {}  # value of `Accept` → whether it permits what the server sends
 _EVENT_ID = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # stream and count
 
 
@@ -74,9 +80,10 @@ class Session:
 
     def open_stream(self) -> Stream:
         """Return a new stream. Drops the oldest streams that have ended."""
-        ended = [number for number, stream in self.streams.items() if stream.ended]
-        for number in ended[: max(0, len(self.streams) - _MAX_STREAMS)]:
-            self.streams.pop(number).clear()
+        if (excess := len(self.streams) - _MAX_STREAMS) > 0:
+            ended = (number for number, stream in self.streams.items() if stream.ended)
+            for number in [*itertools.islice(ended, excess)]:
+                self.streams.pop(number).clear()
         resumable, primes = self.rules.get("resumes", False), self.rules.get("primes", False)
         stream = Stream(self.next_number, resumable, primes, self.max_stored, self.connection.budget)
         self.streams[self.next_number] = stream
@@ -105,6 +112,8 @@ class Endpoint:
         self.streams: dict[tuple[Connection, Id], Stream] = {}  # of the pending requests
         self.requests: dict[Stream, list[tuple[Connection, Id]]] = {}  # the keys of `streams`
         self.standalone: dict[Stream, Connection] = {}  # of the pending requests without a session
+        self._named_by: tuple[Spec | None, list[str]] = (None, [])  # `session_headers` and where they are from
+        self._next_sweep = 0.0  # of the monotonic clock: when requests end sessions of others again
         if runtime.observer is not None:
             runtime.observer.measure(self.figures)
 
@@ -117,6 +126,12 @@ class Endpoint:
     def session_headers(self) -> list[str]:
         """The names of the session header in the supported revisions."""
         spec = self.runtime.spec
+        if spec is not self._named_by[0]:
+            self._named_by = spec, self._session_header_names(spec)
+        return self._named_by[1]
+
+    @staticmethod
+    def _session_header_names(spec: Spec) -> list[str]:
         offered: list[Any] = [spec["revisions"][name]["http"] for name in spec["server"]["revisions"]]
         return [*dict.fromkeys(rules["session"].lower() for rules in offered if "session" in rules)]
 
@@ -271,7 +286,9 @@ class Endpoint:
             self.guard.check_source(request.headers)
         except ProtocolError:
             return cors.response(None, ())
-        return cors.response(request.headers.get("origin"), [*self.session_headers, "www-authenticate", "retry-after"])
+        if (origin := request.headers.get("origin")) is None:
+            return cors.response(None, ())
+        return cors.response(origin, [*self.session_headers, "www-authenticate", "retry-after"])
 
     def _post(self, request: Request, caller: Caller, response: Response) -> None:
         _check_media_types(request.headers)
@@ -448,7 +465,7 @@ class Endpoint:
         id_ = next((request.headers[name] for name in self.session_headers if name in request.headers), None)
         if id_ is None:
             return None
-        self._end_expired_sessions()
+        self._end_if_expired(id_)
         session = self.sessions.get(id_)
         if session is None or not session.belongs_to(caller):
             raise ProtocolError("no_such_session")
@@ -463,6 +480,16 @@ class Endpoint:
         if name and version is not None and version.strip() not in self.runtime.spec["revisions"]:
             supported: Any = negotiation.versions(self.runtime.spec)
             raise ProtocolError("bad_revision_header", header=name, requested=version, supported=supported)
+
+    def _end_if_expired(self, id_: str) -> None:
+        """End the session ``id_`` if it has expired, and at times the others that have."""
+        now = time.monotonic()
+        session = self.sessions.get(id_)
+        if session is not None and session.last_used < now - self.limits["session_seconds"] and session.idle:
+            self.end_session(session)
+        if now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP
+            self._end_expired_sessions()
 
     def _end_expired_sessions(self) -> None:
         oldest = time.monotonic() - self.limits["session_seconds"]
@@ -573,9 +600,18 @@ def _check_media_types(headers: Mapping[str, str]) -> None:
         raise ProtocolError("wrong_media_type", wanted="application/json")
     if (coding := headers.get("content-encoding", "identity").strip()).lower() not in ("", "identity"):
         raise ProtocolError("wrong_content_coding", coding=coding)
-    accept = headers.get("accept", "*/*")
-    if not (_accepts(accept, "application/json") and _accepts(accept, "text/event-stream")):
+    if not _accepts_both(headers.get("accept", "*/*")):
         raise ProtocolError("not_acceptable", wanted="application/json and text/event-stream")
+
+
+def _accepts_both(accept: str) -> bool:
+    """Return whether a client accepts JSON and event streams. Nearly all clients send the same few values."""
+    known = _ACCEPTED.get(accept)
+    if known is None:
+        known = _accepts(accept, "application/json") and _accepts(accept, "text/event-stream")
+        if len(accept) <= _MAX_ACCEPT and len(_ACCEPTED) < _MAX_ACCEPTED:
+            _ACCEPTED[accept] = known
+    return known
 
 
 def _accepts(accept: str, media_type: str) -> bool:
