@@ -66,6 +66,15 @@ def test_nothing_after_a_head_is_parsed_before_the_next_call():
         parser.next_event()
 
 
+def test_bytes_are_released_when_they_are_parsed():
+    parser = Parser(MAX)
+    for data in (HOST, b"Content-Length: 5\r\n\r\nhe", b"llo"):
+        parser.receive(data)
+        while parser.next_event() is not None:
+            pass
+        assert parser.data == b""
+
+
 def test_a_head_has_what_the_application_needs():
     (head, _) = events(b"GET /a%20b?c=%20 HTTP/1.1\r\nhOST:  x \t\r\nA: 1\r\na:\r\nA: \xe9 \r\n\r\n")
 

@@ -126,6 +126,8 @@ class Parser:
         is_head, piece = self._head is None, self._piece()
         self.position += len(piece)
         self._size += len(piece)
+        if not self.has_data:
+            self.discard()  # a connection that waits stores no bytes
         if self._size > self.max_head and self.left is None:
             raise Invalid("too large")
         try:
