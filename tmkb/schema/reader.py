@@ -346,7 +346,7 @@ class _Builder:
         """Return the problem for a syntax error; none if its line already has one, which most likely caused it."""
         rule, (line, column), fields = syntax.explain(error, self.text, self.last)
         is_known = any(problem.line == line + 1 for problem in self.problems)
-        return [] if is_known else [Problem(rule, self.file, line + 1, column + 1, **fields)]
+        return [] if is_known else [Problem(rule, self.file, line + 1, column + 1, limit=DEEPEST, **fields)]
 
     def fault(self, rule: str, event: yaml.Event, **fields: object) -> None:
         place = self.place(event)

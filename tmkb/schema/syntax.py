@@ -79,6 +79,7 @@ class _Failure:
 # Rule, when it applies, and where the mistake is. The first that applies is reported.
 _Rule = tuple[str, Callable[[_Failure], bool], Callable[[_Failure], Place]]
 _RULES: tuple[_Rule, ...] = (
+    ("too_deep", lambda f: "nesting depth" in f.problem, lambda f: f.place),
     ("tab", lambda f: f.at(f.place) == "\t", lambda f: f.place),
     ("curly_quotes", lambda f: f.curly != f.place or bool(_CURLY.match(f.at(f.place))), lambda f: f.curly),
     ("missing_colon", lambda f: "simple key" in f.context and "expected ':'" in f.problem, lambda f: f.start),
