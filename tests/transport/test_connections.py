@@ -104,19 +104,19 @@ def test_a_call_on_a_reused_connection_is_not_slower(everything):
 
 @pytest.mark.process
 def test_tiny_chunks_of_one_client_do_not_delay_others(everything):
-    attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 10_000 + b"0\r\n\r\n"
+    attack = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + b"1\r\n \r\n" * 200_000 + b"0\r\n\r\n"
     answers = []
-    threads = [threading.Thread(target=lambda: answers.append(raw(everything, attack))) for _ in range(10)]
+    threads = [threading.Thread(target=lambda: answers.append(raw(everything, attack))) for _ in range(20)]
     began = time.perf_counter()
     for thread in threads:
         thread.start()
     waited = [healthy(everything)]
     while any(thread.is_alive() for thread in threads):
         waited.append(healthy(everything))
-    took = time.perf_counter() - began
+    took = time.perf_counter() - began  # much longer than a process waits for a processor
 
-    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 10  # a blank body is not a message
-    assert max(waited) < took / 3
+    assert [answer.split(b" ")[1] for answer in answers] == [b"400"] * 20  # a blank body is not a message
+    assert max(waited) < took / 2
 
 
 # --- Memory
