@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import functools
 import itertools
 import json
 import os
@@ -12,14 +13,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tmkb.cli import layout, output, pages
+from tmkb.cli import comments, layout, output, pages
+from tmkb.cli.comments import Reviewed
 from tmkb.cli.layout import Line
 from tmkb.cli.query import SERVER
-from tmkb.knowledge import library, stacks
-from tmkb.knowledge.retrieval import index
-from tmkb.review import github, hook, judge, sarif, suppression
+from tmkb.knowledge import stacks
+from tmkb.review import github, hook, reviewer, sarif, suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment
+from tmkb.review.reviewer import ReviewerError
 from tmkb.review.targets import GitError, Reader
 from tmkb.schema import hidden, problems, template, textfile
 from tmkb.server import sources
@@ -49,37 +51,83 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--baseline", metavar="FILE", help="leave out the comments that are listed in FILE")
     parser.add_argument("--write-baseline", metavar="FILE", help="list all comments in FILE, and leave them out")
+    parser.add_argument(
+        "--reviewer",
+        metavar="COMMAND",
+        help="let a language model review: COMMAND reads a prompt with the code from stdin and writes its answer to "
+        "stdout, such as 'claude -p' (default: TMKB_REVIEWER)",
+    )
+    parser.add_argument(
+        "--reviewer-timeout",
+        type=_seconds,
+        default=reviewer.TIMEOUT,
+        metavar="SECONDS",
+        help="timeout for each prompt (default: %(default)g)",
+    )
+    parser.add_argument("--show-prompt", action="store_true", help="print what a reviewer would read, and ask nobody")
     parser.add_argument("--exit-zero", action="store_true", help="return 0 even if there are comments")
     sources.configure_patterns(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comments. Return 1 if there are any, and 2 if something cannot be read or written."""
+    """Print the comments. Return 1 if there are any, and 2 if something cannot be read, written or asked."""
     if args.hook:
         return _run_hook(args)
-    reader = Reader(stacks.packaged().is_reviewed)
-    before: Counter[str] = Counter()
     try:
+        command = _command(args)
+        reader = Reader(stacks.packaged().is_reviewed, with_removed=bool(command or args.show_prompt))
         sections = [*dict.fromkeys(_sections(reader, args.target))]
-        if args.baseline:
-            before = suppression.baseline(args.baseline, textfile.read(args.baseline, args.baseline))
+        before = _baseline(args.baseline)
     except GitError as error:
         output.fail(f"git: {error}")
+        return 2
+    except ReviewerError as error:
+        output.fail(f"The reviewer: {error}")
         return 2
     provider = _provider(args)
     if not provider.index.patterns:  # as the warning says; without comments, all would look well
         return 2
-    with output.progress(f"Reviewing {template.plural(len(sections), 'section')}"):
-        comments, count = _comments(args, provider, sections)
-    if args.write_baseline and not _is_written(args.write_baseline, suppression.write(comments)):
-        return 2
-    shown = [] if args.write_baseline else suppression.new(comments, before)
-    counts = {"sections": len(sections), "ignored": count - len(comments), "in_baseline": len(comments) - len(shown)}
+    if args.show_prompt:
+        prompts = comments.prompts(provider, sections, reader.current)
+        print(hidden.escape("\n".join(prompt.text for prompt in prompts)))
+        return 0
+    with output.progress(f"Reviewing {template.plural(len(sections), 'section')}") as show:
+        if command:
+            ask = functools.partial(reviewer.ask, command, timeout=args.reviewer_timeout)
+            reviewed = comments.by_reviewer(provider, sections, reader.current, ask, show)
+        else:
+            reviewed = comments.by_model(provider, sections)
+    failures = [f"The reviewer: {failure}" for failure in reviewed.failures]
+    failures += map(problems.line, reader.problems)
+    return _report(args, provider, reviewed, before, failures)
+
+
+def _report(
+    args: argparse.Namespace,
+    provider: Any,
+    reviewed: Reviewed,
+    before: Counter[str],
+    failures: Sequence[str],
+) -> int:
+    """Print new comments and failures, write the baseline if that is wanted, and return the exit status."""
+    for fault in reviewed.faults:
+        output.fail(fault)
+    found, is_baseline = reviewed.comments, bool(args.write_baseline and not reviewed.failures)
+    if is_baseline and (failure := _write(args.write_baseline, suppression.write(found))):
+        failures, is_baseline = [*failures, failure], False
+    shown = [] if is_baseline else suppression.new(found, before)
+    counts = {"sections": reviewed.sections, "ignored": reviewed.ignored, "in_baseline": len(found) - len(shown)}
     full = provider.operation("get", {})
     _print(args, shown, {id_: _described(full(id_)) for id_ in {comment.pattern for comment in shown}}, counts)
-    for problem in reader.problems:
-        output.fail(problems.line(problem))
-    return 2 if reader.problems else int(bool(shown) and not args.exit_zero)
+    for failure in failures:
+        output.fail(failure)
+    return 2 if failures else int(bool(shown) and not args.exit_zero)
+
+
+def _seconds(text: str) -> float:
+    from tmkb.cli import target
+
+    return target.seconds(text)
 
 
 def _run_hook(args: argparse.Namespace) -> int:
@@ -90,9 +138,11 @@ def _run_hook(args: argparse.Namespace) -> int:
         code = (section for section in hook.sections(event) if is_code(section.path))
         if sections := [*itertools.islice(code, hook.MOST)]:
             provider = _provider(args)
-            comments, _ = _comments(args, provider, sections)
+            reviewed = comments.by_model(provider, sections)
+            for fault in reviewed.faults:
+                output.fail(fault)
             rows = provider.operation("find", {})()["patterns"]
-            if answer := hook.answer(comments, {row["id"]: row["name"] for row in rows}):
+            if answer := hook.answer(reviewed.comments, {row["id"]: row["name"] for row in rows}):
                 print(hidden.escape(json.dumps(answer)))
     except Exception as error:  # whatever it is, the edit was made and the agent goes on
         output.fail(f"The edit was not reviewed: {type(error).__name__}: {error}")
@@ -121,34 +171,25 @@ def _sections(reader: Reader, targets: Sequence[str]) -> Iterator[Section]:
             yield from reader.commits(target)
 
 
-def _comments(args: argparse.Namespace, provider: Any, sections: Sequence[Section]) -> tuple[list[Comment], int]:
-    """Return the comments that the code does not ignore, and how many there are with those. Print faulty ignores."""
-    folders = library.resolve(provider.settings.get("folders"))
-    model = index.path(folders, index.REVIEW_FILE)
-    judging = judge.Judge(provider.index, model, lambda *asked: json.loads(provider.advise_on(*asked)))
-    ids = provider.operation("ids", {})()
-    comments, count = [], 0
-    for section in sections:
-        ignored = suppression.in_code(section)
-        for each in ignored:
-            if faults := suppression.faults(each, ids):
-                output.fail(f"{each.path}:{each.line}: `tmkb: ignore` has no effect: {'; '.join(faults)}.")
-        if comment := judging.comment(section):
-            count += 1
-            comments += [] if suppression.is_ignored(comment, ignored) else [comment]
-    return comments, count
+def _baseline(path: str | None) -> Counter[str]:
+    return suppression.baseline(path, textfile.read(path, path)) if path else Counter()
 
 
-def _is_written(path: str, text: str) -> bool:
-    """Write a baseline and return True; if that is not possible, print why and return False."""
+def _command(args: argparse.Namespace) -> list[str]:
+    """Return the words of the command that reviews; none without one. Raises ReviewerError."""
+    text = os.environ.get(reviewer.VARIABLE) if args.reviewer is None else args.reviewer
+    return reviewer.words(text) if text else []
+
+
+def _write(path: str, text: str) -> str:
+    """Write a baseline. Return an empty text, or why that is not possible."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise FileExistsError(errno.EEXIST, "it is not a file")
         textfile.save(path, text)
     except OSError as error:
-        output.fail(f"cannot write {path}: {error.strerror}")
-        return False
-    return True
+        return f"cannot write {path}: {error.strerror}"
+    return ""
 
 
 def _described(pattern: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,15 +198,15 @@ def _described(pattern: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _print(
-    args: argparse.Namespace, comments: Sequence[Comment], described: Mapping[str, Any], counts: Mapping[str, int]
+    args: argparse.Namespace, shown: Sequence[Comment], described: Mapping[str, Any], counts: Mapping[str, int]
 ) -> None:
     if args.sarif:
-        print(json.dumps(sarif.log(comments, described), indent=1))
+        print(json.dumps(sarif.log(shown, described), indent=1))
     elif args.github:
-        for each in comments:
+        for each in shown:
             print(github.annotation(each, described[each.pattern]))
     else:
-        values = [_value(each, described[each.pattern]) for each in comments]
+        values = [_value(each, described[each.pattern]) for each in shown]
         output.write(args, {"comments": values, **counts}, _page(values, counts))
 
 
@@ -177,8 +218,9 @@ def _value(comment: Comment, pattern: Mapping[str, Any]) -> dict[str, Any]:
         "path": comment.path,
         "line": comment.line,
         "lines": [*comment.lines],
-        "probability": comment.probability,
+        **({} if comment.probability is None else {"probability": comment.probability}),
         "fingerprint": comment.fingerprint,
+        **({"who": comment.who, "reason": comment.reason} if comment.reason else {}),
         **{key: comment.advice["patterns"][0][key] for key in ("threat", "check", "principle")},
         **({"code": comment.advice["code_pattern"]} if "code_pattern" in comment.advice else {}),
     }
@@ -191,7 +233,9 @@ def _page(values: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> lis
         others = ", ".join(str(line) for line in each["lines"] if line != each["line"])
         place = f"{each['path']}:{each['line']}" + (f" (and {others})" if others else "")
         lines += layout.text((place, "bold"), "  ", severity, "  ", (each["pattern"], "bold"), f"  {each['name']}")
-        for key in ("threat", "check", "principle"):
+        for key in ("reason", "who", "threat", "check", "principle"):
+            if key not in each:
+                continue
             lines += layout.indented(layout.indented(layout.text(each[key]), (f"{key.capitalize():<11}", "bold")))
         if code := each.get("code"):
             lines += layout.indented(layout.indented(layout.code(code["secure_template"], code["language"])))

@@ -58,6 +58,11 @@ class Section:
         return "\n".join([*heading, *(line.sign + line.text for line in self.lines)])
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether a line of it is in the new file."""
+        return any(line.number is not None for line in self.lines)
+
+    @property
     def places(self) -> list[Line]:
         """The lines where a comment can stand: added ones, or those around removed ones; no blank lines, no imports."""
         written = [line for line in self.lines if line.text.strip() and not _IMPORT.match(line.text)]
@@ -68,12 +73,13 @@ class Section:
         return [written[at] for at in sorted(around) if written[at].number is not None]
 
 
-def of_diff(text: str, name: str = "the diff") -> list[Section]:
-    """Return the sections of a unified diff, as `git diff` writes it. Removed and binary files have none.
+def of_diff(text: str, name: str = "the diff", with_removed: bool = False) -> list[Section]:
+    """Return the sections of a unified diff, as `git diff` writes it. Binary files have none.
 
     Args:
         text: the diff.
         name: what it is called in an error.
+        with_removed: also those of removed files.
 
     Raises:
         DocumentError: it is not a unified diff.
@@ -86,7 +92,7 @@ def of_diff(text: str, name: str = "the diff") -> list[Section]:
         raise DocumentError([Problem("not_a_diff", name, reason=str(error).strip().rstrip("."))]) from error
     if not files and not all(map(_WITHOUT_HUNKS.match, text.split("\n"))) and "\ndiff --git" not in f"\n{text}":
         raise DocumentError([Problem("not_a_diff", name, reason="it has no line that begins with ---")])
-    return [section for file in files if not file.is_removed_file for section in _of_file(file)]
+    return [section for file in files if with_removed or not file.is_removed_file for section in _of_file(file)]
 
 
 def _of_file(file: PatchedFile) -> Iterator[Section]:
@@ -98,7 +104,7 @@ def _of_file(file: PatchedFile) -> Iterator[Section]:
             if each.line_type in ("+", "-", " ")
         )
         for part in split(Section(path, lines)):
-            is_inside = bool(hunk.section_header) and _indentation(part.lines[0].text) > 0
+            is_inside = bool(hunk.section_header) and indentation(part.lines[0].text) > 0
             heading = (hunk.section_header,) if is_inside and part.lines[0] is lines[0] else ()
             yield Section(path, part.lines, (*heading, *part.enclosing))
 
@@ -138,7 +144,7 @@ def split(section: Section) -> Iterator[Section]:
 def _starts(lines: Sequence[Line]) -> list[int]:
     """Return where parts begin: after blank lines, at the smallest indentation at which there are at least two."""
     after_blank = [
-        (_indentation(line.text), at)
+        (indentation(line.text), at)
         for at, line in enumerate(lines)
         if line.text.strip() and (at == 0 or not lines[at - 1].text.strip())
     ]
@@ -150,10 +156,10 @@ def _starts(lines: Sequence[Line]) -> list[int]:
 
 def _enclosing(lines: Sequence[Line], start: int) -> list[str]:
     """Return the last line before ``start`` that is indented less, and what stands directly below it."""
-    depth = _indentation(lines[start].text)
+    depth = indentation(lines[start].text)
     before = range(start - 1, max(start - _FAR, 0) - 1, -1)
     heads = (at for at in before if lines[at].text.strip() and lines[at].sign != "-")
-    head = next((at for at in heads if _indentation(lines[at].text) < depth), None)
+    head = next((at for at in heads if indentation(lines[at].text) < depth), None)
     if head is None:
         return []
     shown = [lines[head].text]
@@ -164,6 +170,7 @@ def _enclosing(lines: Sequence[Line], start: int) -> list[str]:
     return shown
 
 
-def _indentation(text: str) -> int:
+def indentation(text: str) -> int:
+    """Return the columns before the first character of ``text`` that is no space; a tab has four."""
     spaced = text.replace("\t", _TAB)
     return len(spaced) - len(spaced.lstrip())

@@ -57,7 +57,7 @@ def answer(comments: Sequence[Comment], names: Mapping[str, str]) -> dict[str, A
     """
     if not comments:
         return None
-    shown = sorted(comments, key=lambda each: -each.probability)[:_SHOWN]
+    shown = sorted(comments, key=lambda each: -(each.probability or 0))[:_SHOWN]
     lines = [f"{each.path}:{each.line}: {each.pattern} {names[each.pattern]}. {sarif.message(each)}" for each in shown]
     with open(_TEXT, encoding="utf-8") as file:
         text = template.fill(file.read(), {"comments": "\n".join(lines)})

@@ -8,9 +8,9 @@ pattern is named.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmkb.errors import SpecError
 from tmkb.knowledge.retrieval import index as index_
@@ -18,6 +18,9 @@ from tmkb.knowledge.retrieval.index import Index
 from tmkb.knowledge.retrieval.signs import Signs, nearby
 from tmkb.review import suppression
 from tmkb.review.changes import Line, Section
+
+if TYPE_CHECKING:
+    from tmkb.review.reviewer import Finding
 
 _QUERY = 0.4  # weight of the score of a query in the choice of a pattern
 _REASONS = 3  # lines that are named
@@ -35,18 +38,22 @@ class Comment:
         path: of the file.
         line: where the comment stands, in the new file.
         lines: the lines that count most, with that one.
-        probability: that the section makes a mistake, from 0 to 1.
+        probability: that the section makes a mistake, from 0 to 1; None if a language model reviewed it.
         advice: threat, check, principle, and the code for the stack of the file.
         fingerprint: the same for the same line, wherever in the file it stands.
+        who: could do what they may not; from a language model.
+        reason: what is wrong in the code; from a language model.
     """
 
     pattern: str
     path: str
     line: int
     lines: tuple[int, ...]
-    probability: float
+    probability: float | None
     advice: dict[str, Any]
     fingerprint: str
+    who: str = ""
+    reason: str = ""
 
 
 class Judge:
@@ -85,17 +92,47 @@ class Judge:
         if probability < calibration["commented"]:
             return None
         number = self._named(text, scores)
-        pattern = self.index.patterns[number]["id"]
-        lines = self._reasons(section, self._outputs.get(pattern))
+        lines = self._reasons(section, self._output(number))
         return Comment(
-            pattern,
+            self.index.patterns[number]["id"],
             section.path,
             lines[0],
             tuple(sorted(lines)),
             round(probability, 3),
             self.advise(number, text),
-            _fingerprint(section, lines[0]),
+            fingerprint(section, lines[0]),
         )
+
+    def comment_as(self, finding: Finding) -> Comment:
+        """Return the comment that a language model made on a section."""
+        ids = [pattern["id"] for pattern in self.index.patterns]
+        section, text = finding.section, suppression.without_ignores(finding.section.text)
+        advice = self.advise(ids.index(finding.pattern), text)
+        mark = fingerprint(section, finding.line)
+        return Comment(
+            finding.pattern,
+            section.path,
+            finding.line,
+            (finding.line,),
+            None,
+            advice,
+            mark,
+            finding.who,
+            finding.reason,
+        )
+
+    def candidates(self, section: Section, most: int) -> list[str]:
+        """Return the ids of up to ``most`` patterns that a mistake in ``section`` could have, the likeliest first.
+
+        Half of them come from both models together, the others from a query about the section.
+        """
+        text = suppression.without_ignores(section.text)
+        found: dict[int, float] = self.index.score(text).scores
+        scores = self.model.total(self.model.known(nearby(text)))
+        named = {number: self._sum(number, scores, found) for number in found if self._output(number) is not None}
+        first = sorted(named, key=lambda number: -named[number])[: most // 2]
+        both = dict.fromkeys([*first, *sorted(found, key=lambda number: -found[number])])
+        return [self.index.patterns[number]["id"] for number in [*both][:most]]
 
     def _named(self, text: str, scores: Sequence[float]) -> int:
         """Return the number of the pattern that a comment names; both models count.
@@ -104,11 +141,18 @@ class Judge:
         """
         found: dict[int, float] = self.index.score(text).scores
         first: int = max(found, key=lambda number: found[number])
-        ids: list[str] = [pattern["id"] for pattern in self.index.patterns]
-        known = {number: self._outputs[ids[number]] for number in found if ids[number] in self._outputs}
-        if first not in known:
+        if self._output(first) is None:
             return first
-        return max(known, key=lambda number: scores[known[number]] + _QUERY * found[number])
+        known = (number for number in found if self._output(number) is not None)
+        return max(known, key=lambda number: self._sum(number, scores, found))
+
+    def _output(self, number: int) -> int | None:
+        """Return the output of the model of mistakes for the pattern ``number``; None if it does not know it."""
+        return self._outputs.get(self.index.patterns[number]["id"])
+
+    def _sum(self, number: int, scores: Sequence[float], found: Mapping[int, float]) -> float:
+        """Return the score of the pattern ``number``, which the model of mistakes knows, from both models."""
+        return scores[self._outputs[self.index.patterns[number]["id"]]] + _QUERY * found[number]
 
     def _reasons(self, section: Section, output: int | None) -> list[int]:
         """Return the numbers of the lines that count most for the comment, the strongest first."""
@@ -127,7 +171,7 @@ class Judge:
         return found
 
 
-def _fingerprint(section: Section, number: int) -> str:
-    """Return the digest of the path and of the line ``number``."""
+def fingerprint(section: Section, number: int) -> str:
+    """Return the digest of the path of ``section`` and of its line ``number``."""
     (line,) = (line for line in section.lines if line.number == number)
     return hashlib.sha256("\0".join([section.path, *line.text.split()]).encode()).hexdigest()[:_DIGITS]

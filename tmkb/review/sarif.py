@@ -65,7 +65,7 @@ def _result(comment: Comment, rule: int, pattern: Mapping[str, Any]) -> dict[str
         "locations": [_location(comment.path, comment.line)],
         "relatedLocations": [_location(comment.path, line) for line in comment.lines if line != comment.line],
         "partialFingerprints": {"tmkb/v1": comment.fingerprint},
-        "rank": round(comment.probability * 100, 1),
+        **({} if comment.probability is None else {"rank": round(comment.probability * 100, 1)}),
     }
 
 
@@ -77,6 +77,7 @@ def _location(path: str, line: int) -> dict[str, Any]:
 
 
 def message(comment: Comment) -> str:
-    """Return what a comment says in one paragraph: threat, check and principle."""
+    """Return what a comment says in one paragraph: the reason if there is one, threat, check and principle."""
     texts = comment.advice["patterns"][0]
-    return f"{texts['threat']} Check: {texts['check']} {texts['principle']}"
+    reason = f"{comment.reason} Who: {comment.who} Threat: " if comment.reason else ""
+    return f"{reason}{texts['threat']} Check: {texts['check']} {texts['principle']}"

@@ -46,7 +46,7 @@ def without_ignores(text: str) -> str:
 def faults(ignored: Ignored, known: Iterable[str]) -> list[str]:
     """Return what is wrong with a comment in the code. ``known``: the ids of all patterns."""
     ids = [*known]
-    found = [f"there is no pattern {name}" for name in ignored.patterns if not any(_is(name, id_) for id_ in ids)]
+    found = [f"there is no pattern {name}" for name in ignored.patterns if not any(names(name, id_) for id_ in ids)]
     found += [] if ignored.patterns else ["it names no pattern"]
     found += [] if ignored.reason else ["it has no reason behind the bracket"]
     return found
@@ -54,10 +54,11 @@ def faults(ignored: Ignored, known: Iterable[str]) -> list[str]:
 
 def is_ignored(comment: Comment, ignored: Iterable[Ignored]) -> bool:
     """Return whether the code ignores ``comment`` with a reason. A pattern can be named by its number alone."""
-    return any(each.reason and any(_is(name, comment.pattern) for name in each.patterns) for each in ignored)
+    return any(each.reason and any(names(name, comment.pattern) for name in each.patterns) for each in ignored)
 
 
-def _is(name: str, id_: str) -> bool:
+def names(name: str, id_: str) -> bool:
+    """Return whether ``name``, in capital letters, is the id of a pattern or its number."""
     number = id_.rpartition("-")[2]
     return name == id_ or name.zfill(len(number)) == number
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tmkb.errors import DocumentError, Problem
 from tmkb.review import changes
@@ -28,13 +28,15 @@ class Reader:
 
     Args:
         is_code: whether a file with this path is reviewed. A file that is named is always reviewed.
+        with_removed: whether the sections of removed files are read, in which no comment can stand.
 
     Attributes:
         problems: what could not be read of a folder or of new files; the rest was.
     """
 
-    def __init__(self, is_code: Callable[[str], bool]) -> None:
+    def __init__(self, is_code: Callable[[str], bool], with_removed: bool = False) -> None:
         self.is_code = is_code
+        self.with_removed = with_removed
         self.problems: list[Problem] = []
 
     def uncommitted(self) -> Iterator[Section]:
@@ -69,7 +71,8 @@ class Reader:
 
     def diff(self, text: str, name: str) -> Iterator[Section]:
         """Yield the sections of a diff that is called ``name``. Raises DocumentError."""
-        yield from (section for section in changes.of_diff(text, name) if self.is_code(section.path))
+        sections = changes.of_diff(text, name, self.with_removed)
+        yield from (section for section in sections if self.is_code(section.path))
 
     def folder(self, path: str) -> Iterator[Section]:
         """Yield the sections of the files in a folder that Git does not ignore; elsewhere, of those not hidden."""
@@ -83,6 +86,25 @@ class Reader:
         """Yield the sections of one file. Raises DocumentError."""
         text = textfile.read_bytes(path, path, _LARGEST).decode("utf-8-sig", "replace")
         yield from changes.of_file(_from_root(path), text)
+
+    def current(self, sections: Sequence[Section]) -> list[str] | None:
+        """Return the lines of the file in the working tree if it is the new file of ``sections``.
+
+        It must lie below the repository or the current folder, and each of their lines must stand at its place, so
+        that a diff of another project shows no file of this one.
+        """
+        top = os.path.realpath(_root_of(os.path.realpath(os.curdir)) or os.curdir)
+        path = os.path.realpath(os.path.join(top, sections[0].path))
+        if not path.startswith(top.rstrip(os.sep) + os.sep) or not os.path.isfile(path):
+            return None
+        try:
+            text = textfile.read_bytes(path, path, _LARGEST).decode("utf-8-sig", "replace")
+        except DocumentError:
+            return None
+        lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
+        numbered = [(line.number, line.text) for each in sections for line in each.lines if line.number is not None]
+        is_new = all(number <= len(lines) and lines[number - 1] == text for number, text in numbered)
+        return lines if numbered and is_new else None
 
     def _files(self, paths: Iterator[str]) -> Iterator[Section]:
         for path in paths:
