@@ -249,6 +249,12 @@ def test_a_prompt_contains_the_answer_of_a_query(found, operation, name):
     assert "{framework}" not in text and "{" + asked + "}" not in text
 
 
+def test_the_prompt_for_reviews_has_the_rules_of_reviewers(found, operation):
+    rules = found.provider("knowledge").settings["review_rules"]
+
+    assert rules in operation("prompts", "review_code")(code="publish.delay(document_id)")
+
+
 def hunk(path, *lines):
     return "\n".join(
         [f"--- a/{path}", f"+++ b/{path}", f"@@ -1,0 +1,{len(lines)} @@", *(f"+{each}" for each in lines), ""]

@@ -82,7 +82,7 @@ def prompts(provider: Any, sections: Sequence[Section], current: Current) -> Ite
     patterns = map(provider.operation("get", {}), provider.operation("ids", {})())
     described = {each["id"]: Described(each["name"], each["threat"], each["check"]) for each in patterns}
     candidates = functools.partial(_judge(provider).candidates, most=prompt.CANDIDATES)
-    return prompt.write(sections, current, candidates, described, provider.settings["review_rules"])
+    return prompt.write(sections, current, candidates, described, provider.settings.get("review_rules", ""))
 
 
 def _judge(provider: Any) -> Judge:

@@ -34,14 +34,21 @@ _MOST_PROBLEMS = 50  # in one result of `validate`
 
 
 class Catalog:
-    """The operations on single patterns; ``advise`` answers the questions that prompts contain."""
+    """The operations on single patterns.
 
-    def __init__(self, part: Callable[[str], Any], advise: Callable[..., Result]) -> None:
+    Args:
+        part: returns a part of what the provider prepared.
+        advise: answers the questions that prompts contain.
+        rules: when a reviewer comments, for prompts.
+    """
+
+    def __init__(self, part: Callable[[str], Any], advise: Callable[..., Result], rules: str) -> None:
         rows: Any = part("catalog")["patterns"]
         self.rows: list[dict[str, str]] = rows
         self.patterns: Any = None
         self.part = part
         self.advise = advise
+        self.rules = rules
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
         """Return the operation ``name`` for the tool, prompt or resource ``definition``."""
@@ -110,7 +117,8 @@ class Catalog:
         return lambda: [entry(row) for row in self.rows]
 
     def prompt(self, definition: Mapping[str, Any]) -> Operation:
-        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments.
+        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments, and {rules}
+        says when a reviewer comments.
 
         To a diff with several hunks it is an answer for each hunk.
         """
@@ -125,7 +133,7 @@ class Catalog:
                 answers.append(f"{heading}:\n{text}" if heading else text)
             patterns = "\n\n".join(answers)
             values = {**dict.fromkeys(definition.get("arguments", {})), **arguments, "framework": framework}
-            return substitute(definition["answer"], {**values, "patterns": patterns})
+            return substitute(definition["answer"], {**values, "patterns": patterns, "rules": self.rules})
 
         return operation
 

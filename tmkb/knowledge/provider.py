@@ -102,7 +102,7 @@ class Knowledge(Provider):
         if self.catalog is None:
             from tmkb.knowledge import catalog
 
-            self.catalog = catalog.Catalog(self.part, self.advise)
+            self.catalog = catalog.Catalog(self.part, self.advise, self.settings.get("review_rules", ""))
         return self.catalog.operation(name, definition)
 
     def explain(self, context: str, limit: int | None = None) -> JsonObject:

@@ -176,8 +176,8 @@ def _shown(value: object) -> str:
 
 
 def _start(text: str) -> str:
-    """Return the first characters of ``text`` in one line."""
-    return template.cut(" ".join(text.split()), _SHOWN)
+    """Return the first characters of ``text`` in one line, without a period at the end."""
+    return template.cut(" ".join(text.split()), _SHOWN).rstrip(".")
 
 
 def _program(name: str) -> str | None:
