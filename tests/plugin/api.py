@@ -10,15 +10,16 @@ class Api:
     """A server of the API.
 
     Args:
-        steps: the tools that the model uses, one in each turn, as `{"name": …, "input": …}`; then it says "done".
+        steps: the tools that the model uses, one in each turn, as `{"name": …, "input": …}`.
+        says: returns what it says then, or without tools, for the text of all messages.
 
     Attributes:
         url: its address.
         requests: the bodies of the requests with tools.
     """
 
-    def __init__(self, steps):
-        self.steps, self.requests = steps, []
+    def __init__(self, steps=(), says=lambda _: "done"):
+        self.steps, self.says, self.requests = steps, says, []
         handler = type("Handler", (_Handler,), {"api": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
@@ -41,7 +42,7 @@ class Api:
         if is_turn and len(used) < len(self.steps):
             content, reason = {"type": "tool_use", "id": f"toolu_{len(used)}", **self.steps[len(used)]}, "tool_use"
         else:
-            content, reason = {"type": "text", "text": "done"}, "end_turn"
+            content, reason = {"type": "text", "text": self.says(_text(body))}, "end_turn"
         return {
             "id": f"msg_{len(used)}",
             "type": "message",
@@ -52,6 +53,13 @@ class Api:
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
+
+
+def _text(body):
+    """The text of all messages of a request."""
+    contents = [message["content"] for message in body["messages"]]
+    parts = [[{"type": "text", "text": each}] if isinstance(each, str) else each for each in contents]
+    return "\n".join(part["text"] for each in parts for part in each if part["type"] == "text")
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,5 @@
-"""The exported plugin in the real Claude Code: it is valid, its server connects, and its hook comments on edits.
+"""The exported plugin in the real Claude Code: it is valid, its server connects, and its hook comments on edits. Claude
+Code also reviews changes for `tmkb review`.
 
     python -m tests.plugin.run
 
@@ -14,6 +15,7 @@ import sys
 import tempfile
 
 from tests.plugin.api import Api
+from tests.review import scripted
 from tests.support import folders, packages, programs
 from tests.support.code import HARMLESS, MISTAKE
 
@@ -25,7 +27,7 @@ COMMENT = "`tmkb review` comments on this edit"
 def main():
     """Print each check; 1 if one fails."""
     with tempfile.TemporaryDirectory(prefix="plugin ") as place:
-        return programs.report(itertools.chain(static(place), installed(place), sessions(place)))
+        return programs.report(itertools.chain(static(place), installed(place), sessions(place), reviews(place)))
 
 
 def export(folder, seed="0", *more):
@@ -97,15 +99,45 @@ def session(place, plugin, content):
     return [tool["name"] for tool in last["tools"]], json.dumps(last["messages"], ensure_ascii=False), done.stdout
 
 
+def reviews(place):
+    """Yield whether `tmkb review` prints the comment of Claude Code on a change, and offers it no tools."""
+    project = os.path.join(place, "reviewed")
+    os.makedirs(project)
+    programs.run(["git", "init", "-q"], project)
+    with open(os.path.join(project, "profile.py"), "w", encoding="utf-8") as file:
+        file.write(MISTAKE)
+    command = [sys.executable, "-m", "tmkb", "review", "--json", "--reviewer"]
+    with Api(
+        says=lambda text: f"I see.\n```json\n{json.dumps([*scripted.comments(text, 'TMKB-AUTH-006')])}\n```"
+    ) as api:
+        variables = scratch(place, ANTHROPIC_BASE_URL=api.url, ANTHROPIC_API_KEY="none")
+        done = programs.run([*command, "claude -p --tools ''"], project, variables)
+    found = [each["reason"] for each in json.loads(done.stdout)["comments"]] if done.returncode == 1 else []
+    yield "Claude Code reviews a change", len(found) == 1 and "setattr" in found[0], done.stdout
+    yield "it is offered no tools for that", api.requests == [], api.requests
+    refused = scratch(place, ANTHROPIC_BASE_URL="http://127.0.0.1:9", ANTHROPIC_API_KEY="none")
+    done = programs.run([*command, "claude -p", "--reviewer-timeout", "20"], project, refused)
+    yield (
+        "a model that cannot be reached is an error",
+        done.returncode == 2 and "The reviewer: " in done.stdout,
+        done.stdout,
+    )
+
+
 def claude(place, *words, folder=None, **more):
     """Run Claude Code in a scratch home."""
+    environment = scratch(place, **more)
+    return programs.run(["claude", *words], folder or environment["HOME"], environment)
+
+
+def scratch(place, **more):
+    """The variables of a scratch home, with Claude Code on PATH."""
     home = os.path.join(place, "home")
     os.makedirs(home, exist_ok=True)
     dropped = ("TMKB_", "LOG_LEVEL", "XDG_", "CLAUDE", "ANTHROPIC_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1"}
-    environment = packages.with_node({**kept, **quiet, "HOME": home, **more}, packages.for_node(HERE))
-    return programs.run(["claude", *words], folder or home, environment)
+    return packages.with_node({**kept, **quiet, "HOME": home, **more}, packages.for_node(HERE))
 
 
 if __name__ == "__main__":

@@ -117,8 +117,9 @@ class Catalog:
         return lambda: [entry(row) for row in self.rows]
 
     def prompt(self, definition: Mapping[str, Any]) -> Operation:
-        """Return an operation that fills the prompt's text; {patterns} is the answer to the prompt's arguments, and {rules}
-        says when a reviewer comments.
+        """Return an operation that fills the prompt's text.
+
+        {patterns} is the answer to the prompt's arguments, and {rules} says when a reviewer comments.
 
         To a diff with several hunks it is an answer for each hunk.
         """
