@@ -177,3 +177,19 @@ def test_lines_around_a_diff_come_only_from_the_file_that_it_made(review, folder
     assert 'bp = Blueprint("profile", __name__)' not in shown(diff("app/profile.py", LINE, "other()"))
     for path in ("../outside.py", "app/link.py", str(folder.parent / "outside.py")):
         assert "secret" not in shown(diff(path, 2, "b = 2")) and "secret" in (folder / "app" / "link.py").read_text()
+
+
+def test_lines_around_a_commit_that_is_not_checked_out_come_from_it(review, folder):
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], check=True)
+
+    path = folder / "app" / "profile.py"
+    path.write_text("# first\n\n" + "# more\n" * 40 + MISTAKE)
+    git("add", ".")
+    git("commit", "-qm", "one")
+    path.write_text(path.read_text().replace("items()", "copy().items()"))
+    git("commit", "-qam", "two")
+    path.write_text("other = 1\n")
+
+    assert "     1   # first\n" in review("HEAD~1..HEAD", "--show-prompt")[1]
+    assert "     1   # first\n" not in review("HEAD~1", "--show-prompt")[1]

@@ -5,6 +5,7 @@ Paths are relative to the repository, or to the current folder outside of one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,7 @@ class Reader:
         self.is_code = is_code
         self.with_removed = with_removed
         self.problems: list[Problem] = []
+        self._end = ""  # of the last range of commits
 
     def uncommitted(self) -> Iterator[Section]:
         """Yield the sections of the changes since the last commit, and of new files that Git does not ignore.
@@ -57,6 +59,7 @@ class Reader:
 
     def commits(self, commits: str) -> Iterator[Section]:
         """Yield the sections of a range of commits, or of the changes since one. Raises GitError and DocumentError."""
+        self._end = (commits.rpartition("..")[2].lstrip(".") or "HEAD") if ".." in commits else ""
         _root()  # outside of a repository, `git diff` compares files
         options = [
             "--no-color",
@@ -88,23 +91,28 @@ class Reader:
         yield from changes.of_file(_from_root(path), text)
 
     def current(self, sections: Sequence[Section]) -> list[str] | None:
-        """Return the lines of the file in the working tree if it is the new file of ``sections``.
+        """Return the lines of the new file of ``sections``, from the working tree or the last commits that were read.
 
-        It must lie below the repository or the current folder, and each of their lines must stand at its place, so
-        that a diff of another project shows no file of this one.
+        Each line of the sections must stand there at its place, so that a diff of another project shows no file of this
+        one.
         """
-        top = os.path.realpath(_root_of(os.path.realpath(os.curdir)) or os.curdir)
-        path = os.path.realpath(os.path.join(top, sections[0].path))
-        if not path.startswith(top.rstrip(os.sep) + os.sep) or not os.path.isfile(path):
-            return None
-        try:
-            text = textfile.read_bytes(path, path, _LARGEST).decode("utf-8-sig", "replace")
-        except DocumentError:
-            return None
-        lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
         numbered = [(line.number, line.text) for each in sections for line in each.lines if line.number is not None]
-        is_new = all(number <= len(lines) and lines[number - 1] == text for number, text in numbered)
-        return lines if numbered and is_new else None
+        for text in self._versions(sections[0].path) if numbered else ():
+            lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
+            if all(number <= len(lines) and lines[number - 1] == text for number, text in numbered):
+                return lines
+        return None
+
+    def _versions(self, path: str) -> Iterator[str]:
+        """Yield the text of a file of the repository, or of the current folder outside of one."""
+        top = os.path.realpath(_root_of(os.path.realpath(os.curdir)) or os.curdir)
+        file = os.path.realpath(os.path.join(top, path))
+        if file.startswith(top.rstrip(os.sep) + os.sep) and os.path.isfile(file):
+            with contextlib.suppress(DocumentError):
+                yield textfile.read_bytes(file, path, _LARGEST).decode("utf-8-sig", "replace")
+        if self._end:
+            with contextlib.suppress(GitError):
+                yield _git("cat-file", "blob", f"{self._end}:{path}")  # without filters
 
     def _files(self, paths: Iterator[str]) -> Iterator[Section]:
         for path in paths:
