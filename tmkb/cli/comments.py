@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.knowledge import library
 from tmkb.knowledge.retrieval import index
-from tmkb.review import prompt, suppression
+from tmkb.review import suppression
 from tmkb.review.changes import Section
 from tmkb.review.judge import Comment, Judge
-from tmkb.review.prompt import Current, Described, Prompt
 from tmkb.schema import template
+
+if TYPE_CHECKING:
+    from tmkb.review.prompt import Current, Prompt
 
 
 class Reviewed(NamedTuple):
@@ -79,8 +81,10 @@ def by_reviewer(
 
 def prompts(provider: Any, sections: Sequence[Section], current: Current) -> Iterator[Prompt]:
     """Return what a language model reads about ``sections``. ``current``: returns the lines of a new file."""
+    from tmkb.review import prompt
+
     patterns = map(provider.operation("get", {}), provider.operation("ids", {})())
-    described = {each["id"]: Described(each["name"], each["threat"], each["check"]) for each in patterns}
+    described = {each["id"]: prompt.Described(each["name"], each["threat"], each["check"]) for each in patterns}
     candidates = functools.partial(_judge(provider).candidates, most=prompt.CANDIDATES)
     return prompt.write(sections, current, candidates, described, provider.settings.get("review_rules", ""))
 

@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.review import suppression
 from tmkb.review.changes import Section
-from tmkb.review.prompt import Prompt
 from tmkb.schema import template
+
+if TYPE_CHECKING:
+    from tmkb.review.prompt import Prompt
 
 VARIABLE = "TMKB_REVIEWER"
 TIMEOUT = 300.0  # seconds for one prompt
