@@ -116,6 +116,15 @@ def test_removed_files_are_shown_and_no_comment_can_name_them():
     assert write(changes.of_diff(gone, with_removed=True)) == []
 
 
+def test_a_part_of_a_hunk_without_changes_is_no_section():
+    parts = "".join(f" def f{n}():\n     return {n}\n \n" for n in range(20))
+    diff = f"--- a/a.py\n+++ b/a.py\n@@ -1,61 +1,62 @@\n+import b\n \n{parts}"
+    (written,) = write(changes.of_diff(diff))
+
+    assert list(written.sections) == [1]
+    assert "@@ section 2 @@" not in written.text and "return 19" in code(written.text)
+
+
 def test_without_sections_there_is_no_prompt():
     assert write([]) == []
 
@@ -133,7 +142,7 @@ def test_code_and_paths_cannot_leave_their_place(lines, path):
 
     heads = [line for line in shown.splitlines() if not line.startswith("   ")]
     assert heads[0].startswith("@@ file ") and heads[0].endswith(" @@")
-    assert heads[1:] in (["@@ section 1 @@"], ["@@ removed @@"])
+    assert heads[1:] in (["@@ section 1 @@"], ["@@ removed @@"], ["@@ unchanged @@"])
 
 
 def test_the_marker_is_new_in_each_prompt():

@@ -63,20 +63,23 @@ def by_reviewer(
 
     judge, ids = _judge(provider), provider.operation("ids", {})()
     written = [*prompts(provider, sections, current)]
+    total = sum(len(each.sections) for each in written)
+    read: list[Section] = []
     found: list[tuple[Section, Comment]] = []
     failures: list[str] = []
     for number, each in enumerate(written, 1):
         if len(written) > 1:
-            show(f"Reviewing {template.plural(len(sections), 'section')}: prompt {number} of {len(written)}")
+            show(f"Reviewing {template.plural(total, 'section')}: prompt {number} of {len(written)}")
         try:
             findings, faults = reviewer.read(ask(each.text), each, ids)
         except reviewer.ReviewerError as error:
-            left = {section for later in written[number - 1 :] for section in later.sections.values()}
-            failures.append(f"{error} {template.plural(len(left), 'section')} of {len(sections)} got no review.")
-            return _reviewed(provider, [each for each in sections if each not in left], found, failures)
+            left = template.plural(total - len(read), "section")
+            failures.append(f"{error} {left} of {total} got no review.")
+            break
+        read += each.sections.values()
         failures += faults
         found += [(finding.section, judge.comment_as(finding)) for finding in findings]
-    return _reviewed(provider, sections, found, failures)
+    return _reviewed(provider, read, found, failures)
 
 
 def prompts(provider: Any, sections: Sequence[Section], current: Current) -> Iterator[Prompt]:

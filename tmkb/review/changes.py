@@ -58,9 +58,9 @@ class Section:
         return "\n".join([*heading, *(line.sign + line.text for line in self.lines)])
 
     @property
-    def has_numbers(self) -> bool:
-        """Whether a line of it is in the new file."""
-        return any(line.number is not None for line in self.lines)
+    def can_be_named(self) -> bool:
+        """Whether it has a changed line, and a line in the new file."""
+        return any(line.sign != " " for line in self.lines) and any(line.number is not None for line in self.lines)
 
     @property
     def places(self) -> list[Line]:

@@ -42,7 +42,8 @@ class File(NamedTuple):
                 yield from (f"         {_clean(text)}" for text in section.enclosing)
             elif numbers:
                 yield from self._between(shown, last, numbers[0])
-            yield f"@@ section {number} @@" if numbers else "@@ removed @@"
+            other = "@@ unchanged @@" if numbers else "@@ removed @@"
+            yield f"@@ section {number} @@" if section.can_be_named else other
             yield from map(_listed, section.lines)
             last = numbers[-1] if numbers else last
         if self.current is not None and last < len(self.current):

@@ -55,7 +55,7 @@ def write(
     with open(_TEXT, encoding="utf-8") as file:
         text = file.read()
     for code, shown in _batches(_files(sections, current)):
-        numbered = {number: section for number, section in shown.items() if section.has_numbers}
+        numbered = {number: section for number, section in shown.items() if section.can_be_named}
         if not numbered:
             continue
         marker = f"code-{secrets.token_hex(8)}"
