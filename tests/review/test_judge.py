@@ -50,6 +50,14 @@ def test_a_mistake_is_named_at_its_line(judging):
     assert comment.advice["code_pattern"]["framework"] == "flask"
 
 
+def test_candidates_are_the_likeliest_patterns(judging):
+    (section,) = changes.of_file("app/profile.py", FUNCTION)
+    found = judging.candidates(section, 6)
+
+    assert found[0] == "TMKB-AUTH-006" and len(set(found)) == 6
+    assert judging.candidates(section, 2)[0] == "TMKB-AUTH-006"
+
+
 def test_a_model_without_signs_is_reported(judging, tmp_path):
     trained = zlib.decompress(pathlib.Path(index.path(library.resolve(None), index.REVIEW_FILE)).read_bytes())
     older = tmp_path / "review.bin"
