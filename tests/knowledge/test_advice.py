@@ -11,8 +11,8 @@ from tmkb.knowledge import advice, answer, idioms, library, reminders, stacks, t
 
 NOTE = "Nothing is known of it."
 SENTENCES = [
-    {"text": "Decide for {words}: which records.", "words": ["referee", "coach", "player", "club"]},
-    {"text": "Who may read {words}, and “when”?", "words": ["salary", "note"]},
+    {"text": "Decide for {words}: which records.", "words": ["referee", "coach", "player", "club", "guide"]},
+    {"text": "Who may read {words}, and “when”?", "words": ["salary", "note", "recording"]},
 ]
 LAST = 'Each route needs a "rule".'
 NOTES = NOTE, (SENTENCES, LAST)
@@ -108,6 +108,9 @@ def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(advise
         ("list records", LAST),
         ("Coaches and referees of clubs", f"Decide for coach, referee, club: which records. {LAST}"),
         ("a coach, another coach's players", f"Decide for coach, player: which records. {LAST}"),
+        ("a guide looks up the record by guid", f"Decide for guide: which records. {LAST}"),
+        ("records of a guid", LAST),
+        ("two recordings of a record", f"Who may read recording, and “when”? {LAST}"),
         ("SALARIES", f"Who may read salary, and “when”? {LAST}"),
         ("the player's note", f"Decide for player: which records. Who may read note, and “when”? {LAST}"),
         ("change this\n```\nplayer = note\n```\nfor a coach", f"Decide for coach: which records. {LAST}"),

@@ -8,6 +8,7 @@ text before each space and between a letter and punctuation.
 from __future__ import annotations
 
 import os
+from itertools import pairwise, zip_longest
 
 from tmkb.knowledge.answer import encoded
 from tmkb.knowledge.retrieval import words
@@ -75,14 +76,18 @@ class Reminders:
     def of(self, question: str) -> dict[str, Any]:
         """Return the note of an answer to ``question`` as a fragment. Code between fences shows nothing."""
         prose = " ".join(question.split(_CODE)[::2])
-        stems = words.words(prose[: words.MAX_CHARACTERS])
-        pairs = [f"{one} {two}" for one, two in zip(stems, [*stems[1:], ""], strict=False)]
-        terms = dict.fromkeys(term for both in zip(pairs, stems, strict=True) for term in both)
+        single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
+        pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
+        terms = [term for both in zip_longest(pairs, single) for term in both if term]
         texts: list[str] = []
         size: int = self._prepared["begin"]
         for sentence in self._prepared["sentences"]:
             known: dict[str, tuple[str, int]] = sentence["words"]
-            if named := [known[term] for term in terms if term in known][:_MOST]:
+            # a shorter word is another one: `guid` is not "guide", and `record` is not "recording"
+            shown = dict.fromkeys(
+                stem for stem, length in terms if stem in known and length >= len(known[stem][0].replace(" ", ""))
+            )
+            if named := [known[stem] for stem in shown][:_MOST]:
                 first, later, after = sentence["tokens"]
                 size += (later if texts else first) + after + self._prepared["comma"] * (len(named) - 1)
                 size += sum(tokens for _, tokens in named)

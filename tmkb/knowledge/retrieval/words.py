@@ -34,15 +34,15 @@ _ENDINGS = (("ings", 4), ("ing", 3), ("ies", 3), ("ied", 3), ("ed", 3), ("es", 4
 
 def features(text: str) -> set[str]:
     """Return the features of ``text`` that are not n-grams."""
-    stems: list[str] = []
+    single: list[str] = []
     tokens: list[str] = []
     for chunk in chunks(text):
         more = _parts[chunk]
-        stems += more[0]
+        single += more[0]
         tokens += more[1]
-    found = {*stems, *[one + ADJACENT + two for one, two in pairwise(tokens)]}
-    found.update([one + NEXT + two for one, two in pairwise(stems)])
-    found.update([one + SECOND + two for one, two in zip(stems, stems[2:], strict=False)])
+    found = {*single, *[one + ADJACENT + two for one, two in pairwise(tokens)]}
+    found.update([one + NEXT + two for one, two in pairwise(single)])
+    found.update([one + SECOND + two for one, two in zip(single, single[2:], strict=False)])
     return found
 
 
@@ -62,7 +62,7 @@ def parts(chunk: str) -> Parts:
     """Return the stems, the tokens and the pieces of ``chunk`` in order."""
     lower = chunk.lower()
     if _is_plain(chunk):
-        return [_stems[lower]] if lower not in _IGNORED else [], [lower], [lower]
+        return [stems[lower]] if lower not in _IGNORED else [], [lower], [lower]
     from tmkb.knowledge.retrieval import expressions
 
     return words(chunk), expressions.tokens(lower), expressions.pieces(lower)
@@ -86,9 +86,14 @@ def split(feature: str) -> tuple[str, str]:
 
 def words(text: str) -> list[str]:
     """Return the stems of the words of ``text`` in order, without articles, possessives and pronouns."""
+    return [stems[word] for word in unstemmed(text)]
+
+
+def unstemmed(text: str) -> list[str]:
+    """Return the words of ``text`` in lower case and in order, without articles, possessives and pronouns."""
     from tmkb.knowledge.retrieval import expressions
 
-    return [_stems[word] for word in expressions.words(text) if word not in _IGNORED]
+    return [word for word in expressions.words(text) if word not in _IGNORED]
 
 
 def grams(piece: str) -> list[tuple[str, str, str]]:
@@ -112,4 +117,4 @@ def stem(word: str) -> str:
     return word
 
 
-_parts, _stems = Memo(parts), Memo(stem)
+_parts, stems = Memo(parts), Memo(stem)  # what `parts` and `stem` return
