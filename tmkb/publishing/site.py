@@ -94,16 +94,25 @@ class _Site:
         return self.render("pattern", "../", entry=entry, neighbours=neighbours, figure=figure, listed=listed)
 
     def stack_pages(self) -> Iterator[tuple[str, str]]:
-        """Yield the pages of the stacks that a pattern has, and the page that lists them."""
-        used: dict[str, list[Entry]] = {}
-        for name in sorted(self.stacks, key=lambda each: str(self.stacks[each]["name"]).lower()):
-            used[name] = [entry for members in self.families.values() for entry in members if name in entry.idioms]
-        used = {name: members for name, members in used.items() if members}
-        counts = {name: Counter(entry.idioms[name]["status"] for entry in members) for name, members in used.items()}
-        yield "stacks.html", self.render("stacks", "", used=used, counts=counts)
-        for name, members in used.items():
-            values = {"name": name, "stack": self.stacks[name], "counts": counts[name]}
-            yield f"stack/{name}.html", self.render("stack", "../", families=by_family(members), **values)
+        """Yield the pages of the stacks that a pattern has, each with its variants, and the page that lists them."""
+        groups: dict[str, list[str]] = {}  # stack → its name and those of its variants
+        for name, each in sorted(self.stacks.items(), key=lambda item: ("of" in item[1], item[1]["name"].lower())):
+            if any(name in entry.idioms for entry in self.entries.values()):
+                groups.setdefault(each.get("of", name), []).append(name)
+        counts = {
+            stack: Counter(
+                idiom["status"]
+                for entry in self.entries.values()
+                for name, idiom in entry.idioms.items()
+                if name in names
+            )
+            for stack, names in groups.items()
+        }
+        yield "stacks.html", self.render("stacks", "", groups=groups, counts=counts)
+        for stack, names in groups.items():
+            members = [entry for entry in self.entries.values() if any(name in entry.idioms for name in names)]
+            values = {"stack": self.stacks[stack], "names": names, "counts": counts[stack]}
+            yield f"stack/{stack}.html", self.render("stack", "../", families=by_family(members), **values)
 
     def list_pages(self) -> Iterator[tuple[str, str]]:
         """Yield the pages of the public lists that a pattern refers to, and the page that lists them."""
