@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from tmkb.schema.values import JsonValue
 
 SHORT = 96  # characters of a value that stays on one line
 _WIDE = 120  # columns of a folded text
+_WORD = re.compile(r"[-_/$]*[A-Za-z][-_/$A-Za-z]*")  # no other string stays without quotes in a new collection
 
 
 def scalar(value: JsonValue, style: str | None, flow: bool) -> str:
@@ -118,8 +120,7 @@ def _quoted(value: JsonValue) -> str:
     """Return a scalar; a string is quoted unless it is a plain word that every YAML reader reads as a string."""
     if not isinstance(value, str):
         return scalar(value, None, True)
-    bare = value.replace("_", "").replace("/", "").replace("$", "").replace("-", "")
-    if bare.isascii() and bare.isalpha() and reader.bare(value, True):
+    if _WORD.fullmatch(value) and reader.bare(value, True):
         return value
     return scalar(value, "'" if '"' in value else '"', True)
 

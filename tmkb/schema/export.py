@@ -76,7 +76,7 @@ def _schema(schema: Any, names: Names, partial: bool) -> Any:
 def _removable(schema: dict[str, Any]) -> dict[str, Any]:
     """Return ``schema`` with null allowed, because null removes a key."""
     kinds = schema.get("type")
-    if isinstance(kinds, str) and kinds != "null":
+    if isinstance(kinds, str):
         schema["type"] = [kinds, "null"]
     if "enum" in schema:
         schema["enum"] = [*schema["enum"], None]

@@ -84,7 +84,7 @@ class Overlay:
         text, doc = self.text(place), schemas.documents[place]
         before: Any = reader.at(doc.value, path[:-1])
         if not isinstance(before, dict) and not (isinstance(before, list) and isinstance(path[-1], int)):
-            raise SpecError([_fault(doc, place, path, False, before)])
+            raise SpecError([_fault(place, path, False, before)])
         if action != "remove" and isinstance(before, list) and path[-1] == len(before):
             return self.edit(schemas, place, "add", path[:-1], value)
         exists = path[-1] in before if isinstance(before, dict) else path[-1] in range(len(before))
@@ -95,7 +95,7 @@ class Overlay:
                 return text
             value = [*current, value]
         elif exists == (action == "add") or (isinstance(before, list) and not exists):
-            raise SpecError([_fault(doc, place, path, exists, before)])
+            raise SpecError([_fault(place, path, exists, before)])
         if action == "remove":
             self._remove(text, place, path, before)
         else:
@@ -214,18 +214,18 @@ def missing(schemas: Schemas, place: str, path: Path) -> Problem | None:
     doc = schemas.documents[place]
     for count in range(1, len(path) + 1):
         if not has(doc.value, path[:count]):
-            return _fault(doc, place, path[:count], False, reader.at(doc.value, path[: count - 1]))
+            return _fault(place, path[:count], False, reader.at(doc.value, path[: count - 1]))
     return None
 
 
-def _fault(doc: reader.Document, place: str, path: Path, exists: bool, before: Any) -> Problem:
+def _fault(place: str, path: Path, exists: bool, before: Any) -> Problem:
     if exists:
-        return doc.key_problem("already_there", path, place=dotted(path))
+        return Problem.of_argument("already_there", "PATH", place=dotted(path))
     if not isinstance(before, dict | list):
-        return doc.problem("no_keys_inside", path[:-1], place=dotted(path[:-1]), key=str(path[-1]))
+        return Problem.of_argument("no_keys_inside", "PATH", place=dotted(path[:-1]), key=str(path[-1]))
     known = list(before) if isinstance(before, dict) else [str(n) for n in range(len(before))]
-    hint = near(str(path[-1]), known)
-    return doc.key_problem("no_such_key", path[:-1], key=str(path[-1]), place=dotted(path[:-1]) or place, **hint)
+    fields = {"key": str(path[-1]), "place": dotted(path[:-1]) or place, **near(str(path[-1]), known)}
+    return Problem.of_argument("no_such_key", "PATH", **fields)
 
 
 def has(value: Any, path: Path) -> bool:

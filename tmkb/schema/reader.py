@@ -142,8 +142,9 @@ def parse(text: str, file: str, values: int = VALUES) -> Document:
         raise DocumentError([Problem("json_syntax", file, error.lineno, error.colno, reason=error.msg)]) from error
     except _NoNumberError as error:
         start = next(match.start(1) for match in _CONSTANT.finditer(text) if match[1])
-        line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-        raise DocumentError([Problem("json_syntax", file, line, column, reason=f"{error} is not JSON")]) from error
+        raise DocumentError(
+            [Problem("json_syntax", file, *place(text, start), reason=f"{error} is not JSON")]
+        ) from error
     except (RecursionError, ValueError):  # nested too deep, or a number with too many digits: the builder reports both
         return _Builder(file, values).build(like_yaml(text))
     # Positions come from the YAML parser. It refuses two things that JSON permits: tabs between tokens and escaped

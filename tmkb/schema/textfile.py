@@ -88,7 +88,7 @@ def save(file: str, content: str | bytes | None) -> None:
         return
     folder = os.path.dirname(file) or "."
     os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=folder)
     try:
         with os.fdopen(handle, "wb") as target:
             target.write(content.encode() if isinstance(content, str) else content)

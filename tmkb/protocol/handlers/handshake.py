@@ -7,6 +7,8 @@ from tmkb.protocol.handlers import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tmkb.protocol.effects import Effect
     from tmkb.protocol.requests import Exchange
 
@@ -16,9 +18,9 @@ class _Initialize:
 
     def begin(self, exchange: Exchange) -> list[Effect]:
         connection, server = exchange.connection, exchange.spec["server"]
-        declared = exchange.params.get("capabilities", {})
+        declared: Any = exchange.params.get("capabilities", {})
         connection.budget.reserve(budget.footprint(declared))
-        connection.capabilities = declared if isinstance(declared, dict) else {}
+        connection.capabilities = declared
         connection.negotiated = exchange.revision
         connection.server_capabilities = server["capabilities"]
         values = {**server, "protocolVersion": exchange.revision["revision"], "serverInfo": server}
