@@ -239,7 +239,9 @@ def test_new_files_belong_to_the_named_server(mine, tmp_path):
 
 @pytest.mark.parametrize("name", ["../greet", "a b", ".greet", ""])
 def test_an_invalid_name(mine, tmp_path, name):
-    assert mine("new", "tool", name)[0] == 2
+    sentence = f"'{name}' is not a valid file name. Use at most 128 letters, digits, _, - and dots."
+
+    assert mine("new", "tool", name) == (2, "", f"NAME: {sentence}\n")
     assert not (tmp_path / "mine").exists()
 
 

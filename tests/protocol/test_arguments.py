@@ -45,6 +45,17 @@ def test_violations_come_in_the_order_of_the_schema_and_unknown_keys_as_sent(spe
     ]
 
 
+def test_violations_inside_an_object_come_in_its_own_order(spec):
+    inner = {"properties": {"first": {"type": "string"}, "second": {"type": "string"}}, "additionalProperties": False}
+    schema = {"properties": {"one": {"type": "array", "items": inner}, "two": {"properties": {"deep": inner}}}}
+    value = {"z": 1, "second": 2, "y": 3, "first": 4}
+    expected = [("first", "type"), ("second", "type"), ("z", "additionalProperties"), ("y", "additionalProperties")]
+
+    assert found(spec, {"two": {"deep": value}, "one": [value, value]}, schema) == [
+        ((*path, name), keyword) for path in (("one", 0), ("one", 1), ("two", "deep")) for name, keyword in expected
+    ]
+
+
 def test_each_missing_name_is_reported_once(spec):
     assert found(spec, {}) == [(("b",), "required"), (("c",), "required")]
     assert found(spec, {"b": "xx", "c": {}}) == [(("c", "d"), "required")]

@@ -132,8 +132,10 @@ def test_a_request_that_breaks_down_ends_with_an_error(runtime):
     assert (exchange.lifecycle.state, connection.in_flight) == ("finished", {})
 
 
-def test_outcomes_become_results(runtime):
-    connection = opened(runtime)
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18"])
+def test_outcomes_become_results(runtime, revision):
+    """An object is not structured content, because the tool has no output schema."""
+    connection = opened(runtime, revision)
     line = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tmkb_query","arguments":{"context":"an outcome"}}}'
 
     def result(outcome):
@@ -145,6 +147,15 @@ def test_outcomes_become_results(runtime):
     assert result({"a": "é"}) == {"content": [{"type": "text", "text": '{"a":"é"}'}], "isError": False}
     assert result(Result([], is_error=True)) == {"content": [], "isError": True}
     assert result(ToolError("query_failed"))["content"][0]["text"] == "Query failed. The error was logged."
+
+
+def test_a_line_that_is_too_long_is_refused(runtime):
+    connection = opened(runtime)
+    limit = runtime.spec["server"]["limits"]["message_bytes"]
+    logged, sent = inbound.receive_too_large(connection)
+
+    assert logged.fields["sentence"] == f"Message too large. Limit: {limit} bytes"
+    assert (sent.connection, json.loads(sent.message)["error"]["data"]) == (connection, {"limit": limit})
 
 
 def test_a_batch_that_is_too_long_is_refused_whole(runtime):
@@ -336,6 +347,13 @@ def test_an_internal_error_is_sent_only_for_requests(runtime, monkeypatch, line)
     assert runtime.handle(connection, line) == []
 
 
+@pytest.mark.parametrize("params", ["[1]", "null", "5"])
+def test_a_notification_whose_params_are_no_object_is_ignored(runtime, params):
+    line = f'{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}'
+
+    assert inbound.receive(opened(runtime), line.encode()) == []
+
+
 def test_a_fault_of_ours_with_what_is_not_json_is_only_logged(runtime):
     error = RuntimeError("broken")
     (logged,) = inbound.fail(opened(runtime), b"{", error)
@@ -359,3 +377,4 @@ def test_whatever_breaks_requests_are_answered_and_nothing_else(runtime, monkeyp
     assert answers(ping) == [failed]
     assert answers([ping, INITIALIZED]) == [[failed]]
     assert answers(INITIALIZED) == answers({"jsonrpc": "2.0", "id": 9, "result": {}}) == []
+    assert [sent.connection for sent in runtime.handle(connection, json.dumps(ping).encode())] == [connection]

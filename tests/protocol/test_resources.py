@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tmkb.protocol import requests as lives
+from tmkb.protocol.effects import Log
 from tmkb.protocol.handlers import resources
+from tmkb.protocol.messages import Request
 from tmkb.server.runtime import Runtime
 
 
@@ -51,6 +54,23 @@ def test_contents_that_are_not_there_are_no_resource(runtimes, quiet):
         "message": "Resource not found: tmkb://patterns/x",
         "data": {"uri": "tmkb://patterns/x"},
     }
+
+
+def test_reading_a_resource_is_logged(runtimes):
+    runtime = runtimes("everything")
+    connection = runtime.connect()
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"uri": "test://static-text", "_meta": meta}
+    exchange = lives.Exchange(
+        connection, runtime.spec["revisions"]["2026-07-28"], Request(5, "resources/read", params), 5
+    )
+    resources.read_resource.begin(exchange)
+    logged = resources.read_resource.complete(exchange, "text")[0]
+
+    assert logged == Log(runtime.spec["server"]["log"]["read"], 5, {"uri": "test://static-text"})
 
 
 class Nothing:

@@ -137,11 +137,12 @@ def test_only_calls_of_tools_are_counted(talk):
 
 
 def test_a_cached_result_counts(talk):
-    talker = talk(query=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
+    talker = talk(advise=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
     for _ in range(3):
         talker.call("tmkb_query", context="x")
+    counted = figures(talker.usage)["tmkb_query"]
 
-    assert figures(talker.usage)["tmkb_query"]["calls"] == 3
+    assert (counted["calls"], counted["errors"]) == (3, 0)
 
 
 def test_an_operation_in_steps_is_counted_at_its_end(talk):
@@ -172,7 +173,7 @@ def test_a_call_that_was_cancelled_is_none(talk):
 
 
 def test_calls_in_a_batch_are_counted(talk):
-    talker = talk(query=refuse)
+    talker = talk(advise=refuse)
     call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "tmkb_query", "arguments": {"context": "x"}}}
     talker.runtime.handle(talker.connection, json.dumps([call | {"id": id} for id in (1, 2)]).encode())
 
@@ -185,7 +186,7 @@ def test_the_default_server_counts_nothing(runtime):
 
 
 def test_a_principal_sees_its_own_figures_only(talk):
-    talker = talk(query=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
+    talker = talk(advise=lambda **_: Result([{"type": "text", "text": "{}"}], facts=FACTS))
     reports = []
     for talker.connection.caller in (Caller("one"), Caller("two")):
         talker.call("tmkb_query", context="x")

@@ -8,7 +8,7 @@ import pytest
 from tests.support.tiers import sample
 from tmkb import Provider
 from tmkb.providers import registry
-from tmkb.schema import load, problems
+from tmkb.schema import load, metaschema, problems, reader
 from tmkb.server import sources
 
 ERRORS = "kind: errors\nextends: packaged\nerrors:\n"
@@ -560,4 +560,15 @@ def test_the_name_of_a_text_file_has_no_nul(complaints):
     assert complaints(servers__tmkb__tools__ask=tool) == [
         "servers/tmkb/tools/ask.yaml:5:17: Cannot read the file a\\u0000b: this is no path. "
         "Write its path from the folder of this YAML file."
+    ]
+
+
+def test_a_value_of_two_alternatives(tmp_path):
+    """A meta-schema of another package can have alternatives that overlap."""
+    schema = tmp_path / "settings.yaml"
+    schema.write_text("properties: {x: {oneOf: [{type: string}, {minLength: 1}]}}\n")
+    doc = reader.parse("y: 1\nx: text\n", "a.yaml")
+
+    assert [problems.line(each) for each in metaschema.check(doc, str(schema))] == [
+        "a.yaml:2:4: x is not valid: 'text' is valid under each of {'minLength': 1}, {'type': 'string'}."
     ]

@@ -28,7 +28,7 @@ def test_any_value_is_read_back(value, indent):
 
 def test_a_collection_in_block_style():
     value = {
-        "words": ["plain", "a-b_c/$d", "two words", 'say "y"', "true", "", 1, None],
+        "words": ["plain", "a-b_c/$d", "two words", 'say "y"', "true", "é", "$", "", 1, None],
         "empty": [[], {}],
         "deep": [{"a": LONG, "b": [LONG, {"c": LONG}]}, [LONG]],
         "two words": "one\n\ntwo\n",
@@ -37,7 +37,7 @@ def test_a_collection_in_block_style():
     }
 
     assert emission.lines(value, 2).split("\n") == [
-        'words: [plain, a-b_c/$d, "two words", \'say "y"\', "true", "", 1, null]',
+        'words: [plain, a-b_c/$d, "two words", \'say "y"\', "true", "é", "$", "", 1, null]',
         "  empty: [[], {}]",
         "  deep:",
         f"    - a: {LONG}",

@@ -81,6 +81,11 @@ def test_every_expression_is_matched_by_re2(quick, monkeypatch, schema, value):
             False,
         ),
         (
+            {"if": {"required": ["a"]}, "else": {"properties": {"b": True}}, "unevaluatedProperties": False},
+            {"b": 1},
+            True,
+        ),
+        (
             {
                 "if": {"properties": {"a": {"const": 1}}},
                 "then": {"properties": {"b": True}},

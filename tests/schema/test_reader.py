@@ -194,7 +194,7 @@ def test_values_equal_those_of_the_standard_reader(value):
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_nan_and_infinity_are_refused(number):
     with pytest.raises(DocumentError) as caught:
-        reader.parse(f'{{"NaN": "NaN",\n "x": {number}}}', "t.json")
+        reader.parse(f'{{"NaN": "NaN",\n "x": {number},\n "y": NaN}}\n', "t.json")
 
     assert [(p.rule, p.line, p.column) for p in caught.value.problems] == [("json_syntax", 2, 7)]
 

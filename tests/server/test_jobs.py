@@ -191,6 +191,78 @@ def test_a_notification_that_the_revision_does_not_have_is_not_sent(peer):
     assert texts(client.send(CALL) + client.finish()) == ["done"]
 
 
+def test_a_client_that_declares_only_other_questions_is_not_asked(peer):
+    form = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+    required = []
+
+    def act():
+        try:
+            yield Ask({"a": Question("elicitation/create", form)})
+        except ToolError as error:
+            required.append(error.fields["requiredCapabilities"])
+        return "without"
+
+    client = peer(act, {"elicitation": {"url": {}}})
+
+    assert texts(client.send(CALL) + client.finish()) == ["without"]
+    assert required == [{"elicitation": {"form": {}}}]
+
+
+def test_a_notification_without_its_capability_is_not_sent(peer, quiet):
+    def act():
+        yield Notify("notifications/resources/list_changed")
+        yield Notify("notifications/tools/list_changed")
+        return "done"
+
+    served = peer(act).runtime.spec
+    server = {**served["server"], "capabilities": {"tools": {"listChanged": True}, "resources": {"subscribe": True}}}
+    client = Peer({**served, "server": server}, act, quiet, {})
+    sent = client.send(CALL) + client.finish()
+
+    assert [message.get("method") for message in sent] == ["notifications/tools/list_changed", None]
+
+
+def test_an_operation_that_runs_again_does_not_pause_again(peer):
+    def act():
+        yield Pause(60)
+        yield Ask({"a": Question("roots/list")})
+        return "done"
+
+    client = peer(act)
+    client.connection = client.runtime.connect()
+    params = {"name": "test_slow", "_meta": meta({"roots": {}}), "inputResponses": {"a": {"roots": []}}}
+
+    assert texts(client.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})) == ["done"]
+
+
+def test_contents_that_depend_on_earlier_answers_are_not_cacheable(peer):
+    asked = ["a", "b"]
+
+    def act():
+        for key in asked:
+            yield Ask({key: Question("roots/list")})
+        return "text"
+
+    client = peer(act)
+    client.connection = client.runtime.connect()
+
+    def read(**more):
+        params = {"uri": "test://static-text", "_meta": meta({"roots": {}}), **more}
+        (sent,) = client.send({"jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": params})
+        return sent["result"]
+
+    state = read(inputResponses={"a": {"roots": []}})["requestState"]
+    asked.pop()
+    answered = read(requestState=state)
+    asked.pop()
+
+    assert answered["contents"] == read()["contents"]
+    assert [(result["ttlMs"], result["cacheScope"]) for result in (read(), answered)] == [
+        (60000, "public"),
+        (0, "private"),
+    ]
+
+
 def test_only_so_many_run_at_once(peer):
     def act():
         yield Pause(3600)
