@@ -93,6 +93,27 @@ def test_an_unexpected_exception_is_logged_with_details_and_sent_without(call):
     assert "[ERROR] [req_id=7] Query failed. The error was logged.\n" in logged
 
 
+def test_output_that_breaks_its_schema_is_logged_with_the_reference_of_the_error(spec, tmp_path):
+    changed = copy.deepcopy(spec)
+    changed["tools"]["tmkb_query"] |= {"output": {"type": "object"}, "on_exception": "broken"}
+    error = {"surface": "tool", "fields": ["ref"], "message": "Broken, see {ref}"}
+    changed["revisions"]["2025-11-25"]["errors"]["broken"] = error
+    changed["server"]["log"]["bad_output"]["message"] = "{ref}: {violation}"
+    with open(tmp_path / "log", "w+b") as file:
+        output = log.Log(changed["server"]["log"], "info", file.fileno())
+        runtime = Runtime(changed, lambda name: Stub(lambda: Result([], structured=5)), output)
+        connection = runtime.connect()
+        connection.state = "initialized"
+        (sent,) = runtime.handle(connection, json.dumps(CALL).encode())
+        output.flush()
+        file.seek(0)
+        logged = file.read().decode()
+    (text,) = json.loads(sent.message)["result"]["content"]
+    reference = text["text"].removeprefix("Broken, see ")
+
+    assert f"[ERROR] [req_id=7] {reference}: " in logged and reference != "None"
+
+
 def test_a_tool_error_is_sent_with_its_message(call):
     def refuse():
         raise ToolError("unsupported_language", field="language", value="x" * 90, allowed="python")
@@ -136,6 +157,52 @@ def test_deep_messages_do_not_break_the_debug_log(call):
 
     assert answer["id"] == 7
     assert "…" in logged
+
+
+def test_the_debug_log_contains_each_step_of_a_request(spec, tmp_path):
+    listing = {"jsonrpc": "2.0", "id": 3, "method": "tools/list"}
+    with open(tmp_path / "log", "w+b") as file:
+        output = log.Log(spec["server"]["log"], "debug", file.fileno())
+        runtime = Runtime(spec, lambda name: Stub(lambda: Result([], facts={"patterns_included": 2})), output)
+        connection = runtime.connect()
+        connection.state = "initialized"
+
+        def lines(message):
+            """What is logged of a message: the request, the step, and its JSON; and the responses."""
+            begin = file.seek(0, os.SEEK_END)
+            sent = [sent.message for sent in runtime.handle(connection, json.dumps(message).encode())]
+            output.flush()
+            file.seek(begin)
+            logged = [line.split(" ", 3) for line in file.read().decode().splitlines() if line.startswith("[DEBUG]")]
+            return [(request, step, json.loads(text)) for _, request, step, text in logged], sent
+
+        logged, (response,) = lines(listing)
+        assert logged == [
+            ("[req_id=3]", "message_in", listing),
+            ("[req_id=3]", "handler", {"method": "tools/list", "name": "list_tools"}),
+            ("[req_id=3]", "tools_discovered", {"count": 1, "tools": ["tmkb_query"]}),
+            ("[req_id=3]", "message_out", json.loads(response)),
+        ]
+
+        for _ in range(2):  # the second one is no less detailed: the cache is not used
+            logged, (response,) = lines(CALL)
+            (timing,) = [text for _, step, text in logged if step == "timing"]
+            assert (timing["operation"], timing["ms"] >= 0) == ("knowledge.query", True)
+            assert [line for line in logged if line[1] != "timing"] == [
+                ("[req_id=7]", "message_in", CALL),
+                ("[req_id=7]", "handler", {"method": "tools/call", "name": "call_tool"}),
+                ("[req_id=7]", "result", {"content": [], "isError": False}),
+                ("[req_id=7]", "message_out", json.loads(response)),
+            ]
+
+        refused = {**CALL, "params": {"name": "tmkb_query", "arguments": {}, "_meta": {"a": "x" * 100}}}
+        logged, (response,) = lines(refused)
+        (text,) = json.loads(response)["result"]["content"]
+        assert logged[0][2]["params"]["_meta"] == {"a": "x" * 80 + "…"}
+        assert logged[2:] == [
+            ("[req_id=7]", "validation_error", text["text"].splitlines()),
+            ("[req_id=7]", "message_out", json.loads(response)),
+        ]
 
 
 def test_results_are_cached_by_their_arguments(spec, quiet):

@@ -123,9 +123,12 @@ def _entry(tool: Tool) -> dict[str, Any]:
 def _invalid_output(exchange: Exchange, invalid: Violations) -> list[Effect]:
     """Return the failure of a tool whose output breaks its schema. Only the log contains the violations."""
     tool: Any = exchange.definition
+    ref = exchange.connection.reference()
     logged = [
-        outbound.log_line(exchange.spec, "bad_output", exchange.id, tool=tool["name"], violation=failure.sentence)
+        outbound.log_line(
+            exchange.spec, "bad_output", exchange.id, tool=tool["name"], violation=failure.sentence, ref=ref
+        )
         for failure in arguments.failures(invalid, "tool", {}, exchange.revision["errors"])
     ]
-    error = ToolError(tool.get("on_exception", "tool_failed"), ref=exchange.connection.reference())
+    error = ToolError(tool.get("on_exception", "tool_failed"), ref=ref)
     return [*logged, *outbound.send_tool_error(exchange, error)]
