@@ -1,13 +1,18 @@
-"""Every packaged pattern is proven. Each pattern is a test of its own.
+"""Every packaged pattern is proven, and a sample has the same results if every run is a run of its own.
+
+Each pattern is a test of its own.
 
 Mutants are run again only if the pattern or the code that runs its proof differs from what `tmkb prove --record` recorded:
 they take half of the time, and depend on nothing else.
 """
 
+import dataclasses
 import os
+import random
 
 import pytest
 
+from tmkb.authoring.proofs import reach, runner
 from tmkb.knowledge import pattern, provenance
 from tmkb.schema import paths
 
@@ -26,3 +31,28 @@ def test_pattern_is_proven(prove, name):
     if report.unavailable:  # a gate without it would hide that nothing was shown
         (pytest.fail if os.environ.get("CI") else pytest.skip)(report.unavailable)
     assert report.proven
+
+
+SAMPLE = random.Random(3).sample(PATTERNS, 2)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_results_without_any_run_that_is_left_out(name, prove, running, monkeypatch):
+    """No result is used for another version, and every version is executed in a process of its own."""
+    folder = os.path.join(paths.PATTERNS, name)
+    found = prove(folder)
+    monkeypatch.setattr(reach.Results, "reader", lambda *_: lambda _: None)
+    worker = runner.Worker(separate=True)
+    try:
+        everything = runner.prove(folder, pattern.read(folder).pattern, worker, running=running)
+    finally:
+        worker.close()
+
+    assert _shown(found) == _shown(everything)
+
+
+def _shown(report):
+    """Return the report without times."""
+    value = dataclasses.asdict(report)
+    cells = [{key: each for key, each in cell.items() if key != "seconds"} for cell in value["cells"]]
+    return {**value, "seconds": 0.0, "cells": cells}

@@ -32,7 +32,6 @@ from tmkb.schema import paths
 
 LEGS = (1, 2, 3, 4)
 _CLEAR = {play.SERVED, play.GAINED, play.REFUSED}  # statuses of cases that ran to their end
-_LOOKED_UP = {"bp", "cache", "MIGRATION"}  # names that the stage looks up in a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +97,13 @@ class WorkerError(Exception):
 class Worker:
     """A process that executes one version of the code at a time."""
 
-    def __init__(self, timeout: float = 20.0, spawn: bool = False) -> None:
-        """``timeout``: seconds for one case. ``spawn``: run each in a new interpreter instead of a fork."""
-        self._shared = {"timeout": timeout, "number": next(_numbers) % services.REDIS_DATABASES}
+    def __init__(self, timeout: float = 20.0, spawn: bool = False, separate: bool = False) -> None:
+        """``timeout``: seconds for one case. ``spawn``: run each in a new interpreter instead of a fork.
+
+        ``separate``: execute each version in a process of its own, for a comparison.
+        """
+        number = next(_numbers) % services.REDIS_DATABASES
+        self._shared = {"timeout": timeout, "number": number, "separate": separate}
         self.process = Process("tmkb.authoring.proofs.worker", *(["--spawn"] if spawn else []))
 
     def run(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -160,7 +163,7 @@ class Proof:
         self.addresses: dict[tuple[str, ...], services.Addresses] = {}  # of those that run, for each of these values
         self.data = self._read_attacks(folder) if "attacks" in code else None
         self.sources = {variant: self._text(name) for variant, name in self.files.items()}
-        self.results = reach.Results(reach.words([self.app, self.proof, json.dumps(self.data)]) | _LOOKED_UP)
+        self.results = reach.Results([self.app, self.proof, json.dumps(self.data)])
         self.wrong = [variant for variant in self.files if variant not in ("vulnerable", *self.secure)]
 
     def _read_attacks(self, folder: str) -> dict[str, Any]:

@@ -127,6 +127,10 @@ class Stage:
         self._as_saved = True
         return self._data.restore()
 
+    def forget(self) -> None:
+        """Forget what `state` has returned, because other code is executed from now on."""
+        self._states.clear()
+
     def _disconnect(self) -> None:
         with self.app.app_context():
             _close()

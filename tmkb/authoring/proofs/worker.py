@@ -2,10 +2,14 @@
 
 A request has one version of the code and the cases to run on it. This process imports the libraries. From it one is
 forked for each pattern, which executes the application that all versions share (`_Application`). From that one is
-forked for each version, which executes the version, mounts it, and plays the cases. After each case it restores the
-data, the clock, the files and the objects of the modules (`traces`). If it cannot do that, it ends, and the next case
-runs in a new process. So no case sees the effects of another, and no version those of another version. Each function of
-a proof.py has a process of its own.
+forked, which executes a version, mounts it, performs the steps before every case, and plays the cases. After each case
+it restores the data, the clock, the files and the objects of the modules (`traces`). If it cannot do that, it ends, and
+the next case runs in a new process. So no case sees the effects of another.
+
+The process goes on with the next version if that has the same statements, as far as any was executed before the first
+case (`reach`). Then its own execution would have come to the same state, and only its functions are exchanged.
+Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a process of
+its own.
 
 Without fork (Windows), or with ``--spawn``, each case runs in a new interpreter. A request does not contain the name of
 the version, so a proof cannot depend on it. `guard` limits what a proof can do.
@@ -13,7 +17,6 @@ the version, so a proof cannot depend on it. `guard` limits what a proof can do.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import contextvars
 import gc
@@ -31,6 +34,8 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +51,13 @@ EXAMPLE = "example.py"  # the file name of every version; the runner restores th
 
 # app, app_file, source, proof, proof_file (texts and names; without a file they are empty), attacks (the value of an
 # attacks.yaml, or none), cases (names), expected (case → status; the first other status ends the run; or none),
-# services (service → address), timeout, number (of the worker)
+# services (service → address), timeout, number (of the worker), separate (each version is executed in its own process)
 Request = dict[str, Any]
 Answer = dict[str, Any]  # status, detail, seconds; reached: the functions of the version that a case has called
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # the folder for temporary ones; None for the usual one
 _MAX_ANSWER = 1 << 20  # bytes
+_MAX_AGE = 30.0  # seconds: what the steps before every case have made can expire
 _PRELOADED = ("tmkb.authoring.proofs.stage", "flask_caching", "jwt", "graphql")
 _CLIENTS = {
     "celery": ("celery.worker", "celery.concurrency.solo", "celery.backends.redis", "kombu.transport.redis"),
@@ -103,83 +109,126 @@ class _Version:
         self.modules: list[ModuleType] = []
         self.example = self.proof = ModuleType("none")
         self.crashes: list[str] = []  # the exceptions behind responses of the current case with status 500
+        self.opened = contextlib.ExitStack()  # the stage
+        self.prepared: _Prepared | None = None
         if flask := sys.modules.get("flask"):
             flask.got_request_exception.connect(self._note_crash)
 
     def execute_application(self) -> None:
         """Execute the application, which is the same for all versions."""
         if self.request["app_file"]:
-            self._execute("app", lambda: self.request["app"], self.request["app_file"])
+            self._execute("app", partial(_execute_source, self.request, "app"))
 
     def execute(self) -> None:
         """Execute the version, and then the proof."""
         self.texts |= {EXAMPLE: self.request["source"], self.request["proof_file"]: self.request["proof"]}
-        self.example = self._execute("example", self._marked, EXAMPLE)
+        self.example = self._execute("example", self._execute_version)
         if self.request["proof_file"]:
-            self.proof = self._execute("proof", lambda: self.request["proof"], self.request["proof_file"])
+            self.proof = self._execute("proof", partial(_execute_source, self.request, "proof"))
 
-    def _marked(self) -> ast.Module:
-        self.functions = reach.Version(self.request["source"])
-        return self.functions.mark()
+    def _execute_version(self, module: ModuleType) -> None:
+        self.execution = reach.Execution(reach.Version(self.request["source"]), module, EXAMPLE)
+        self.execution.execute()
 
-    def _execute(self, name: str, source: Callable[[], str | ast.Module], filename: str) -> ModuleType:
+    def _execute(self, name: str, execute: Callable[[ModuleType], None]) -> ModuleType:
         """Execute a module unless one before it has failed."""
         module = ModuleType(name)
         if self.failure is None:
             sys.modules[name] = module
             self.modules.append(module)
             try:
-                exec(compile(source(), filename, "exec"), module.__dict__)
+                execute(module)
             except BaseException as error:
                 self.failure = self._error(error)
         return module
+
+    def become(self, request: Request) -> bool:
+        """Go on with the version in ``request``; return False if it has to be executed in a new process."""
+        if (
+            self.prepared is None
+            or request["separate"]
+            or time.monotonic() - self.prepared.since > _MAX_AGE
+            or "celery" in request["services"]  # whose worker has functions of its own
+            or any(request[key] != self.request[key] for key in ("proof", "attacks"))
+            or request["cases"][0].startswith(FUNCTIONS)
+        ):
+            return False
+        try:
+            version = reach.Version(request["source"])
+            if self.prepared.starts.reader(version)("") is None or not self.execution.become(version):
+                return False
+        except Exception:  # it is raised again in a new process, as the result of all cases
+            return False
+        self.request = {**self.request, **request}
+        self.texts[EXAMPLE] = request["source"]
+        self.prepared.target.forget()
+        self.prepared.memory = self._memory(self.prepared)
+        return True
 
     def run(self, name: str) -> Answer:
         """Run one case from its beginning, and turn whatever it does into an answer."""
         return self._answer(self._function if name.startswith(FUNCTIONS) else self._case, name)
 
     def run_all(self) -> Iterator[Answer]:
-        """Yield the answers to the first cases: as many as this process can run without an effect on the next one."""
+        """Yield the answers to the first cases: as many as this process can run without an effect on the next one.
+
+        Afterwards `prepared` is not None if the process is as before the first case.
+        """
         names = list(itertools.takewhile(lambda name: not name.startswith(FUNCTIONS), self.request["cases"]))
         if not names:
             yield self.run(self.request["cases"][0])
             return
+        attacks = Attacks(self.request["attacks"])
+        if self.prepared is None:
+            targets: list[Stage] = []
+            failure = self._answer(lambda _: targets.append(self._stage(attacks)), "")
+            if not failure and not targets[0].restorable:
+                yield self.run(names[0])
+                return
+            if failure := failure or self._answer(lambda _: self._prepare(attacks, targets[0]), ""):
+                ends = (n for n, name in enumerate(names, 1) if _ends(self.request, name, failure))
+                yield from itertools.repeat(failure, next(ends, len(names)))
+                return
+        yield from self._play(attacks, names)
+
+    def _stage(self, attacks: Attacks) -> Stage:
         from tmkb.authoring.proofs import stage
 
-        attacks = Attacks(self.request["attacks"])
-        targets: list[stage.Stage] = []
+        stage.rehearse(self.example, **attacks.config)
+        return self.opened.enter_context(stage.stage(self.example, **attacks.config))
 
-        def enter(_: str) -> None:
-            stage.rehearse(self.example, **attacks.config)
-            targets.append(stack.enter_context(stage.stage(self.example, **attacks.config)))
+    def _prepare(self, attacks: Attacks, target: Stage) -> None:
+        """Perform the steps before every case on ``target``, and remember the state after them."""
+        values = play.prepare(attacks.setup, target)
+        target.save()
+        starts = reach.Results([self.request["app"], self.request["proof"], json.dumps(self.request["attacks"])])
+        starts.add("", self.execution.version, self.execution.reached(), {})
+        files = traces.Files(os.getcwd(), target.folder)
+        self.prepared = _Prepared(target, values, os.getcwd(), files, target.signature(), reach.marks(), starts)
+        self.prepared.memory = self._memory(self.prepared)
 
-        with contextlib.ExitStack() as stack:
-            if failure := self._answer(enter, ""):
-                yield from (failure for _ in names)
-            elif targets[0].restorable:
-                yield from self._play(attacks, names, targets[0])
-            else:
-                yield self.run(names[0])
+    def _memory(self, prepared: _Prepared) -> traces.Memory:
+        return traces.Memory([prepared.values, *prepared.target.roots()], self.modules)
 
-    def _play(self, attacks: Attacks, names: Sequence[str], target: Stage) -> Iterator[Answer]:
-        """Prepare ``target`` once, and yield the answers to cases until one leaves what cannot be restored."""
-        values: dict[str, Any] = {}
+    def _play(self, attacks: Attacks, names: Sequence[str]) -> Iterator[Answer]:
+        """Yield the answers to cases until one leaves what cannot be restored, or ends the run."""
+        assert self.prepared is not None
+        prepared, target = self.prepared, self.prepared.target
 
         def play_case(name: str) -> Answer:
-            verdict = play.play(attacks.case(name), target, values)
-            return {"status": verdict.status, "detail": verdict.detail, "reached": self.functions.reached()}
+            verdict = play.play(attacks.case(name), target, prepared.values)
+            return {"status": verdict.status, "detail": verdict.detail, "reached": self.execution.reached()}
 
-        failure = self._answer(lambda _: values.update(play.prepare(attacks.setup, target)), "")
-        target.save()
-        folder, signature = os.getcwd(), target.signature()
-        files, memory = traces.Files(folder, target.folder), traces.Memory([values, *target.roots()], self.modules)
-        marks = reach.marks()  # of what every case has called
         for name in names:
-            yield failure or contextvars.copy_context().run(self._answer, play_case, name)
-            os.chdir(folder)
-            files.restore()
-            reach.set_marks(marks)
-            if not (target.restore() and memory.restore() and target.signature() == signature):
+            self.prepared = None
+            yield (answer := contextvars.copy_context().run(self._answer, play_case, name))
+            os.chdir(prepared.folder)
+            prepared.files.restore()
+            reach.set_marks(prepared.marks)
+            if not (target.restore() and prepared.memory.restore() and target.signature() == prepared.signature):
+                return
+            self.prepared = prepared
+            if _ends(self.request, name, answer):
                 return
 
     def _answer(self, run: Callable[[str], Answer | None], name: str) -> Answer:
@@ -216,7 +265,7 @@ class _Version:
         with stage(self.example, **attacks.config) as target:
             values = play.prepare(attacks.setup, target)
             verdict = play.play(attacks.case(name), target, values)
-        return {"status": verdict.status, "detail": verdict.detail, "reached": self.functions.reached()}
+        return {"status": verdict.status, "detail": verdict.detail, "reached": self.execution.reached()}
 
     def _note_crash(self, _app: object, exception: BaseException, **_: object) -> None:
         self.crashes.append(f"{type(exception).__name__}: {exception} at {self._where(exception)}")
@@ -343,36 +392,80 @@ class _Application:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+@dataclass(slots=True)
+class _Prepared:
+    """The state of a process before every case."""
+
+    target: Stage
+    values: dict[str, Any]  # that the steps have saved
+    folder: str  # the current one
+    files: traces.Files
+    signature: tuple[int, ...]
+    marks: bytes  # of what every case has reached
+    starts: reach.Results  # tells which versions have the same state before every case
+    memory: traces.Memory = field(init=False)
+    since: float = field(default_factory=time.monotonic)
+
+
+def _execute_source(request: Request, name: str, module: ModuleType) -> None:
+    exec(compile(request[name], request[f"{name}_file"], "exec"), module.__dict__)
+
+
 def _serve(request: Request, control: int, write: int) -> None:
-    """Execute the application. For each request, fork a process that writes answers; write NUL when it has ended."""
+    """Execute the application. For each request, let a forked process write answers; write NUL when it has ended."""
     _enter(request)
     version = _Version(request)
     version.execute_application()
     files = traces.Files(os.getcwd())
     gc.collect()
     gc.freeze()
-    with open(control, encoding="utf-8") as lines:
-        for line in lines:
-            pid = guard.fork()
-            if not pid:
-                try:
-                    os.close(control)
-                    version.request = {**request, **json.loads(line)}
-                    _run(version, write)
-                finally:
-                    os._exit(0)
-            os.waitpid(pid, 0)
-            files.restore()
+    line = _request(control)
+    while line:
+        read, leave = os.pipe()
+        pid = guard.fork()
+        if not pid:
+            try:
+                os.close(read)
+                _run(version, line, control, write, leave)
+            finally:
+                os._exit(0)
+        os.close(leave)
+        with open(read, "rb") as pipe:
+            line = pipe.read()
+        os.waitpid(pid, 0)
+        files.restore()
+        if not line:
             os.write(write, b"\0")
+            line = _request(control)
 
 
-def _run(version: _Version, write: int) -> None:
-    """Execute the version, run its first cases, and write a line and NUL for each."""
+def _request(control: int) -> bytes:
+    """Return the next request; an empty text at the end. Nobody sends one before the last one has been answered."""
+    with open(control, "rb", closefd=False) as lines:
+        return lines.readline()
+
+
+def _run(version: _Version, line: bytes, control: int, write: int, leave: int) -> None:
+    """Execute the version in ``line``, run its first cases, and write a line and NUL for each.
+
+    If the process is then as before, write NUL, and go on with the next request. One that needs a new process is
+    written to ``leave``.
+    """
+    version.request = {**version.request, **json.loads(line)}
     version.execute()
-    for name, answer in zip(version.request["cases"], version.run_all(), strict=False):
-        os.write(write, _line(answer) + b"\0")
-        if _ends(version.request, name, answer):
-            return
+    with version.opened:
+        while True:
+            for answer in version.run_all():
+                os.write(write, _line(answer) + b"\0")
+            if version.prepared is None:
+                return
+            os.write(write, b"\0")
+            if not (line := _request(control)):
+                return
+            if not version.become(json.loads(line)):
+                break
+    with open(leave, "wb") as pipe:
+        pipe.write(line)
 
 
 def _read_case(fd: int, data: bytes, timeout: float) -> tuple[bytes | None, bytes]:
