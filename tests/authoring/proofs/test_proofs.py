@@ -52,7 +52,6 @@ def test_results_without_any_run_that_is_left_out(name, prove, running, monkeypa
 
 
 def _shown(report):
-    """Return the report without times."""
-    value = dataclasses.asdict(report)
-    cells = [{key: each for key, each in cell.items() if key != "seconds"} for cell in value["cells"]]
-    return {**value, "seconds": 0.0, "cells": cells}
+    """Return the report without times, and without details, which can have random tokens."""
+    cells = [(cell.leg, cell.function, cell.variant, cell.expected, cell.status) for cell in report.cells]
+    return {**dataclasses.asdict(report), "seconds": 0.0, "cells": cells}

@@ -300,6 +300,17 @@ def test_a_version_becomes_another_one():
     assert {"show", "show.0", "new", "new.0", "Rule.holds"} <= {*execution.reached()}
 
 
+def test_functions_that_were_made_before_keep_their_code():
+    source = "def make():\n    def inner():\n        return 1\n    return inner\nmade = make()\n"
+    execution, module = executed(source)
+    other = Version(source.replace("return 1", "return 2"))
+    for places, known in [(execution.reached(), True), (execution.called(), False)]:
+        results = Results(["made"])
+        results.add("start", execution.version, places, {})
+        assert (results.reader(other)("start") is not None) == known
+    assert module.made() == 1
+
+
 @pytest.mark.parametrize(
     "source", ["LIMIT = 1\nLIMIT = 2\n", "from __future__ import annotations\n", "LIMIT = 1\nLIMIT += 1\n"]
 )

@@ -95,9 +95,20 @@ class Execution:
         found = marks()
         return [place for place, number in self._numbers.items() if found[number]]
 
-    def become(self, version: Version) -> bool:
-        """Turn the module into ``version``, whose execution would have done the same so far; see `Results`.
+    def called(self) -> list[str]:
+        """Return all places of the functions that are marked as called, for `become`.
 
+        Such a function can have left a function that is inside it, or a generator, which keeps its code. So all of its
+        statements have to be the same, and not only those that were executed.
+        """
+        reached = {*self.reached()}
+        functions = self.version.functions.items()
+        return [place for name, node in functions if name in reached for place in _all_places(node, name)]
+
+    def become(self, version: Version) -> bool:
+        """Turn the module into ``version``, whose execution would have done the same so far.
+
+        The caller has checked that by `Results`, for the places that `called` returns.
         Return False if that is not possible. Functions stay the same objects, because others refer to them, and get
         other code. Other definitions that differ are executed: nothing that was executed so far refers to their names.
         Raises what these definitions raise; then the module is useless.

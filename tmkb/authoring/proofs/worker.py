@@ -6,10 +6,10 @@ forked, which executes a version, mounts it, performs the steps before every cas
 it restores the data, the clock, the files and the objects of the modules (`traces`). If it cannot do that, it ends, and
 the next case runs in a new process. So no case sees the effects of another.
 
-The process goes on with the next version if that has the same statements, as far as any was executed before the first
-case (`reach`). Then its own execution would have come to the same state, and only its functions are exchanged.
-Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a process of
-its own.
+The process goes on with the next version if that has the same statements, apart from functions that were not called
+before the first case (`reach`). Then its own execution would have come to the same state, and only its functions are
+exchanged. Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a
+process of its own.
 
 Without fork (Windows), or with ``--spawn``, each case runs in a new interpreter. A request does not contain the name of
 the version, so a proof cannot depend on it. `guard` limits what a proof can do.
@@ -202,7 +202,7 @@ class _Version:
         values = play.prepare(attacks.setup, target)
         target.save()
         starts = reach.Results([self.request["app"], self.request["proof"], json.dumps(self.request["attacks"])])
-        starts.add("", self.execution.version, self.execution.reached(), {})
+        starts.add("", self.execution.version, self.execution.called(), {})
         files = traces.Files(os.getcwd(), target.folder)
         self.prepared = _Prepared(target, values, os.getcwd(), files, target.signature(), reach.marks(), starts)
         self.prepared.memory = self._memory(self.prepared)
