@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 FILE = "_stacks.yaml"  # beside the packaged patterns
@@ -17,6 +17,7 @@ ANY = "any"
 _VERSION = re.compile(r" v?\d[\d.x]*$")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _MOST = 20_000  # characters of a question that are searched for signs
+_ALL = ("signs", "words")  # of a variant, whose words count only where its stack is known
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Stacks:
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         first = {name: each for name, each in narrower.items() if not each.get("last")}
-        return _most_signs(words, first) or _most_signs(words, narrower) or stack
+        return _most_signs(words, first, _ALL) or _most_signs(words, narrower, _ALL) or stack
 
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
@@ -73,12 +74,15 @@ class Stacks:
     def _narrower(self, stack: str | None, named: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the variants of ``stack``, and what is built on it in its language, such as DRF on Django.
 
-        A question that names Java gets no variant in Kotlin, since both have the same usual stack.
+        A question that names Java gets no variant in Kotlin, since both have the same usual stack, and one that names
+        Kotlin gets none in Java.
         """
         if not stack:
             return {}
         own = self.stacks[stack]["language"]
         others = {name for name in self.languages if name != own == named and self._usual(name) == stack}
+        if any(each.get("of") == stack and each["language"] == named != own for each in self.stacks.values()):
+            others = {own}
         return {
             name: each
             for name, each in self.stacks.items()
@@ -102,10 +106,11 @@ class Stacks:
 
     def _with_library(self, text: str, language: str | None, framework: str) -> str | None:
         """Return the stack of a ``framework`` that names a library, such as "express knex" or only "prisma"."""
-        found = [each["of"] for each in self._of(language, self._variants).values() if _count(framework, each)]
+        names = [name for name, stack in self._stack_names.items() if stack in self._main and _has(framework, name)]
+        keys = _ALL if names else ("signs",)
+        found = [each["of"] for each in self._of(language, self._variants).values() if _count(framework, each, keys)]
         if not found:
             return None
-        names = [name for name, stack in self._stack_names.items() if stack in self._main and _has(framework, name)]
         if names:
             return self._stack_names[max(names, key=len)]
         return _most_signs(text, self._of(language, self._main)) or found[0]
@@ -187,16 +192,18 @@ def _names(described: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {_normal(alias): name for name, each in described.items() for alias in (name, *each.get("aliases", ()))}
 
 
-def _most_signs(text: str, described: Mapping[str, Mapping[str, Any]]) -> str | None:
+def _most_signs(
+    text: str, described: Mapping[str, Mapping[str, Any]], keys: Sequence[str] = ("signs",)
+) -> str | None:
     """Return the name with the most signs in ``text``, of equal ones the first; None if none has any."""
-    counts = {name: _count(text, each) for name, each in described.items()}
+    counts = {name: _count(text, each, keys) for name, each in described.items()}
     best = max(counts, key=lambda name: counts[name], default=None)
     return best if best and counts[best] else None
 
 
-def _count(text: str, described: Mapping[str, Any]) -> int:
-    """Return how many signs of a language or stack are in ``text``."""
-    return sum(_has(text, sign) for sign in described.get("signs", ()))
+def _count(text: str, described: Mapping[str, Any], keys: Sequence[str] = ("signs",)) -> int:
+    """Return how many signs of a language or stack, which its ``keys`` list, are in ``text``."""
+    return sum(_has(text, sign) for key in keys for sign in described.get(key, ()))
 
 
 def _has(text: str, sign: str) -> bool:
