@@ -192,9 +192,7 @@ def _names(described: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {_normal(alias): name for name, each in described.items() for alias in (name, *each.get("aliases", ()))}
 
 
-def _most_signs(
-    text: str, described: Mapping[str, Mapping[str, Any]], keys: Sequence[str] = ("signs",)
-) -> str | None:
+def _most_signs(text: str, described: Mapping[str, Mapping[str, Any]], keys: Sequence[str] = ("signs",)) -> str | None:
     """Return the name with the most signs in ``text``, of equal ones the first; None if none has any."""
     counts = {name: _count(text, each, keys) for name, each in described.items()}
     best = max(counts, key=lambda name: counts[name], default=None)
