@@ -211,7 +211,7 @@ def known():
         ("a DbContext with invoices", "csharp", None, "aspnet"),
         ("override Task<Reply> GetInvoice(Request request, ServerCallContext context)", "csharp", None, "aspnet_grpc"),
         ("a gRPC service in ASP.NET Core", None, None, "aspnet_grpc"),
-        ("a gRPC service in Go", None, None, "go"),
+        ("a gRPC service in Go", None, None, "go_grpc"),
         ("a gRPC service", None, None, None),
         ("an OData controller with $expand", None, None, "aspnet_odata"),
         ("public class ShowInvoice : EndpointWithoutRequest<InvoiceView>", "csharp", None, "aspnet_fastendpoints"),
