@@ -113,7 +113,7 @@ class Stacks:
             return None
         if names:
             return self._stack_names[max(names, key=len)]
-        return _most_signs(text, self._of(language, self._main)) or found[0]
+        return _most_signs(text, self._of(language, self._main)) or self._likeliest(found, language)
 
     def _usual(self, language: str | None) -> str | None:
         return self.languages[language]["stack"] if language else None
@@ -126,8 +126,20 @@ class Stacks:
         if best := _most_signs(text, self._of(language, self._main)):
             return best
         language = language or _most_signs(text, self.languages)
-        variant = _most_signs(text, self._of(language, self._variants))
-        return str(self.stacks[variant]["of"]) if variant else self._usual(language)
+        counts = {each["of"]: 0 for each in self._variants.values()}
+        for each in self._of(language, self._variants).values():
+            counts[each["of"]] = max(counts[each["of"]], _count(text, each))
+        most = max(counts.values(), default=0)
+        return self._likeliest([name for name, count in counts.items() if most and count == most], language)
+
+    def _likeliest(self, found: Sequence[str], language: str | None) -> str | None:
+        """Return the one of the stacks ``found`` that is usual in a language, of several the first.
+
+        If none of several is, it is the usual stack of ``language``, and the first if the language is unknown.
+        """
+        usual = {each["stack"] for each in self.languages.values()}
+        first = found[0] if len(found) == 1 else next((name for name in found if name in usual), None)
+        return first or self._usual(language) or next(iter(found), None)
 
     def _of(self, language: str | None, stacks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
         """Return those of ``stacks`` that ``language`` can mean: in it, or in a language with its usual stack."""
