@@ -74,13 +74,12 @@ class Stacks:
     def _narrower(self, stack: str | None, named: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the variants of ``stack``, and what is built on it in its language, such as DRF on Django.
 
-        A question that names Java gets no variant in Kotlin, since both have the same usual stack, and one that names
-        Kotlin gets none in Java.
+        A question that names Java gets no variant of Spring in Kotlin, and one that names Kotlin gets none in Java.
         """
         if not stack:
             return {}
         own = self.stacks[stack]["language"]
-        others = {name for name in self.languages if name != own == named and self._usual(name) == stack}
+        others = {name for name in self.languages if name != own == named}
         if any(each.get("of") == stack and each["language"] == named != own for each in self.stacks.values()):
             others = {own}
         return {

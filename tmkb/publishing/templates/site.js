@@ -66,7 +66,6 @@ function addTabs(section) {
     tab.setAttribute('aria-controls', panels[index].id);
     panels[index].setAttribute('role', 'tabpanel');
     panels[index].setAttribute('aria-labelledby', tab.id);
-    panels[index].removeAttribute('aria-label');
     panels[index].tabIndex = 0;
     tab.addEventListener('click', (event) => {
       event.preventDefault();
