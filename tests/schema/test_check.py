@@ -572,3 +572,24 @@ def test_a_value_of_two_alternatives(tmp_path):
     assert [problems.line(each) for each in metaschema.check(doc, str(schema))] == [
         "a.yaml:2:4: x is not valid: 'text' is valid under each of {'minLength': 1}, {'type': 'string'}."
     ]
+
+
+@pytest.mark.parametrize(("count", "hint"), [(900, "Did you mean 'e7'?"), (1000, "Known: ")])
+def test_a_name_is_suggested_from_at_most_a_thousand(complaints, count, hint):
+    """The cost of suggestions is limited. The packaged table has about a hundred errors."""
+    lines = "".join(f'  e{n}: {{surface: tool, message: "{n}"}}\n' for n in range(count))
+    (line,) = complaints(
+        errors=ERRORS + lines, servers__tmkb__tools__tmkb_query=TOOL + "errors: {language.enum: e7_}\n"
+    )
+
+    assert line.startswith(f"servers/tmkb/tools/tmkb_query.yaml:3:25: There is no error 'e7_'. {hint}")
+
+
+def test_a_folder_named_like_a_file_of_schemas(overlay, tmp_path):
+    folder = overlay()
+    (tmp_path / "schemas" / "errors.yaml").mkdir()
+
+    (problem,) = load.read([folder], sources.names()).problems
+    sentence = "This is a folder, not a regular file. Put a regular file here, or rename it so that it is not read."
+
+    assert problems.line(problem).endswith(f"errors.yaml: {sentence}")
