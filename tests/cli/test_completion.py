@@ -61,7 +61,7 @@ def complete(script, tmp_path):
         (["prove", "TMKB-AUTH-05"], [f"TMKB-AUTH-05{number}" for number in range(10)]),
         (["serve", "--server", "sys"], ["sysmcp"]),
         (["list", "--category", "object"], ["object-level"]),
-        (["query", "x", "--framework", "fas"], ["fastapi", "fastapi_async"]),
+        (["query", "x", "--framework", "fastapi_a"], ["fastapi_async"]),
         (["query", "x", "--language", "py"], ["python"]),
         (["list", "--framework", "fl"], ["flask"]),
         (["install", "claude-d"], ["claude-desktop"]),
