@@ -53,11 +53,11 @@ def number(patterns, id_):
     st.sampled_from([None, *stacks.packaged().stacks]),
     st.integers(100, 700),
     st.lists(st.sampled_from(["Referees", "and", "a coach,", "read", "salaries", "notes", "of the club", "```"])),
-    st.booleans(),
+    st.integers(1, 3),
 )
-def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, two):
+def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, close):
     numbers = [*dict.fromkeys(number % len(patterns) for number in drawn)]
-    for answered in (adviser.for_agent(numbers, stack, limit, " ".join(asked), two), adviser.for_human(numbers, stack)):
+    for answered in (adviser.for_agent(numbers, stack, limit, " ".join(asked), close), adviser.for_human(numbers, stack)):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
     assert adviser.for_agent(numbers, stack, limit).patterns_included <= len(numbers)
@@ -77,27 +77,31 @@ def test_form_of_an_answer(adviser, patterns):
     assert shown["token_limit_reached"] is False
 
 
-def test_the_code_of_the_second_pattern_is_added_if_it_fits(adviser, patterns):
-    first, second = number(patterns, "TMKB-AUTH-014"), number(patterns, "TMKB-AUTH-006")
-    shown = value(adviser.for_agent([first, second], "rails", 500, two=True))
-    alone = value(adviser.for_agent([second], "rails", 500))
+def test_a_close_pattern_lends_its_code_for_the_library(adviser, patterns):
+    lacks, has = number(patterns, "TMKB-AUTH-057"), number(patterns, "TMKB-AUTH-007")
+    numbers = [lacks, has]
+    own = value(adviser.for_agent(numbers, "nextjs_actions", 500))["code_pattern"]
+    assert own["framework"] == "nextjs" and "pattern" not in own
 
-    assert shown["second_code"] == alone["code_pattern"]
-    less = value(adviser.for_agent([first, second], "rails", shown["token_count"] - 1, two=True))
-    assert "second_code" not in less and less["token_limit_reached"] is False
-    assert "second_code" not in value(adviser.for_agent([first, second], "rails", 500))
+    lent = value(adviser.for_agent(numbers, "nextjs_actions", 500, close=2))["code_pattern"]
+    alone = value(adviser.for_agent([has], "nextjs_actions", 500))["code_pattern"]
+    assert lent == {"pattern": "TMKB-AUTH-007", **alone} and alone["framework"] == "nextjs_actions"
+    assert value(adviser.for_agent(numbers, "nextjs", 500, close=2))["code_pattern"] == own
 
 
 def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     for stack in ("rails", None):
         shown = value(adviser.for_agent([first, 0, 1, 2], stack, 600))
-        assert (shown["note"], shown["patterns_included"]) == (LAST, 4)
+        note = shown["note"]
+        assert note.endswith(LAST) and shown["patterns_included"] == 4
 
         three = value(adviser.for_agent([first, 0, 1, 2], stack, shown["token_count"] - 1))
-        assert (three["note"], three["patterns_included"], three["token_limit_reached"]) == (LAST, 3, True)
+        assert (three["note"], three["patterns_included"], three["token_limit_reached"]) == (note, 3, True)
         assert three.get("code_pattern") == shown.get("code_pattern")
 
+        shorter = value(adviser.for_agent([first, 0, 1, 2], stack, three["token_count"] - 1))
+        three = shorter if shorter.get("note") == LAST != note else three
         less = value(adviser.for_agent([first, 0, 1, 2], stack, three["token_count"] - 1))
         assert "note" not in less and less["patterns_included"] >= 3
 
@@ -122,17 +126,36 @@ def test_the_note_asks_with_the_words_of_the_question(adviser, question, note):
 
 def test_a_sentence_has_five_words_at_most():
     sentences = [{"text": "Decide for {words}.", "words": ["one", "two", "three", "four", "five", "six"]}]
-    found = reminders.Reminders(reminders.fragments(sentences, LAST, tokens.count)).of("six five four three two one")
+    found = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count)).of("six five four three two one")
 
-    assert found["text"].startswith('note":"Decide for six, five, four, three, two. Each')
+    assert found[0]["text"].startswith('note":"Decide for six, five, four, three, two. Each')
 
 
 @pytest.mark.parametrize(("question", "named"), [("Send them the links", "send link"), ("link, send", "")])
 def test_a_term_can_have_two_words_in_a_row(question, named):
     sentences = [{"text": "Guard each {words}.", "words": ["send link"]}]
-    found = reminders.Reminders(reminders.fragments(sentences, LAST, tokens.count)).of(question)
+    found = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count)).of(question)
 
-    assert found["text"].startswith(f'note":"Guard each {named}. Each' if named else 'note":"Each')
+    assert found[0]["text"].startswith(f'note":"Guard each {named}. Each' if named else 'note":"Each')
+
+
+def test_a_note_that_does_not_fit_loses_the_stack_first_and_then_its_words(adviser, patterns):
+    first, overlooked = number(patterns, "TMKB-AUTH-007"), stacks.packaged().stacks["rails"]["note"]
+    asked = "Decide for coach: which records."
+
+    def note(limit):
+        return value(adviser.for_agent([first, 0, 1], "rails", limit, "for a coach"))
+
+    whole = note(600)
+    assert whole["note"] == f"{asked} {overlooked} {LAST}"
+    without_stack = note(whole["token_count"] - 1)
+    assert without_stack["note"] == f"{asked} {LAST}"
+    assert note(without_stack["token_count"] - 1)["note"] == LAST
+
+
+def test_the_note_of_a_variant_is_that_of_its_stack(adviser):
+    for stack, own in (("supabase_rpc", "supabase_rpc"), ("rails_jobs", "rails"), ("drf", "django")):
+        assert stacks.packaged().stacks[own]["note"] in value(adviser.for_agent([0], stack, 500))["note"]
 
 
 def test_packaged_reminders_have_no_word_twice():
@@ -181,7 +204,7 @@ def test_a_server_without_notes_answers_all_the_same(patterns):
 def test_the_code_counts_more_than_further_patterns(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     whole = value(adviser.for_agent([first, 0, 1], "rails", 500))
-    size = whole["token_count"] - tokens.count(json.dumps({"note": LAST}))
+    size = whole["token_count"] - tokens.count(json.dumps({"note": whole["note"]}))
     shown = value(adviser.for_agent([first, 0, 1], "rails", size))
 
     assert (shown["pattern_count"], shown["patterns_included"], shown["token_limit_reached"]) == (3, 2, True)

@@ -18,7 +18,6 @@ _STATUS = {
     "text": "not checked",
     "house": "of the house",
 }  # of an idiom
-_CODE = {"code_pattern": "Start from this", "second_code": "For the second pattern"}
 _NO_MATCH = (
     "No pattern matches. Describe what the code does, and with what, for example `tmkb query Flask job that mails "
     "invoices`. `tmkb query --explain …` shows which words counted, `tmkb list` all patterns."
@@ -40,12 +39,11 @@ STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cya
 def answer(response: dict[str, Any]) -> list[Line]:
     """Render an answer of `tmkb.knowledge.answer`, for agents or people."""
     lines = [line for pattern in response["patterns"] for line in [*page(pattern), *text()]]
-    for key, start in _CODE.items():
-        if template := response.get(key):
-            status = _STATUS[template["status"]]
-            lines += _heading(f"{start} ({template['language']}, {template['framework']}; {status})")
-            lines += [*indented(code(template["secure_template"], template["language"])), *text()]
-            lines += [*text(template["caution"]), *text()] if "caution" in template else []
+    if template := response.get("code_pattern"):
+        facts = [template["language"], template["framework"], *([template["pattern"]] if "pattern" in template else [])]
+        lines += _heading(f"Start from this ({', '.join(facts)}; {_STATUS[template['status']]})")
+        lines += [*indented(code(template["secure_template"], template["language"])), *text()]
+        lines += [*text(template["caution"]), *text()] if "caution" in template else []
     count, included, size = (response[key] for key in ("pattern_count", "patterns_included", "token_count"))
     if not count:
         return lines + text(_NO_MATCH) + text((response["note"], "dim"))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _NOTE = 'note":%s,"'
 _NOTED = 3  # patterns that count more than the note
-_FIRST, _SECOND = 'code_pattern"', 'second_code"'  # keys with equally many tokens
+_OWNER = 'pattern":"%s","'  # before the other keys of code that is not of the first pattern
+_KEYS = '":{"'  # before the keys of code
 
 
 def fragments(
@@ -57,6 +58,7 @@ def fragments(
         {
             "full": fragment(_full(pattern), count),
             "short": fragment(_short(pattern), count),
+            "owner": {"text": (owner := _OWNER % pattern["id"]), "tokens": count(owner)},
             "code": {
                 stack: code(stack, idiom)
                 for stack, idiom in idioms.get(pattern["id"], {}).items()
@@ -66,9 +68,10 @@ def fragments(
         for pattern in patterns
     ]
     facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
+    overlooked = {name: stack["note"] for name, stack in stacks.stacks.items() if "note" in stack}
     notes: Any = {
         "no_match": counted(_NOTE, no_match, count),
-        "reminders": reminder and reminders.fragments(*reminder, count),
+        "reminders": reminder and reminders.fragments(*reminder, overlooked, count),
     }
     return {"advice": {"patterns": rendered, **notes, **facts}}
 
@@ -85,27 +88,27 @@ class Adviser:
         self.stacks = Stacks(advice["languages"], advice["stacks"])
 
     def for_agent(
-        self, numbers: Sequence[int], stack: str | None, limit: int, question: str = "", two: bool = False
+        self, numbers: Sequence[int], stack: str | None, limit: int, question: str = "", close: int = 1
     ) -> Answer:
-        """Return the first pattern, its idiom for ``stack``, and as many others as fit into ``limit`` tokens.
+        """Return the first pattern, an idiom for ``stack``, and as many others as fit into ``limit`` tokens.
 
-        The idiom counts most, then three patterns, then the note with the reminders of ``question``, then the others.
-        If all fit, the idiom of the second pattern is added if it fits, too, and ``two`` is true. Without patterns the
-        answer is a note on what that means.
+        The idiom counts most, then three patterns, then the note with the reminders of ``question`` as far as it fits, then
+        the others. The idiom is that of the first pattern, or of one of the ``close`` first that has one which is nearer to
+        the stack. Without patterns the answer is a note on what that means.
         """
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
-        code = self._code(first, stack)
-        note = self.reminders.of(question) if self.reminders else None
-        further = self._code(others[0], stack) if two and code and others else None
-        wider = [(len(chosen), (code, note, _second(further)))] if further else []
-        noted = [(count, (code, note)) for count in range(len(chosen), min(_NOTED, len(chosen)) - 1, -1)]
+        code = self._nearest([first, *others][:close], stack)
+        notes = self.reminders.of(question, self.stacks.fallbacks(stack)) if self.reminders else [None]
+        fewest = min(_NOTED, len(chosen))
+        noted = [(count, (code, notes[0])) for count in range(len(chosen), fewest, -1)]
+        noted += [(fewest, (code, note)) for note in notes]
         shown = [
             (count, (idiom,)) for idiom in ((code, None) if code else (None,)) for count in range(len(chosen), 0, -1)
         ]
-        for count, more in [*wider, *noted, *shown]:
+        for count, more in [*noted, *shown]:
             cut = count < len(chosen) or (code is not None and code not in more)
             if self.renderer.size(chosen[:count], joined := _joined(more), cut) <= limit:
                 return self.renderer.join(chosen, count, joined, cut)
@@ -115,16 +118,24 @@ class Adviser:
         """Return the patterns in full, and the idiom of the first for ``stack``."""
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
-        return self.renderer.for_human(numbers, self._code(self.patterns[numbers[0]], stack))
+        return self.renderer.for_human(numbers, self._nearest([self.patterns[numbers[0]]], stack))
 
-    def _code(self, pattern: Mapping[str, Any], stack: str | None) -> Any:
-        """Return the code of ``pattern`` for ``stack`` or for one that can stand for it; None if there is none."""
-        return next(filter(None, map(pattern["code"].get, self.stacks.fallbacks(stack))), None)
+    def _nearest(self, patterns: Sequence[Mapping[str, Any]], stack: str | None) -> Any:
+        """Return the code of the pattern that has one for ``stack``, or else for the first that can stand for it.
+
+        Of several patterns it is the first. Code that is not of the first of ``patterns`` names its own.
+        """
+        for each in self.stacks.fallbacks(stack):
+            if owner := next((pattern for pattern in patterns if each in pattern["code"]), None):
+                code = owner["code"][each]
+                return code if owner is patterns[0] else _owned(code, owner["owner"])
+        return None
 
 
-def _second(code: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fragment with the key of the second pattern's code."""
-    return {**code, "text": code["text"].replace(_FIRST, _SECOND, 1)}
+def _owned(code: Mapping[str, Any], owner: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fragment ``code`` with the id of its pattern before its other keys."""
+    text = code["text"].replace(_KEYS, _KEYS + owner["text"], 1)
+    return {"text": text, "tokens": code["tokens"] + owner["tokens"]}
 
 
 def _joined(fragments: Sequence[Any]) -> dict[str, Any]:

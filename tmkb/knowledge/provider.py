@@ -25,7 +25,7 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
-_LIKELY = 0.15  # probability that the second pattern is relevant, from which on its code is shown
+_CLOSE = 0.3  # share of the first pattern's probability, from which on another's code can stand for its own
 _SURE = 3  # patterns that are shown if they match
 _POSSIBLE = 0.05  # probability that a pattern is relevant, from which on it is shown beside these
 _FACTS = ("pattern_count", "patterns_included", "token_count")
@@ -143,8 +143,9 @@ class Knowledge(Provider):
         stack = adviser.stacks.choose(context, language, framework)
         if verbosity == "human":
             return self._result(adviser.for_human(numbers, stack), numbers, stack)
-        two = len(numbers) > 1 and self.index.probability(matches[numbers[1]]) >= _LIKELY
-        answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], context, two)
+        likely = [self.index.probability(matches[number]) for number in numbers[:_SURE]]
+        close = sum(each >= _CLOSE * likely[0] for each in likely)
+        answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], context, close)
         return self._result(answer, numbers, stack)
 
     def advise_on(self, number: int, context: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tmkb.schema.values import JsonObject
 
+    Sentence = tuple[str, int, int]  # its text, and its tokens as the first of a note and as a later one
+
 FILE = "_reminders.yaml"  # beside the packaged patterns
 _MOST = 5  # terms in a sentence
 _CODE = "```"  # begins and ends code in a question
@@ -43,12 +45,15 @@ def packaged() -> list[dict[str, Any]]:
     return sentences
 
 
-def fragments(sentences: Sequence[Mapping[str, Any]], last: str, count: Callable[[str], int]) -> JsonObject:
+def fragments(
+    sentences: Sequence[Mapping[str, Any]], last: str, notes: Mapping[str, str], count: Callable[[str], int]
+) -> JsonObject:
     """Return what `Reminders` joins.
 
     Args:
         sentences: as `packaged` returns them.
         last: the sentence that follows them in each answer.
+        notes: stack → what precedes that sentence in an answer for it.
         count: returns the tokens of a text.
     """
     prepared: list[Any] = []
@@ -59,7 +64,9 @@ def fragments(sentences: Sequence[Mapping[str, Any]], last: str, count: Callable
         prepared.append({"before": before, "after": after, "tokens": sizes, "words": known})
     end = encoded(last)[1:] + _END
     tokens: list[Any] = [count(end), count(f" {end}")]
-    return {"sentences": prepared, "begin": count(_BEGIN), "comma": count(","), "end": end, "tokens": tokens}
+    shown: JsonObject = {stack: [encoded(note)[1:-1], count(note), count(f" {note}")] for stack, note in notes.items()}
+    frame: JsonObject = {"begin": count(_BEGIN), "comma": count(","), "end": end, "tokens": tokens}
+    return {"sentences": prepared, "stacks": shown, **frame}
 
 
 def stemmed(term: str) -> str:
@@ -73,14 +80,26 @@ class Reminders:
     def __init__(self, prepared: Any) -> None:
         self._prepared = prepared
 
-    def of(self, question: str) -> dict[str, Any]:
-        """Return the note of an answer to ``question`` as a fragment. Code between fences shows nothing."""
+    def of(self, question: str, stacks: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Return notes of an answer to ``question`` as fragments, each shorter than the one before.
+
+        The first has everything, the second not the note of the stack, and the third only the last sentence. Code between
+        fences shows nothing.
+
+        Args:
+            question: a question.
+            stacks: its stack, and those that can stand for it. The first that has a note counts.
+        """
         prose = " ".join(question.split(_CODE)[::2])
         single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
-        terms = [term for both in zip_longest(pairs, single) for term in both if term]
-        texts: list[str] = []
-        size: int = self._prepared["begin"]
+        asked = self._sentences([term for both in zip_longest(pairs, single) for term in both if term])
+        overlooked = [each for each in map(self._prepared["stacks"].get, stacks) if each][:1]
+        return [self._joined(sentences) for sentences in ([*asked, *overlooked], asked, [])]
+
+    def _sentences(self, terms: Sequence[tuple[str, int]]) -> list[Sentence]:
+        """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
+        found: list[Sentence] = []
         for sentence in self._prepared["sentences"]:
             known: dict[str, tuple[str, int]] = sentence["words"]
             # a shorter word is another one: `guid` is not "guide", and `record` is not "recording"
@@ -89,8 +108,15 @@ class Reminders:
             )
             if named := [known[stem] for stem in shown][:_MOST]:
                 first, later, after = sentence["tokens"]
-                size += (later if texts else first) + after + self._prepared["comma"] * (len(named) - 1)
-                size += sum(tokens for _, tokens in named)
-                texts.append(f"{sentence['before']} {', '.join(word for word, _ in named)}{sentence['after']}")
+                more = after + self._prepared["comma"] * (len(named) - 1) + sum(tokens for _, tokens in named)
+                text = f"{sentence['before']} {', '.join(word for word, _ in named)}{sentence['after']}"
+                found.append((text, first + more, later + more))
+        return found
+
+    def _joined(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
+        """Return the fragment of a note with ``sentences`` before the last one."""
+        texts = [text for text, _, _ in sentences]
+        sizes = [later if at else first for at, (_, first, later) in enumerate(sentences)]
         text = " ".join([*texts, self._prepared["end"]])
-        return {"text": _BEGIN + text, "tokens": size + self._prepared["tokens"][bool(texts)]}
+        size = self._prepared["begin"] + sum(sizes) + self._prepared["tokens"][bool(texts)]
+        return {"text": _BEGIN + text, "tokens": size}
