@@ -91,6 +91,8 @@ def known():
         ("a SvelteKit form action that calls supabase.from('notes').insert(note)", None, "supabase", "supabase_js"),
         ("const { data } = await supabase.auth.getUser() // @supabase/ssr", "typescript", "supabase", "supabase_js"),
         ("a SvelteKit action that calls a security definer function", "typescript", "supabase", "supabase_js"),
+        ("storage.objects policies for the bucket that supabase-js uploads to", "typescript", "supabase", "supabase_storage"),
+        ("a Channels consumer that joins a group", "python", "django", "django_channels"),
         ("a SvelteKit form action", None, None, "nextjs"),
         ("app/api/rooms/route.ts as an edge function on Vercel", None, None, "nextjs"),
         ("func (h *Handler) Get(c *gin.Context)", None, None, "go_gin"),

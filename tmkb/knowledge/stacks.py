@@ -74,20 +74,24 @@ class Stacks:
     def _narrower(self, stack: str | None, named: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the variants of ``stack``, and what is built on it in its language, such as DRF on Django.
 
-        A question that names Java gets no variant of Spring in Kotlin, and one that names Kotlin gets none in Java.
+        A question that names Java gets no variant of Spring in Kotlin, and one that names Kotlin gets none in Java. But
+        one that names TypeScript can be about policies of Supabase, which are written in SQL. Those in its language are
+        the first.
         """
         if not stack:
             return {}
         own = self.stacks[stack]["language"]
         others = {name for name in self.languages if name != own == named}
-        if any(each.get("of") == stack and each["language"] == named != own for each in self.stacks.values()):
+        is_variant = any(each.get("of") == stack and each["language"] == named != own for each in self.stacks.values())
+        if is_variant and not self.languages[own].get("beside"):
             others = {own}
-        return {
+        found = {
             name: each
             for name, each in self.stacks.items()
             if (each.get("of") == stack and each["language"] not in others)
             or (each.get("like") == stack and each["language"] == own)
         }
+        return dict(sorted(found.items(), key=lambda item: item[1]["language"] != named))
 
     def known(self, name: str) -> bool:
         """Return whether ``name`` is "any", empty, or names a language, a stack or a library in any case."""
