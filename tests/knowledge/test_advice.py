@@ -139,7 +139,7 @@ def test_a_term_can_have_two_words_in_a_row(question, named):
     assert found[0]["text"].startswith(f'note":"Guard each {named}. Each' if named else 'note":"Each')
 
 
-def test_a_note_that_does_not_fit_loses_the_stack_first_and_then_its_words(adviser, patterns):
+def test_a_note_that_does_not_fit_loses_sentences_from_its_end(adviser, patterns):
     first, overlooked = number(patterns, "TMKB-AUTH-007"), stacks.packaged().stacks["rails"]["note"]
     asked = "Decide for coach: which records."
 
@@ -147,10 +147,10 @@ def test_a_note_that_does_not_fit_loses_the_stack_first_and_then_its_words(advis
         return value(adviser.for_agent([first, 0, 1], "rails", limit, "for a coach"))
 
     whole = note(600)
-    assert whole["note"] == f"{asked} {overlooked} {LAST}"
-    without_stack = note(whole["token_count"] - 1)
-    assert without_stack["note"] == f"{asked} {LAST}"
-    assert note(without_stack["token_count"] - 1)["note"] == LAST
+    assert whole["note"] == f"{overlooked} {asked} {LAST}"
+    without_words = note(whole["token_count"] - 1)
+    assert without_words["note"] == f"{overlooked} {LAST}"
+    assert note(without_words["token_count"] - 1)["note"] == LAST
 
 
 def test_the_note_of_a_variant_is_that_of_its_stack(adviser):

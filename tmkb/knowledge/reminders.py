@@ -81,10 +81,10 @@ class Reminders:
         self._prepared = prepared
 
     def of(self, question: str, stacks: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Return notes of an answer to ``question`` as fragments, each shorter than the one before.
+        """Return notes of an answer to ``question`` as fragments, each without the last sentence of the one before.
 
-        The first has everything, the second not the note of the stack, and the third only the last sentence. Code between
-        fences shows nothing.
+        The note of the stack comes first, then the sentences in their order, which is that of their importance, and the
+        closing sentence. Code between fences shows nothing.
 
         Args:
             question: a question.
@@ -95,7 +95,8 @@ class Reminders:
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         asked = self._sentences([term for both in zip_longest(pairs, single) for term in both if term])
         overlooked = [each for each in map(self._prepared["stacks"].get, stacks) if each][:1]
-        return [self._joined(sentences) for sentences in ([*asked, *overlooked], asked, [])]
+        sentences = [*overlooked, *asked]
+        return [self._joined(sentences[:count]) for count in range(len(sentences), -1, -1)]
 
     def _sentences(self, terms: Sequence[tuple[str, int]]) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
