@@ -235,6 +235,8 @@ def known():
         ("a Go handler that answers status codes", "go", None, "go"),
         ("a Sidekiq job that settles tickets", "ruby", "rails", "rails_jobs"),
         ("class SettleJob < ApplicationJob; def perform(ids)", "ruby", "rails", "rails_jobs"),
+        ("a Rails export that Solid Queue runs, with Mission Control", None, None, "rails_jobs"),
+        ("MissionControl::Jobs.base_controller_class = 'AdminController'", "ruby", "rails", "rails_jobs"),
         ("a Rails page that lists jobs of a recruiter", "ruby", "rails", "rails"),
         ("GraphQL type Types::SurveyType in Rails", None, None, "rails_graphql"),
         ("class Mutations::Approve < Mutations::BaseMutation", "ruby", "rails", "rails_graphql"),
