@@ -235,7 +235,10 @@ def known():
         ("parent and child tents in a Go handler", "go", None, "go"),
         ("a gRPC method that moves stock, with claims from an interceptor", "go", None, "go_grpc"),
         ('return nil, status.Error(codes.NotFound, "no such bin")', "go", None, "go_grpc"),
-        ("", "go", "connect-go", "go_grpc"),
+        ("", "go", "connect-go", "go_connect"),
+        ("a gRPC service with protobuf and connect-go", "go", None, "go_connect"),
+        ("func (s *Server) Get(ctx context.Context, r *connect.Request[pb.GetRequest])", "go", None, "go_connect"),
+        ("a Go handler that connects to a broker", "go", None, "go"),
         ("a Go handler that answers status codes", "go", None, "go"),
         ("a Sidekiq job that settles tickets", "ruby", "rails", "rails_jobs"),
         ("class SettleJob < ApplicationJob; def perform(ids)", "ruby", "rails", "rails_jobs"),
@@ -365,6 +368,7 @@ def test_names_refer_to_each_other(known):
     assert {each.get("of") for each in known.stacks.values() if "of" in each} <= set(known.stacks)
     assert known.fallbacks("nextjs_drizzle") == ["nextjs_drizzle", "nextjs", "express"]
     assert known.fallbacks("nestjs") == ["nestjs", "express"]
+    assert known.fallbacks("go_connect") == ["go_connect", "go_grpc", "go"]
     assert known.fallbacks(None) == []
 
 

@@ -104,7 +104,7 @@ class Stacks:
         found: list[str] = []
         while stack and stack not in found:
             found.append(stack)
-            stack = self.stacks[stack].get("of") or self.stacks[stack].get("like")
+            stack = self.stacks[stack].get("like") or self.stacks[stack].get("of")
         return found
 
     def _with_library(self, text: str, language: str | None, framework: str) -> str | None:
