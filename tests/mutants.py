@@ -115,11 +115,12 @@ class Trial:
             quick = sorted(usable, key=lambda test: (file not in test, -reached[test], durations[test]))
             chosen, original = [items[test] for test in quick], f"{name.rpartition('_')[0]}_orig"
             status = in_fork(attack, session, name, chosen, self.seconds, self.begun)
+            count = self.begun.value
             if status:  # without the change, the tests must succeed
-                control = in_fork(attack, session, original, chosen[: self.begun.value], 10 * self.seconds, self.begun)
+                control = in_fork(attack, session, original, chosen[:count], 10 * self.seconds, self.begun)
             self.killed[name] = bool(status and not control)
             verdict = "killed  " if self.killed[name] else "doubtful" if status else "survived"
-            print(f"\n{verdict} {name} {len(quick)} tests, status {status}", file=sys.__stderr__)
+            print(f"\n{verdict} {name} {count} of {len(quick)} tests, status {status}", file=sys.__stderr__)
         return True
 
 

@@ -144,7 +144,11 @@ def test_a_caller_is_refused_what_no_role_grants(reading, admin, era, row):
     assert answer.status == 403
     assert challenge.startswith('Bearer error="insufficient_scope", error_description="')
     assert challenge.endswith(f'resource_metadata="{METADATA}", scope="tmkb:read tmkb:admin"')
-    assert body(answer)["error"]["data"] == {"scopes": ["tmkb:read", "tmkb:admin"]}
+    assert body(answer)["error"] == {
+        "code": -32600,
+        "message": f"The access token permits no use of this {method.partition('s/')[0]}",
+        "data": {"scopes": ["tmkb:read", "tmkb:admin"]},
+    }
     assert admin.ask(era, method, about, **params).status != 403
 
 

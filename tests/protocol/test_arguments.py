@@ -45,6 +45,12 @@ def test_violations_come_in_the_order_of_the_schema_and_unknown_keys_as_sent(spe
     ]
 
 
+@pytest.mark.parametrize(("text", "keyword"), [("x", "minLength"), ("xx", None), ("xxx", None), ("xxxx", "maxLength")])
+def test_the_length_of_a_text_is_checked(spec, text, keyword):
+    """The schema has only keywords of `plainly_valid`."""
+    assert found(spec, text, SCHEMA["properties"]["b"]) == ([((), keyword)] if keyword else [])
+
+
 def test_violations_inside_an_object_come_in_its_own_order(spec):
     inner = {"properties": {"first": {"type": "string"}, "second": {"type": "string"}}, "additionalProperties": False}
     schema = {"properties": {"one": {"type": "array", "items": inner}, "two": {"properties": {"deep": inner}}}}

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tmkb.protocol import inbound, outbound
 from tmkb.protocol.handlers import subscriptions
 from tmkb.server.runtime import Runtime
 
@@ -61,6 +62,24 @@ def test_the_end_of_a_stream_names_it(runtimes):
     assert (result["id"], result["result"]["_meta"].items() >= meta.items()) == ("s", True)
     assert cancelled["params"] == {"requestId": "s", "_meta": meta}
     assert subscriptions.end(connection) == []
+
+
+def test_a_cancelled_stream_ends_with_a_line_in_the_log(runtimes):
+    runtime = runtimes("everything")
+    connection = runtime.connect()
+    request = {
+        "jsonrpc": "2.0",
+        "id": "s",
+        "method": "subscriptions/listen",
+        "params": {"notifications": {}, "_meta": META},
+    }
+    runtime.handle(connection, json.dumps(request).encode())
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}}
+
+    assert inbound.receive(connection, json.dumps(cancelled).encode()) == [
+        outbound.log_line(connection.spec, "cancelled", "s")
+    ]
+    assert not connection.listening
 
 
 def test_the_end_of_a_subscription_frees_its_memory(runtimes):

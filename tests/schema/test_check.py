@@ -295,6 +295,14 @@ def test_log_line_with_an_unknown_fact(complaints):
     ]
 
 
+def test_log_message_with_a_fact_that_is_no_field(complaints):
+    messages = complaints(servers__tmkb__tools__tmkb_query=TOOL + "log: {fields: [pattern_count], message: '{tool}'}\n")
+
+    assert messages == [
+        "servers/tmkb/tools/tmkb_query.yaml:3:41: The field 'tool' does not exist here. Fields: pattern_count."
+    ]
+
+
 def test_script_tool_without_an_answer(complaints):
     messages = complaints(
         servers__tmkb__tools__greet="""
@@ -563,15 +571,27 @@ def test_the_name_of_a_text_file_has_no_nul(complaints):
     ]
 
 
-def test_a_value_of_two_alternatives(tmp_path):
+@pytest.mark.parametrize(
+    ("description", "more"), [("", ""), ("description: A text., ", ": A text"), ("description: a text, ", ": a text")]
+)
+def test_a_value_of_two_alternatives(tmp_path, description, more):
     """A meta-schema of another package can have alternatives that overlap."""
     schema = tmp_path / "settings.yaml"
-    schema.write_text("properties: {x: {oneOf: [{type: string}, {minLength: 1}]}}\n")
+    schema.write_text(f"properties: {{x: {{{description}oneOf: [{{type: string}}, {{minLength: 1}}]}}}}\n")
     doc = reader.parse("y: 1\nx: text\n", "a.yaml")
 
     assert [problems.line(each) for each in metaschema.check(doc, str(schema))] == [
-        "a.yaml:2:4: x is not valid: 'text' is valid under each of {'minLength': 1}, {'type': 'string'}."
+        f"a.yaml:2:4: x is not valid: 'text' is valid under each of {{'minLength': 1}}, {{'type': 'string'}}{more}."
     ]
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_formats_in_alternatives(tmp_path, keyword):
+    """A meta-schema of another package can have a format in each alternative."""
+    schema = tmp_path / "settings.yaml"
+    schema.write_text(f"properties: {{x: {{{keyword}: [{{type: 'null'}}, {{type: string, format: folder}}]}}}}\n")
+
+    assert metaschema.paths_in(str(schema), {"x": "a"}) == {("x",): "folder"}
 
 
 @pytest.mark.parametrize(("count", "hint"), [(900, "Did you mean 'e7'?"), (1000, "Known: ")])

@@ -66,6 +66,15 @@ def test_a_mistake_has_its_place_and_its_fix(complaints, overlay, answer, messag
     assert complaints(**{PLACE: rules(answer)}) == [f"servers/tmkb/tools/rules.yaml:{message}"]
 
 
+def test_each_value_without_an_answer_is_named(complaints):
+    text = rules("answer: {$by: topic, values: {job: a}}").replace("[job, form]", "[job, form, page]")
+
+    assert complaints(**{PLACE: text}) == [
+        "servers/tmkb/tools/rules.yaml:5:22: There is no answer if 'topic' is form, page. "
+        "Add it to `values`, or add `otherwise`."
+    ]
+
+
 def test_an_optional_argument_needs_a_default(complaints):
     text = rules("answer: {$by: topic, values: {job: a, form: b}}").replace(
         "required: [topic, bold]", "required: [bold]"
@@ -96,6 +105,16 @@ def test_a_placeholder_in_a_file_has_the_place_of_the_file(complaints):
     assert complaints(**{PLACE: rules(BOTH), "servers/tmkb/tools/rules/job.md": "Review {topik}."}) == [
         "servers/tmkb/tools/rules/job.md:1:1: The placeholder {topik} has no value here. Did you mean {topic}?"
     ]
+
+
+def test_a_tool_of_a_service_has_its_answer_in_a_file(overlay):
+    tool = rules("answer: {$file: job.md}").rstrip().replace("name: ", "name: house_").replace("\n", "\n    ")
+    service = f"kind: service\nid: house\nname: House\nversion: '1'\ntools:\n  - {tool}\n"
+    folder = overlay(servers__tmkb__services__house=service, **{"servers/tmkb/services/job.md": "Read it.\n"})
+    found = load.read([folder], sources.names(), ["tmkb"])
+
+    assert [problems.line(each) for each in found.problems] == []
+    assert found.documents["servers/tmkb/tools/house_rules"].mapping()["answer"] == "Read it.\n"
 
 
 def test_all_files_of_a_tool_have_one_limit(complaints):

@@ -86,6 +86,8 @@ def edited(action, text, path, *value, file="x.yaml"):
         ("a:   # why\n  b: 1\nc: 2\n", "set", ("a",), 5, "a: 5   # why\nc: 2\n"),
         ("a: 1\nb: [1, 2]\n", "set", ("b",), [3], "a: 1\nb: [3]\n"),
         ("a: 1\nb: 2", "add", ("c",), "x", "a: 1\nb: 2\nc: x"),
+        ("a: 1\n", "add", ("b",), [1, 2], "a: 1\nb: [1, 2]\n"),
+        ("a:\n  b: 1\n", "add", ("a", "c"), {"d": 1}, "a:\n  b: 1\n  c: {d: 1}\n"),
         ("a: {}\n", "add", ("a", "b"), 1, "a: {b: 1}\n"),
         ("a:\n  - x\n  - y # why\nb: 1\n", "add", ("a", 2), "z", "a:\n  - x\n  - y # why\n  - z\nb: 1\n"),
         ("a: [x]\n", "add", ("a", 1), "z", "a: [x, z]\n"),

@@ -3,6 +3,8 @@
 import glob
 import json
 import os
+import posixpath
+import re
 
 import jsonschema
 import pytest
@@ -72,6 +74,29 @@ def test_a_provider_without_settings_has_no_schema():
     texts = dict(export.texts({**names, "provider": [*names["provider"], "house"]}))
 
     assert "providers/files.json" in texts and "providers/house.json" not in texts
+
+
+def test_references_name_exported_files():
+    texts = dict(export.texts(sources.names()))
+    named = {
+        posixpath.join(posixpath.dirname(file), name)
+        for file, text in texts.items()
+        for name in re.findall(r'"\$ref":"([^"#]+)', text)
+    }
+
+    assert {"transcript.json", "providers/files.json"} <= named <= texts.keys()
+
+
+def test_written_files_are_named(tmp_path):
+    written = export.write(str(tmp_path), sources.names())
+
+    assert sorted(written) == sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.json"))
+
+
+def test_a_file_that_extends_another_needs_a_kind():
+    schema = json.loads(dict(export.texts(sources.names()))["tool.json"])
+
+    assert schema["required"] == ["kind"]
 
 
 def test_null_removes(exported):

@@ -61,6 +61,32 @@ def test_methods_of_the_wrong_type(complaints, methods):
     assert any(line.startswith("protocol/2024-11-05.yaml:3:") and "must be a map" in line for line in messages)
 
 
+def test_no_tool_is_checked_with_the_rules_of_a_revision_of_the_wrong_type(complaints):
+    text = "kind: revision\nextends: packaged\nhttp: {marked: [x]}\n"
+
+    assert complaints(**{"protocol/2026-07-28": text}) == [
+        "protocol/2026-07-28.yaml:3:16: http.marked must be a string, not a list."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [("providers: {files: 5}", "3:20: providers.files"), ("amends: {handshake: 5}", "3:21: amends.handshake")],
+)
+def test_a_part_of_a_server_of_the_wrong_type(complaints, key, place):
+    assert complaints(servers__tmkb__server=f"kind: server\nextends: packaged\n{key}\n") == [
+        f"servers/tmkb/server.yaml:{place} must be a map, not an integer."
+    ]
+
+
+def test_a_tool_of_a_service_of_the_wrong_type(complaints):
+    service = "kind: service\nid: cart\nname: Cart\nversion: '1'\ntools: [5]\n"
+
+    assert complaints(servers__tmkb__services__cart=service) == [
+        "servers/tmkb/services/cart.yaml:5:9: tools[0] must be a map, not an integer."
+    ]
+
+
 @pytest.mark.parametrize(("lines", "type_"), [("[]", "a list"), ("hi", "a string")])
 def test_log_lines_of_the_wrong_type(complaints, lines, type_):
     assert complaints(log=f"kind: log\nextends: packaged\nlines: {lines}\n") == [

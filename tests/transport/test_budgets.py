@@ -3,6 +3,7 @@
 import copy
 import gc
 import json
+import sys
 import time
 import tracemalloc
 
@@ -398,6 +399,7 @@ def test_footprint_is_the_memory_of_a_value():
     tracemalloc.stop()
 
     assert 0.8 < footprint(value) / (after - before) < 1.5
+    assert footprint("x") == sys.getsizeof("x")
 
 
 def test_a_limit_can_be_used_up_and_is_not_exceeded():
