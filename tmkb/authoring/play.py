@@ -75,25 +75,22 @@ class StepError(Exception):
     """A step before the attempt did not have the expected response."""
 
 
-def prepare(setup: Sequence[Step], target: Target, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Perform steps that must succeed, and return the values that they save, with the ``values`` of steps before them.
+def prepare(setup: Sequence[Step], target: Target) -> dict[str, Any]:
+    """Perform the steps before every case and return the values that they save.
 
     Raises:
         StepError: a step did not have the expected response.
     """
-    run = _Run(target, dict(values or {}))
+    run = _Run(target, {})
     run.succeed_all(setup)
     return run.values
 
 
-def play(case: Case, target: Target, values: Mapping[str, Any], done: int = 0) -> Verdict:
-    """Play ``case`` on a ``target`` that is prepared, with the ``values`` from its preparation.
-
-    ``done``: how many of its steps have been performed.
-    """
+def play(case: Case, target: Target, values: Mapping[str, Any]) -> Verdict:
+    """Play ``case`` on a ``target`` that is prepared, with the ``values`` from its preparation."""
     run = _Run(target, dict(values))
     try:
-        run.succeed_all(case.steps[done:])
+        run.succeed_all(case.steps)
         run.values |= run.filled(case.values)
         before = run.observe(case.observe)
         response = run.perform(case.attempt)

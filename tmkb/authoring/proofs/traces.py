@@ -82,21 +82,13 @@ class Memory:
         random.setstate(self._random)
         if not self.complete:
             return False
-        for obj, content, _, write in self._changed():
-            if write is None:
-                return False
-            write(obj, content)
+        for obj, content, read, write in self._nodes:
+            now = list(read(obj))
+            if len(now) != len(content) or not all(map(is_, now, content)):
+                if write is None:
+                    return False
+                write(obj, content)
         return True
-
-    def is_unchanged(self) -> bool:
-        """Return whether all content is as it was."""
-        return self.complete and random.getstate() == self._random and next(self._changed(), None) is None
-
-    def _changed(self) -> Iterator[_Node]:
-        for node in self._nodes:
-            now = list(node.read(node.obj))
-            if len(now) != len(node.content) or not all(map(is_, now, node.content)):
-                yield node
 
     def _walk(self, stack: list[Any]) -> None:
         seen = {id(vars(builtins)), *(id(node.obj) for node in self._nodes)}
@@ -189,10 +181,6 @@ class Files:
         self._folder, self._besides = folder, besides
         self._status = self._now()
         self._contents = {path: _read(path) for path, (mode, *_) in self._status.items() if stat.S_ISREG(mode)}
-
-    def is_unchanged(self) -> bool:
-        """Return whether the folder is as it was."""
-        return self._now() == self._status
 
     def restore(self) -> None:
         """Remove and write files so that the folder is as before."""

@@ -9,8 +9,8 @@ the next case runs in a new process. So no case sees the effects of another.
 The process goes on with the next version if that has the same statements, apart from functions that were not called
 before the first case (`reach`). Then its own execution would have come to the same state, and only its functions are
 exchanged. If some were only called by the steps before every case, it first returns to the state before these steps,
-and performs them again. Otherwise the process ends, and the next version is executed in a new one. Each function of a
-proof.py has a process of its own.
+and performs them again. Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a
+process of its own.
 
 Without fork (Windows), or with ``--spawn``, each case runs in a new interpreter. A request does not contain the name of
 the version, so a proof cannot depend on it. `guard` limits what a proof can do.
@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 from tmkb.authoring import play
 from tmkb.authoring.process import DIED
 from tmkb.authoring.proofs import guard, reach, traces
-from tmkb.knowledge.attacks import Attacks, Step
+from tmkb.knowledge.attacks import Attacks
 
 if TYPE_CHECKING:
     from tmkb.authoring.proofs.stage import Saved, Stage  # needs the extra `proofs`
@@ -52,8 +52,7 @@ EXAMPLE = "example.py"  # the file name of every version; the runner restores th
 
 # app, app_file, source, proof, proof_file (texts and names; without a file they are empty), attacks (the value of an
 # attacks.yaml, or none), cases (names), expected (case → status; the first other status ends the run; or none),
-# services (service → address), timeout, number (of the worker), separate (for a comparison: each version is executed in
-# its own process, and all steps of each case are performed)
+# services (service → address), timeout, number (of the worker), separate (each version is executed in its own process)
 Request = dict[str, Any]
 Answer = dict[str, Any]  # status, detail, seconds; reached: the functions of the version that a case has called
 
@@ -66,7 +65,6 @@ _CLIENTS = {
     "postgresql": ("sqlalchemy.dialects.postgresql.psycopg", "psycopg"),
     "redis": ("redis",),
 }
-_CONNECTION_STATE = {"attach", "execution_options", "info", "isolation_level", "local", "pragma", "temp", "temporary"}
 FUNCTIONS = ("exploit_", "legitimate_")
 _STATUS = {(True, False): "gained", (False, True): "refused", (True, True): "both", (False, False): "neither"}
 
@@ -116,7 +114,6 @@ class _Version:
         self.target: Stage | None = None
         self.mounted: _State | None = None  # the state before any step
         self.prepared: _State | None = None  # the state before every case
-        self.saved: list[Saved] = []  # all that was saved
         if flask := sys.modules.get("flask"):
             flask.got_request_exception.connect(self._note_crash)
 
@@ -172,9 +169,8 @@ class _Version:
         self.texts[EXAMPLE] = request["source"]
         self.prepared = state if state is not self.mounted else None
         for each in filter(None, (self.mounted, self.prepared)):
+            each.saved.states.clear()
             each.memory.adopt(self.example, self.execution.exchanged, self.execution.functions)
-        for saved in self.saved:  # what they have returned may be due to other code
-            saved.states.clear()
         return True
 
     def run(self, name: str) -> Answer:
@@ -216,12 +212,11 @@ class _Version:
         """Perform the steps before every case, and remember the state after them."""
         assert self.target is not None
         self.prepared = self._state(play.prepare(attacks.setup, self.target))
-        self.steps = reach.results(self.request["app"], self.request["proof"], json.dumps(self.request["attacks"]))
 
     def _state(self, values: dict[str, Any]) -> _State:
         """Remember the state of this process, in which steps have saved ``values``."""
         assert self.target is not None
-        self.saved.append(saved := self.target.save())
+        saved = self.target.save()
         starts = reach.results(self.request["app"], self.request["proof"], json.dumps(self.request["attacks"]))
         starts.add("", self.execution.version, self.execution.called(), {})
         files = traces.Files(os.getcwd(), self.target.folder)
@@ -242,14 +237,8 @@ class _Version:
         assert self.prepared is not None and self.target is not None
         prepared, target = self.prepared, self.target
 
-        self.context = _context()
-
         def play_case(name: str) -> Answer:
-            case = attacks.case(name)
-            try:
-                verdict = play.play(case, target, *self._advance(case.steps, prepared, target))
-            except play.StepError as error:
-                verdict = play.Verdict(play.FAILED, str(error))
+            verdict = play.play(attacks.case(name), target, prepared.values)
             return {"status": verdict.status, "detail": verdict.detail, "reached": self.execution.reached()}
 
         for name in names:
@@ -260,49 +249,6 @@ class _Version:
             self.prepared = prepared
             if _ends(self.request, name, answer):
                 return
-
-    def _advance(self, steps: Sequence[Step], prepared: _State, target: Stage) -> tuple[dict[str, Any], int]:
-        """Bring ``target`` from ``prepared`` to a state after the first steps; return their values and their number.
-
-        A state that differs from ``prepared`` only in what `Stage.save` saves is remembered. It is used for all cases
-        that begin with the same steps, also on other versions on which these do the same (`reach`).
-        """
-        values, done = prepared.values, 0
-        if not steps or not target.folder or self.request["separate"] or self.has_connection_state:
-            return values, done
-        keys = [json.dumps(steps[:number]) for number in range(len(steps) + 1)]
-        known = self.steps.reader(self.execution.version)
-        for number in range(len(steps), 0, -1):
-            if (found := known(keys[number])) is not None:
-                target.restore(found["saved"])
-                reach.set_marks(found["marks"])
-                values, done = found["values"], number
-                break
-        while done < len(steps) and "during" not in steps[done]:
-            values = play.prepare(steps[done : done + 1], target, values)
-            done += 1
-            if self.crashes or not self._is_only_on_stage(prepared, target):
-                break
-            found = {"saved": target.save(), "marks": reach.marks(), "values": values}
-            self.steps.add(keys[done], self.execution.version, self.execution.reached(), found)
-            self.saved.append(found["saved"])
-        return values, done
-
-    @property
-    def has_connection_state(self) -> bool:
-        """Whether requests can leave something in connections to the database, or in threads."""
-        texts = reach.words([self.request["app"], self.request["source"]])
-        return not _CONNECTION_STATE.isdisjoint(word.lower() for word in texts)
-
-    def _is_only_on_stage(self, prepared: _State, target: Stage) -> bool:
-        """Return whether this process differs from ``prepared`` at most in what `Stage.save` saves."""
-        return (
-            os.getcwd() == prepared.folder
-            and _context() == self.context
-            and target.signature() == prepared.signature
-            and prepared.files.is_unchanged()
-            and prepared.memory.is_unchanged()
-        )
 
     def _answer(self, run: Callable[[str], Answer | None], name: str) -> Answer:
         """Return the answer of ``run``; an empty one for None."""
@@ -355,11 +301,6 @@ class _Version:
         filename, line = found[-1]
         text = self.texts[filename].splitlines()[line - 1].strip()
         return f"{os.path.basename(filename)}:{line}: {text}"
-
-
-def _context() -> dict[contextvars.ContextVar[Any], int]:
-    """Return the identity of the value of each context variable."""
-    return {variable: id(value) for variable, value in contextvars.copy_context().items()}
 
 
 def _enter(request: Request) -> None:
