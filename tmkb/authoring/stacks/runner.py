@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tmkb.authoring.process import DIED, Process
 from tmkb.authoring.proofs.worker import MEMORY
 from tmkb.authoring.stacks import express
-from tmkb.authoring.stacks.worker import UNPLAYED, expected
+from tmkb.authoring.stacks.worker import UNPLAYED
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples, idioms
 from tmkb.knowledge.attacks import Attacks
@@ -119,38 +119,33 @@ class Workers:
         return process
 
 
-def play_idioms(
-    folder: str, timeout: float = 20.0, workers: Workers | None = None, separate: bool = False
-) -> list[Result]:
+def play_idioms(folder: str, timeout: float = 20.0, workers: Workers | None = None) -> list[Result]:
     """Play all cases of the pattern in ``folder`` on each of its applications.
 
-    ``timeout``: seconds for one case. ``workers``: by default they run for these applications only. ``separate``: play
-    each case in a process of its own, for a comparison.
+    ``timeout``: seconds for one case. ``workers``: by default they run for these applications only.
     """
     if workers is None:
         with Workers() as own:
-            return play_idioms(folder, timeout, own, separate)
+            return play_idioms(folder, timeout, own)
     attacks, _ = attacks_file.read(folder) if packed.exists(os.path.join(folder, attacks_file.NAME)) else (None, [])
     if attacks is None:
         return []
     found = idioms.read(folder)[0]
-    options = {"attacks": attacks.value, "timeout": timeout, "separate": separate}
-    return [_played(folder, stack, idiom, attacks, options, workers) for stack, idiom in found.items() if idiom.app]
+    return [_played(folder, stack, idiom, attacks, timeout, workers) for stack, idiom in found.items() if idiom.app]
 
 
-def _played(
-    folder: str, stack: str, idiom: Idiom, attacks: Attacks, options: dict[str, object], workers: Workers
-) -> Result:
+def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: float, workers: Workers) -> Result:
     result = Result(stack, idioms.digest(folder, stack, idiom), missing=_missing(stack))
     if result.missing:
         return result
     file = os.path.abspath(os.path.join(folder, str(idiom.app)))
     source = examples.read(folder, str(idiom.app), file)
     assert source is not None  # else the idiom could not be served
-    request = {"stack": stack, "file": file, "source": source.text, **options}
+    request = {"stack": stack, "file": file, "source": source.text, "attacks": attacks.value, "timeout": timeout}
     names = [case.name for case in attacks.cases]
     for case, answer in zip(attacks.cases, workers.answers(request, names), strict=True):
-        result.cells.append(Cell(stack, case.name, expected(case), answer["status"], answer["detail"]))
+        expected = "served" if case.allowed else "refused"
+        result.cells.append(Cell(stack, case.name, expected, answer["status"], answer["detail"]))
     return result
 
 
