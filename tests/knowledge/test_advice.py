@@ -57,7 +57,10 @@ def number(patterns, id_):
 )
 def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, close):
     numbers = [*dict.fromkeys(number % len(patterns) for number in drawn)]
-    for answered in (adviser.for_agent(numbers, stack, limit, " ".join(asked), close), adviser.for_human(numbers, stack)):
+    for answered in (
+        adviser.for_agent(numbers, stack, limit, " ".join(asked), close),
+        adviser.for_human(numbers, stack),
+    ):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
     assert adviser.for_agent(numbers, stack, limit).patterns_included <= len(numbers)
@@ -126,7 +129,9 @@ def test_the_note_asks_with_the_words_of_the_question(adviser, question, note):
 
 def test_a_sentence_has_five_words_at_most():
     sentences = [{"text": "Decide for {words}.", "words": ["one", "two", "three", "four", "five", "six"]}]
-    found = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count)).of("six five four three two one")
+    found = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count)).of(
+        "six five four three two one"
+    )
 
     assert found[0]["text"].startswith('note":"Decide for six, five, four, three, two. Each')
 

@@ -92,9 +92,9 @@ class Adviser:
     ) -> Answer:
         """Return the first pattern, an idiom for ``stack``, and as many others as fit into ``limit`` tokens.
 
-        The idiom counts most, then three patterns, then the note with the reminders of ``question`` as far as it fits, then
-        the others. The idiom is that of the first pattern, or of one of the ``close`` first that has one which is nearer to
-        the stack. Without patterns the answer is a note on what that means.
+        The idiom counts most, then three patterns, then the note with the reminders of ``question`` as far as it fits,
+        then the others. The idiom is that of the first pattern, or of one of the ``close`` first that has one which is
+        nearer to the stack. Without patterns the answer is a note on what that means.
         """
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
