@@ -7,7 +7,11 @@ import sys
 
 import pytest
 
+from tmkb.knowledge import stacks
+
 pytestmark = pytest.mark.process
+
+FASTAPI = sorted(name for name in stacks.packaged().stacks if name.startswith("fas"))
 
 TRY = """
 source "$SCRIPT"
@@ -61,7 +65,7 @@ def complete(script, tmp_path):
         (["prove", "TMKB-AUTH-05"], [f"TMKB-AUTH-05{number}" for number in range(10)]),
         (["serve", "--server", "sys"], ["sysmcp"]),
         (["list", "--category", "object"], ["object-level"]),
-        (["query", "x", "--framework", "fastapi_a"], ["fastapi_async"]),
+        (["query", "x", "--framework", "fas"], FASTAPI),
         (["query", "x", "--language", "py"], ["python"]),
         (["list", "--framework", "fl"], ["flask"]),
         (["install", "claude-d"], ["claude-desktop"]),
