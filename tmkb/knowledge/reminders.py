@@ -1,4 +1,4 @@
-"""Sentences that end an answer: what the words of a question show that the work has to decide.
+"""Sentences that end an answer: what people overlook in its stack, and what the words of a question leave to decide.
 
 A pattern cannot know who takes part in the work, and which fields and ways it has. The sentences ask for that with the
 words of the question. Their tokens are counted in advance, like those of `tmkb.knowledge.answer`: cl100k_base splits a

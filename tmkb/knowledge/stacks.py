@@ -43,7 +43,7 @@ class Stacks:
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
         leaves only the language. Words of the language, the framework and the question decide between the variants of
         the stack and what is built on it in its language, such as DRF on Django; without such a word it is the stack.
-        A variant that is `last` needs that no other of the stack has a word there.
+        A variant that is `last` needs that no other of the stack has a word there, and `hints` that none has.
 
         Args:
             context: the question.
@@ -56,7 +56,8 @@ class Stacks:
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         first = {name: each for name, each in narrower.items() if not each.get("last")}
-        return _most_signs(words, first, _ALL) or _most_signs(words, narrower, _ALL) or stack
+        shown = _most_signs(words, first, _ALL) or _most_signs(words, narrower, _ALL)
+        return shown or _most_signs(words, narrower, ("hints",)) or stack
 
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
