@@ -205,15 +205,16 @@ def test_a_rival_that_waits_for_a_lock_lets_the_attempt_continue(on_postgresql, 
     def change(id_, who):
         with s.app.app_context():
             db.session.execute(db.update(Document).filter_by(id=id_).values(title=who))
+            changed = time.monotonic()  # before the commit: the process that waits cannot have got as far
             db.session.commit()
-        return {who: time.monotonic(), "process": os.getpid()}
+        return {who: changed, "process": os.getpid()}
 
     with on_postgresql.stage() as s:
         with s.during("UPDATE document", lambda: change(rivals, "rival")) as rival:
             attempt = change(1, "attempt")
-        ends = attempt | rival
-        assert attempt["process"] != ends.pop("process")
-        assert sorted(ends, key=ends.get) == order
+        changes = attempt | rival
+        assert attempt["process"] != changes.pop("process")
+        assert sorted(changes, key=changes.get) == order
         with s.app.app_context():
             assert db.session.get(Document, rivals).title == "rival"
 
