@@ -1,7 +1,9 @@
 """The reader of YAML and JSON: accepted values, refused values, and positions."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -227,3 +229,20 @@ def test_problems_before_a_syntax_error_are_reported_too():
         ("duplicate_key", 3, 1),
         ("open_bracket", 4, 4),
     ]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("folder", ["conformance", "docs", "patterns", "schemas"])
+def test_every_packaged_file_is_read_alike_without_libyaml(folder):
+    """PyYAML built from source may lack libyaml; its own parser refuses some texts, such as `[a?]`."""
+    root = Path(__file__).parents[2] / folder
+    files = [Path(at) / name for at, _, names in os.walk(root) for name in names if name.endswith(".yaml")]
+
+    assert files
+    for file in files:
+        text = file.read_text("utf-8")
+        assert events(text, yaml.SafeLoader) == events(text, reader.LOADER), file
+
+
+def events(text, loader):
+    return [(type(event), getattr(event, "value", None)) for event in yaml.parse(text, loader)]
