@@ -16,6 +16,7 @@ SENTENCES = [
 ]
 LAST = 'Each route needs a "rule".'
 NOTES = NOTE, (SENTENCES, LAST)
+FACTS = stacks.packaged(), *NOTES, tokens.count
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def adviser(folders, patterns):
 
 def made(patterns, parts):
     parts = {**parts, **answer.fragments(patterns, tokens.count)}
-    return advice.Adviser(answer.Renderer(parts.__getitem__), parts.__getitem__)
+    return advice.Adviser(answer.Renderer(parts.__getitem__), parts.__getitem__, lambda stem: 3.0)
 
 
 def value(answered):
@@ -53,7 +54,7 @@ def number(patterns, id_):
     st.sampled_from([None, *stacks.packaged().stacks]),
     st.integers(100, 700),
     st.lists(st.sampled_from(["Referees", "and", "a coach,", "read", "salaries", "notes", "of the club", "```"])),
-    st.integers(1, 3),
+    st.lists(st.floats(0.3, 1), min_size=1, max_size=3),
 )
 def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, close):
     numbers = [*dict.fromkeys(number % len(patterns) for number in drawn)]
@@ -86,10 +87,49 @@ def test_a_close_pattern_lends_its_code_for_the_library(adviser, patterns):
     own = value(adviser.for_agent(numbers, "nextjs_actions", 500))["code_pattern"]
     assert own["framework"] == "nextjs" and "pattern" not in own
 
-    lent = value(adviser.for_agent(numbers, "nextjs_actions", 500, close=2))["code_pattern"]
+    lent = value(adviser.for_agent(numbers, "nextjs_actions", 500, close=(1, 0.9)))["code_pattern"]
     alone = value(adviser.for_agent([has], "nextjs_actions", 500))["code_pattern"]
     assert lent == {"pattern": "TMKB-AUTH-007", **alone} and alone["framework"] == "nextjs_actions"
-    assert value(adviser.for_agent(numbers, "nextjs", 500, close=2))["code_pattern"] == own
+    assert value(adviser.for_agent(numbers, "nextjs", 500, close=(1, 0.9)))["code_pattern"] == own
+
+
+READ = "router.get('/:id', (req, res) => res.json(visible(req.user)))"
+SIGNED = "const url = await getSignedUrl(bucket, key, { expires })"
+SIGNING = "returns a signed url for a key of the bucket, which expires"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "question", "share", "shown"),
+    [
+        (("express", READ), ("express", SIGNED), SIGNING, 1, "second"),
+        (("express", READ), ("express", SIGNED), "shows what is visible", 1, "first"),
+        (("express", READ), ("express", SIGNED), SIGNING, 0.05, "first"),
+        (("express", "signed url bucket key " * 2), ("express", SIGNED), SIGNING, 1, "first"),
+        (("express", SIGNED), ("express_prisma", READ), SIGNING, 1, "first"),
+        (("express", SIGNED), ("express_prisma", READ), "with Prisma", 1, "second"),
+        (("express_prisma", READ), ("express", SIGNED), SIGNING, 1, "second"),
+        (("express_prisma", READ), ("express", READ + " // Express"), "routes of Express", 1, "first"),
+    ],
+)
+def test_code_in_the_form_of_the_question_stands_for_that_of_the_first(patterns, first, second, question, share, shown):
+    idioms = [{stack: {"code": code, "status": "text"}} for stack, code in (first, second)]
+    ids = [pattern["id"] for pattern in patterns[:2]]
+    adviser = made(patterns, advice.fragments(patterns, dict(zip(ids, idioms, strict=True)), *FACTS))
+    code = value(adviser.for_agent([0, 1], "express_prisma", 500, question, (1, share)))["code_pattern"]
+
+    assert code.get("pattern") == (ids[1] if shown == "second" else None)
+    assert code["secure_template"] == (second if shown == "second" else first)[1]
+
+
+def test_code_in_another_language_does_not_stand_for_it(patterns):
+    idioms = (
+        {"spring_kotlin": {"code": "fun show() = 1", "status": "text"}},
+        {"spring": {"code": SIGNED, "status": "text"}},
+    )
+    ids = [pattern["id"] for pattern in patterns[:2]]
+    adviser = made(patterns, advice.fragments(patterns, dict(zip(ids, idioms, strict=True)), *FACTS))
+
+    assert "pattern" not in value(adviser.for_agent([0, 1], "spring_kotlin", 500, SIGNING, (1, 1)))["code_pattern"]
 
 
 def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(adviser, patterns):

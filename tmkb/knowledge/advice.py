@@ -5,9 +5,14 @@ An answer has the form of those of `tmkb.knowledge.answer` and is joined from pr
 
 from __future__ import annotations
 
+import math
+
+from tmkb import stdlib
 from tmkb.knowledge import reminders
 from tmkb.knowledge.answer import CODE, Renderer, counted, fragment, house_rule, without_empty
 from tmkb.knowledge.reminders import Reminders
+from tmkb.knowledge.retrieval import words
+from tmkb.knowledge.retrieval.memo import Memo
 from tmkb.knowledge.stacks import Stacks
 
 TYPE_CHECKING = False
@@ -23,6 +28,8 @@ _NOTE = 'note":%s,"'
 _NOTED = 3  # patterns that count more than the note
 _OWNER = 'pattern":"%s","'  # before the other keys of code that is not of the first pattern
 _KEYS = '":{"'  # before the keys of code
+_DECODED = b'{"%s":0}'  # of the text of code, which begins in its key and ends in the next one
+_LEAD = 1.2, 0.6  # of the likeness of code that replaces other code: how many times the other, and how much more
 
 
 def fragments(
@@ -79,28 +86,37 @@ def fragments(
 class Adviser:
     """Joins fragments to answers for a stack. Patterns are identified by their index in the library."""
 
-    def __init__(self, renderer: Renderer, part: Callable[[str], JsonObject]) -> None:
+    def __init__(self, renderer: Renderer, part: Callable[[str], JsonObject], rarity: Callable[[str], float]) -> None:
+        """``part`` returns a part of `fragments` by name, and ``rarity`` the inverse document frequency of a stem."""
         advice: Any = part("advice")
         self.renderer = renderer
+        self.rarity = rarity
         self.patterns = advice["patterns"]
         self.no_match = advice["no_match"]
         self.reminders = Reminders(advice["reminders"]) if advice["reminders"] else None
         self.stacks = Stacks(advice["languages"], advice["stacks"])
+        self._forms = Memo(self._form)
 
     def for_agent(
-        self, numbers: Sequence[int], stack: str | None, limit: int, question: str = "", close: int = 1
+        self, numbers: Sequence[int], stack: str | None, limit: int, question: str = "", close: Sequence[float] = (1,)
     ) -> Answer:
         """Return the first pattern, an idiom for ``stack``, and as many others as fit into ``limit`` tokens.
 
         The idiom counts most, then three patterns, then the note with the reminders of ``question`` as far as it fits,
-        then the others. The idiom is that of the first pattern, or of one of the ``close`` first that has one which is
-        nearer to the stack. Without patterns the answer is a note on what that means.
+        then the others. Without patterns the answer is a note on what that means.
+
+        Args:
+            numbers: the patterns, best first.
+            stack: what `Stacks.choose` returns.
+            limit: tokens of the answer.
+            question: what is asked.
+            close: of the first patterns, whose code can be shown: their probability in relation to that of the first.
         """
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
-        code = self._nearest([first, *others][:close], stack)
+        code = self._code([first, *others][: len(close)], stack, question, close)
         notes = self.reminders.of(question, self.stacks.fallbacks(stack)) if self.reminders else [None]
         fewest = min(_NOTED, len(chosen))
         noted = [(count, (code, notes[0])) for count in range(len(chosen), fewest, -1)]
@@ -118,18 +134,58 @@ class Adviser:
         """Return the patterns in full, and the idiom of the first for ``stack``."""
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
-        return self.renderer.for_human(numbers, self._nearest([self.patterns[numbers[0]]], stack))
+        return self.renderer.for_human(numbers, self._code([self.patterns[numbers[0]]], stack))
 
-    def _nearest(self, patterns: Sequence[Mapping[str, Any]], stack: str | None) -> Any:
-        """Return the code of the pattern that has one for ``stack``, or else for the first that can stand for it.
+    def _code(
+        self,
+        patterns: Sequence[Mapping[str, Any]],
+        stack: str | None,
+        question: str = "",
+        shares: Sequence[float] = (1,),
+    ) -> Any:
+        """Return the code of one of ``patterns`` for ``stack``, or for one that can stand for it; None without any.
 
-        Of several patterns it is the first. Code that is not of the first of ``patterns`` names its own.
+        Code that is not of the first of ``patterns`` names its own.
         """
-        for each in self.stacks.fallbacks(stack):
-            if owner := next((pattern for pattern in patterns if each in pattern["code"]), None):
-                code = owner["code"][each]
-                return code if owner is patterns[0] else _owned(code, owner["owner"])
-        return None
+        found: dict[int, Any] = {}  # rank of a pattern → its code; that for the nearest stack is the first
+        for name in self.stacks.fallbacks(stack):
+            for rank, pattern in enumerate(patterns):
+                if name in pattern["code"]:
+                    found.setdefault(rank, pattern["code"][name])
+        if not found:
+            return None
+        rank = self._closest(found, question, shares) if len(found) > 1 else next(iter(found))
+        return found[rank] if rank == 0 else _owned(found[rank], patterns[rank]["owner"])
+
+    def _closest(self, codes: Mapping[int, Mapping[str, Any]], question: str, shares: Sequence[float]) -> int:
+        """Return the rank of the code whose form is that of ``question``.
+
+        It is the first of ``codes``, unless another one in its language is so much more like the question that neither
+        the probability of its pattern nor chance explains it.
+        """
+        forms = {rank: self._forms[code["text"]] for rank, code in codes.items()}
+        first, asked = next(iter(codes)), {*words.words(question)}
+        likeness = {
+            rank: shares[rank] * math.fsum(weights[stem] for stem in weights.keys() & asked)
+            for rank, (language, weights) in forms.items()
+            if language == forms[first][0]
+        }
+        best = max(likeness, key=lambda rank: likeness[rank])
+        factor, more = _LEAD
+        return best if likeness[best] >= factor * likeness[first] + more else first
+
+    def _form(self, text: str) -> tuple[str, dict[str, float]]:
+        """Return the language and the stems of code, of which ``text`` is the fragment, with the weight of each.
+
+        The sum of the weights of those in a question is the cosine of both times the length of the question, with stems
+        weighted by rarity. Stems of the name of the stack are left out, because they show no form.
+        """
+        code = stdlib.loads(_DECODED % text.encode())["code_pattern"]
+        named = words.words(code["framework"])
+        stems = {stem for stem in words.words(code["secure_template"]) if len(stem) > 1}.difference(named)
+        squares = {stem: self.rarity(stem) ** 2 for stem in stems}
+        length = math.sqrt(math.fsum(squares.values()))
+        return code["language"], {stem: square / length for stem, square in squares.items()}
 
 
 def _owned(code: Mapping[str, Any], owner: Mapping[str, Any]) -> Mapping[str, Any]:

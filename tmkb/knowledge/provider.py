@@ -25,7 +25,7 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
-_CLOSE = 0.3  # share of the first pattern's probability, from which on another's code can stand for its own
+_CLOSE = 0.3  # share of the first pattern's probability, from which on another's code can be shown
 _SURE = 3  # patterns that are shown if they match
 _POSSIBLE = 0.05  # probability that a pattern is relevant, from which on it is shown beside these
 _FACTS = ("pattern_count", "patterns_included", "token_count")
@@ -144,7 +144,7 @@ class Knowledge(Provider):
         if verbosity == "human":
             return self._result(adviser.for_human(numbers, stack), numbers, stack)
         likely = [self.index.probability(matches[number]) for number in numbers[:_SURE]]
-        close = sum(each >= _CLOSE * likely[0] for each in likely)
+        close = [each / likely[0] for each in likely if each >= _CLOSE * likely[0]]
         answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], context, close)
         return self._result(answer, numbers, stack)
 
@@ -164,7 +164,7 @@ class Knowledge(Provider):
         if self.adviser is None:
             from tmkb.knowledge import advice
 
-            self.adviser = advice.Adviser(self.renderer, self.part)
+            self.adviser = advice.Adviser(self.renderer, self.part, self.index.rarity)
         return self.adviser
 
     def _most(self, verbosity: str, limit: int | None) -> int:

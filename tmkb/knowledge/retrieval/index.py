@@ -169,7 +169,7 @@ class Index:
         gate = logistic(calibration["gate"], outputs[-1] + calibration["best"] * max(outputs[:-1]))
         answer, shown = gate if scores else 0.0, {*scores}
         if self._centroids.packed:
-            question = centroids.unit(words.features(context), _rarity(model))
+            question = centroids.unit(words.features(context), self.rarity)
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
             answer = max(answer, self._gate_of_centroids(max(cosines.values(), default=0.0)))
@@ -195,6 +195,10 @@ class Index:
     def probability(self, score: float) -> float:
         """Return the probability that a pattern with ``score`` belongs among the three that are shown."""
         return logistic(self.model.facts["calibration"]["relevant"], score)
+
+    def rarity(self, feature: str) -> float:
+        """Return the inverse document frequency of ``feature``; for an unknown one, that of a feature seen once."""
+        return _rarity(self.model)(feature)
 
     def explain(self, context: str, chosen: Sequence[int]) -> JsonObject:
         """Explain why the patterns ``chosen`` answer ``context``; without any, why not, with the nearest patterns."""
@@ -234,7 +238,7 @@ class Index:
     def _shared(self, context: str, number: int) -> dict[str, Any]:
         """Return the features of ``context`` that a centroid shares, with their weights."""
         slope = self.model.facts["calibration"]["centroid"][0]
-        question = centroids.unit(words.features(context), _rarity(self.model))
+        question = centroids.unit(words.features(context), self.rarity)
         weights = {
             name: round(slope * centroids.cosines(self._centroids, {name: weight}).get(number, 0.0), 3)
             for name, weight in question.items()
