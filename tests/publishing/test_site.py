@@ -59,7 +59,7 @@ class Page(html.parser.HTMLParser):
         if tag == "a":
             self.links.append(found["href"])
         self.loaded += [value for key, value in pairs if (tag, key) in LOADING]
-        if tag not in VOID and not (tag in ("path", "rect") and self.get_starttag_text().endswith("/>")):
+        if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -120,11 +120,22 @@ def test_a_page_has_all_that_is_known_of_its_pattern(patterns, pages):
         expected = [pattern["name"], *pattern["agent_summary"].values(), *(each.why for each in found.wrong.values())]
         expected += [attack["story"] for attack in found.value["attacks"].values()]
         expected += [each["why"] for each in pattern["related_patterns"] if "why" in each]
+        expected += [f"{each['id']}, {each['relationship']}" for each in pattern["related_patterns"]]
         expected += [each["caution"] for each in idioms.served(folder, pattern).values() if "caution" in each]
         plain = [" ".join(each.replace("`", "").split()) for each in expected]
         squeezed = text.replace(" ", "")
         assert [each for each in plain if each.replace(" ", "") not in squeezed] == [], id_
         assert found.cases and {case.name for case in found.cases} <= set(pages[f"pattern/{id_.lower()}.html"].ids)
+
+
+def test_a_page_says_which_of_the_related_patterns_are_related(patterns, pages):
+    chosen = {id_: [each["id"] for each in pattern["related_patterns"]] for id_, (_, pattern) in patterns.items()}
+    for id_, related in chosen.items():
+        pairs = {(one, other) for one, other in itertools.combinations(related, 2) if other in chosen[one]}
+        pairs |= {(one, other) for one, other in itertools.combinations(related, 2) if one in chosen[other]}
+        text = "".join(pages[f"pattern/{id_.lower()}.html"].text)
+        listed = re.search(r"Also related to each other: (.*?)\.", text)
+        assert set(re.findall(r"(\S+) and ([^\s;]+)", listed[1] if listed else "")) == pairs, id_
 
 
 def test_code_is_shown_as_it_is(patterns, files):

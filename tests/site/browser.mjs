@@ -91,6 +91,19 @@ async function tabs() {
   await page.close();
 }
 
+async function picture() {
+  const page = await open(PATTERN, 1440);
+  const [boxes, items, curves, pairs, wrong] = await page.evaluate(() => {
+    const texts = [...document.querySelectorAll('.picture text')].slice(1).map((each) => [...each.children].slice(1).map((line) => line.textContent).join(' '));
+    const names = [...document.querySelectorAll('.related li a')].map((each) => each.textContent);
+    const pairs = document.querySelector('.pairs').textContent.match(/ and /g);
+    return [texts.length, names.length, document.querySelectorAll('.picture .link').length, pairs.length, names.filter((name, index) => name !== texts[index])];
+  });
+  if (boxes !== items || curves !== pairs) fault(`the picture has ${boxes} boxes for ${items} patterns and ${curves} curves for ${pairs} pairs`);
+  if (wrong.length) fault('the picture lacks', wrong);
+  await page.close();
+}
+
 async function search() {
   const page = await open(PATTERN, 360);
   const results = () => page.$$eval('#results a strong', (all) => all.map((each) => each.textContent));
@@ -141,6 +154,7 @@ for (const path of pages) {
 }
 for (const path of pages) for (const width of [360, 1440]) await tab(path, width);
 await tabs();
+await picture();
 await search();
 await theme();
 await plain();

@@ -28,6 +28,11 @@ from tmkb.schema import template
 TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
 _ASSETS = ("site.css", "site.js")
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_BLOCKS = (
+    "article|body|dd|details|div|dl|dt|figcaption|figure|footer|h1|h2|h3|head|header|html|li|link|main|meta|nav|p|pre"
+    "|script|section|summary|table|tbody|td|th|thead|title|tr|ul"
+)
+_AROUND = re.compile(rf"\n*(</?(?:{_BLOCKS})\b[^<>]*>)\n*")  # line feeds that a browser does not show
 _SUFFIX = re.compile(r" \(OWASP [^)]*\)$")  # of titles in the vocabulary; the pages of lists need none
 
 _SECTIONS = {  # template → the entry of the menu
@@ -80,18 +85,21 @@ class _Site:
     def render(self, template: str, root: str, **values: Any) -> str:
         """Return a page. ``root`` leads from its folder to that of the site."""
         section = _SECTIONS[template]
-        return self.environment.get_template(f"{template}.html").render(root=root, section=section, **values)
+        page = self.environment.get_template(f"{template}.html").render(root=root, section=section, **values)
+        return _AROUND.sub(r"\1", page)
 
     def pattern(self, entry: Entry) -> str:
         """Return the page of a pattern."""
         members = self.families[entry.family]
         index = members.index(entry)
         neighbours = members[index - 1] if index else None, members[index + 1] if index + 1 < len(members) else None
-        figure = relations.figure(entry.pattern, {id_: each.pattern for id_, each in self.entries.items()})
+        related = relations.related(entry.pattern)
+        pairs = relations.pairs(related, {id_: each.pattern for id_, each in self.entries.items()})
         listed = [
             (name, each, entries) for name, each in self.lists.items() if (entries := each.entries(entry.pattern))
         ]
-        return self.render("pattern", "../", entry=entry, neighbours=neighbours, figure=figure, listed=listed)
+        values = {"neighbours": neighbours, "related": related, "pairs": pairs, "listed": listed}
+        return self.render("pattern", "../", entry=entry, **values)
 
     def stack_pages(self) -> Iterator[tuple[str, str]]:
         """Yield the pages of the stacks that a pattern has, each with its variants, and the page that lists them."""
@@ -168,8 +176,8 @@ def _environment() -> jinja2.Environment:
 
 
 def _code(text: str) -> Markup:
-    """Return ``text`` for the content of an element. Quotes stay, because code has many of them."""
-    return Markup(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    """Return ``text`` for the content of an element. Quotes and > stay, because code has many of them."""
+    return Markup(text.replace("&", "&amp;").replace("<", "&lt;"))
 
 
 def _prose(text: str) -> Markup:

@@ -1,5 +1,7 @@
-// All pages are readable without this script. It adds the theme switch, search, tabs, and colors in code.
+// All pages are readable without this script. It adds the theme switch, search, tabs, the picture of related
+// patterns, and colors in code.
 const root = document.documentElement;
+const base = new URL('.', document.currentScript.src).href;
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
 function stored(key, value) {
@@ -15,9 +17,16 @@ root.classList.add('js');
 if (stored('theme')) root.dataset.theme = stored('theme');
 
 addEventListener('DOMContentLoaded', () => {
-  addThemeSwitch(document.querySelector('.theme'));
-  addSearch(document.querySelector('.search'));
+  const bar = document.querySelector('.bar');
+  bar.insertAdjacentHTML('beforeend', `<form class="search" role="search">
+<input type="search" aria-label="Search the patterns" placeholder="Search" autocomplete="off" spellcheck="false" aria-controls="results">
+<div id="results" hidden><p role="status"></p><ul></ul></div>
+</form>
+<button class="theme" type="button"></button>`);
+  addThemeSwitch(bar.querySelector('.theme'));
+  addSearch(bar.querySelector('.search'));
   for (const each of document.querySelectorAll('.stacks')) addTabs(each);
+  for (const each of document.querySelectorAll('.related')) addPicture(each);
   addColors();
   const update = () => document.querySelectorAll('pre, .scroll').forEach(makeScrollable);
   update();
@@ -32,7 +41,9 @@ function makeScrollable(element) {
   if (element.scrollWidth > element.clientWidth) {
     element.tabIndex = 0;
     element.setAttribute('role', 'region');
-    element.setAttribute('aria-label', element.dataset.label || 'Code');
+    const part = element.closest('figure, article, .stacks > section');
+    const heading = part ? part.querySelector('figcaption, h3') : element.previousElementSibling;
+    element.setAttribute('aria-label', heading.textContent);
   } else {
     for (const name of ['tabindex', 'role', 'aria-label']) element.removeAttribute(name);
   }
@@ -44,7 +55,6 @@ function addThemeSwitch(button) {
     button.textContent = other() === 'dark' ? 'Dark' : 'Light';
     button.setAttribute('aria-label', `${button.textContent} theme`);
   };
-  button.hidden = false;
   button.addEventListener('click', () => {
     root.dataset.theme = stored('theme', other()) ?? other();
     show();
@@ -103,14 +113,11 @@ function addSearch(form) {
   const panel = form.querySelector('div');
   const list = panel.querySelector('ul');
   const status = panel.querySelector('p');
-  const base = document.body.dataset.root;
   let patterns = null;
-  form.hidden = false;
 
   window.searchIndex = (rows) => {
     patterns = rows.map(([page, id, name, threat, more]) => {
-      const number = id.split('-').pop();
-      const fields = [`${id} ${Number(number)} ${name}`, threat, more].map(words);
+      const fields = [`${id} ${Number(number(id))} ${name}`, threat, more].map(words);
       return { page, id, name, threat, fields };
     });
     show();
@@ -189,6 +196,60 @@ function match(field, term) {
   return field.some((word) => word.startsWith(term)) ? 1 : 0;
 }
 
+// The picture of the related patterns, in units of the SVG. The list beside it says the same.
+function addPicture(section) {
+  const [width, center, left, box, line] = [340, 66, 102, 208, 14]; // the width of a phone, so that texts keep their size
+  let top = 1;
+  const boxes = [...section.querySelectorAll('li')].map((item) => {
+    const [id, kind] = item.querySelector('.via').textContent.split(', ');
+    const lines = wrapped(item.querySelector('a')?.textContent ?? '', 28);
+    const height = line * (lines.length + 1) + 10;
+    top += height + 8;
+    return { id, kind, lines, height, top: top - height - 8, middle: top - 8 - height / 2 };
+  });
+  const height = Math.max(top - 7, 44);
+  const [middle, right] = [height / 2, left + box];
+  const named = (id) => boxes.findIndex((each) => each.id === id);
+  const pairs = section.querySelector('.pairs')?.textContent.matchAll(/(\S+) and ([^\s;.]+)/g) ?? [];
+  const links = [...pairs].map(([, one, other]) => [named(one), named(other)]);
+  const curves = boxes.map(({ kind, middle: y }) =>
+    `<path class="${kind}" d="M${center} ${middle}C${left - 14} ${middle} ${center + 14} ${y} ${left} ${y}"/>`);
+  const bows = links.map(([one, other]) => {
+    const [from, to] = [boxes[one].middle, boxes[other].middle];
+    const x = right + Math.min(8 + 6 * Math.abs(other - one), width - right) * 4 / 3 - 2;
+    return `<path class="link" d="M${right} ${from}C${x} ${from} ${x} ${to} ${right} ${to}"/>`;
+  });
+  const rects = boxes.map(({ lines, height: high, top: y }) =>
+    `<rect x="${left}" y="${y}" width="${box}" height="${high}" rx="6"/><text x="${left + 10}" y="${y + 16}"><tspan class="kind"></tspan>${
+      lines.map(() => `<tspan x="${left + 10}" dy="${line}"></tspan>`).join('')}</text>`);
+  const own = document.querySelector('.meta .number').textContent;
+  const texts = [number(own), ...boxes.flatMap(({ id, kind, lines }) => [`${number(id)} · ${kind}`, ...lines])];
+  const figure = document.createElement('figure');
+  figure.className = 'picture';
+  figure.setAttribute('aria-hidden', 'true');
+  figure.innerHTML = `<svg viewBox="0 0 ${width} ${Math.round(height)}">${[...curves, ...bows].join('')}
+<rect class="center" x="1" y="${middle - 20}" width="${center - 1}" height="40" rx="6"/>
+<text class="center" x="${center / 2}" y="${middle + 5}" text-anchor="middle"></text>${rects.join('')}</svg>
+${links.length ? '<figcaption>Curves on the right connect patterns that are also related to each other.</figcaption>' : ''}`;
+  figure.querySelectorAll('text.center, tspan').forEach((each, index) => { each.textContent = texts[index]; });
+  section.prepend(figure);
+}
+
+function number(id) {
+  return id.split('-').pop();
+}
+
+// The lines of a text, each with so many characters at most where its words allow it.
+function wrapped(text, most) {
+  const lines = [];
+  for (const word of text.split(' ').filter(Boolean)) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && longer.length <= most) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 // Colors without extra elements: the browser paints ranges of the text.
 const HASH = new Set(['python', 'ruby', 'php']);
 const KEYWORDS = 'abstract add alter and any as async await begin boolean break case catch check class const continue create def default del delete do elif else elsif end enable enum except export extends false final finally fn for foreach from fun func function if implements import in insert interface into is lambda let level map match module namespace new nil none not null on or package policy private protected public raise record references require rescue return returns security select self set static struct super switch table this throw to trigger true try type undefined unless until update using val var void when where while with yield';
@@ -197,7 +258,7 @@ const KEYWORD = new Set(KEYWORDS.split(' '));
 function addColors() {
   if (!globalThis.Highlight) return;
   const kinds = { comment: new Highlight(), string: new Highlight(), keyword: new Highlight() };
-  for (const code of document.querySelectorAll('code[data-language]')) {
+  for (const code of document.querySelectorAll('pre code')) {
     const language = code.dataset.language;
     const comment = HASH.has(language) ? '#.*' : language === 'sql' ? '--.*' : '//.*|/\\*[^]*?\\*/';
     const token = new RegExp(`(${comment})|("""[^]*?"""|"(?:\\\\.|[^"\\\\\\n])*"|'(?:\\\\.|[^'\\\\\\n])*'|\`[^\`]*\`)|([A-Za-z_$][\\w$]*)`, 'g');
