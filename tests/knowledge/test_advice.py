@@ -82,7 +82,7 @@ def test_form_of_an_answer(adviser, patterns):
 
 
 def test_a_close_pattern_lends_its_code_for_the_library(adviser, patterns):
-    lacks, has = number(patterns, "TMKB-AUTH-057"), number(patterns, "TMKB-AUTH-007")
+    lacks, has = number(patterns, "TMKB-AUTH-033"), number(patterns, "TMKB-AUTH-007")
     numbers = [lacks, has]
     own = value(adviser.for_agent(numbers, "nextjs_actions", 500))["code_pattern"]
     assert own["framework"] == "nextjs" and "pattern" not in own

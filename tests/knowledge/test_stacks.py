@@ -448,6 +448,8 @@ def test_names_refer_to_each_other(known):
     assert {each.get("of") for each in known.stacks.values() if "of" in each} <= set(known.stacks)
     assert known.fallbacks("nextjs_drizzle") == ["nextjs_drizzle", "nextjs", "express"]
     assert known.fallbacks("nestjs") == ["nestjs", "express"]
+    assert known.fallbacks("nextjs_pages") == ["nextjs_pages", "nextjs_actions", "nextjs", "express"]
+    assert known.fallbacks("fastapi_ai") == ["fastapi_ai", "fastapi_async", "fastapi"]
     assert known.fallbacks("go_connect") == ["go_connect", "go_grpc", "go"]
     assert known.fallbacks(None) == []
 
