@@ -83,6 +83,8 @@ def known():
         ("async def show(id: int)", "python", "django", "django"),
         ("@dramatiq.actor\ndef export(user_id)", "python", "fastapi", "fastapi_jobs"),
         ("a FastAPI route for the jobs of a user", None, None, "fastapi"),
+        ("db.query.reports.findMany({ with: { post: true } }) in a page.tsx", "ts", "nextjs", "nextjs_drizzle"),
+        ("db.query('SELECT 1') in a page.tsx", "ts", "nextjs", "nextjs_pages"),
         ("a server action with next-safe-action in Next.js", None, None, "nextjs_safe_action"),
         (".action(async ({ parsedInput, ctx }) => {", "ts", "nextjs", "nextjs_safe_action"),
         ("a safe action in Next.js", None, None, "nextjs"),
