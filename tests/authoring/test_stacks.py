@@ -22,13 +22,17 @@ INVOICES = os.path.join(paths.PATTERNS, "tmkb_auth_007")
 
 @pytest.fixture
 def play_with(tmp_path):
-    """Replace ``old`` by ``new`` in the application of a stack of pattern 007, play it, and return the result."""
+    """Replace ``old`` by ``new`` in the application of a stack of pattern 007, play it, and return the result.
 
-    def play(stack, old, new, timeout=60):
+    ``others``: other pairs of ``old`` and ``new``.
+    """
+
+    def play(stack, old, new, *others, timeout=60):
         folder = shutil.copytree(INVOICES, tmp_path / "tmkb_auth_007")
         app = folder / "idioms" / STACKS[stack]
-        assert old in app.read_text()
-        app.write_text(app.read_text().replace(old, new))
+        for before, after in ((old, new), *others):
+            assert before in app.read_text()
+            app.write_text(app.read_text().replace(before, after))
         (folder / "idioms.yaml").write_text(f"kind: idioms\nstacks: {{{stack}: {{app: idioms/{app.name}}}}}\n")
         (result,) = runner.play_idioms(str(folder), timeout)
         return result
@@ -236,6 +240,71 @@ def test_no_case_in_node_sees_what_another_did(play_with):
     )
 
     assert [str(cell) for cell in result.cells if not cell.ok] == []
+
+
+# Where an application can note that it has served a request: each defines `first`, which is true once.
+NOTES = {
+    ("fastapi", "module"): """
+seen = []
+def first():
+    seen.append(True)
+    return len(seen) == 1
+""",
+    ("fastapi", "middleware"): """
+from contextvars import ContextVar
+current = ContextVar("current")
+class Noting:
+    def __init__(self, app):
+        self.app, self.count = app, 0
+    async def __call__(self, *request):
+        current.set(self)
+        await self.app(*request)
+def configure(server):
+    server.add_middleware(Noting)
+def first():
+    current.get().count += 1
+    return current.get().count == 1
+""",
+    ("fastapi", "application"): """
+servers = []
+def configure(server):
+    servers[:] = [server]
+def first():
+    was = hasattr(servers[0].state, "seen")
+    servers[0].state.seen = True
+    return not was
+""",
+    ("django", "module"): """
+seen = set()
+def first():
+    was = bool(seen)
+    seen.add(True)
+    return not was
+""",
+    ("django", "cache"): """
+from django.core.cache import cache
+def first():
+    return cache.add("seen", True)
+""",
+}
+
+
+@pytest.mark.parametrize(("stack", "place"), NOTES)
+def test_a_weakness_that_only_the_first_request_has_is_found_by_every_attack(play_with, stack, place):
+    old, weak = REMOVED[stack]
+    notes = {"fastapi": "router = APIRouter()", "django": "# region idiom"}[stack]
+    result = play_with(stack, old, f"({weak} if first() else {old})", (notes, NOTES[stack, place] + notes))
+
+    attacks = ["mallory_show", "mallory_cancel", "named_tenant"]
+    assert {name: statuses(result)[name] for name in attacks} == dict.fromkeys(attacks, "gained")
+
+
+@pytest.mark.parametrize("name", ["tmkb_auth_007", "tmkb_auth_020"])
+def test_cases_that_share_a_process_have_the_same_results(name):
+    folder = os.path.join(paths.PATTERNS, name)
+    shared, separate = (runner.play_idioms(folder, 60, separate=each) for each in (False, True))
+
+    assert [statuses(each) for each in shared] == [statuses(each) for each in separate]
 
 
 @pytest.mark.parametrize("stack", ["fastapi", "django"])

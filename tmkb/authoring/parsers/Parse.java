@@ -6,12 +6,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileManager;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 /** Reads sources, each after its length in bytes, and writes a line for each: its first syntax error, or nothing. */
 class Parse {
+    private static final JavaCompiler COMPILER = ToolProvider.getSystemJavaCompiler();
+    private static final JavaFileManager FILES = COMPILER.getStandardFileManager(null, null, null);
+
     public static void main(String[] arguments) throws Exception {
         var input = new DataInputStream(System.in);
         var output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
@@ -28,7 +33,7 @@ class Parse {
             }
         };
         var found = new DiagnosticCollector<JavaFileObject>();
-        var task = ToolProvider.getSystemJavaCompiler().getTask(null, null, found, null, null, List.of(file));
+        var task = COMPILER.getTask(null, FILES, found, null, null, List.of(file));
         ((JavacTask) task).parse();
         return found.getDiagnostics().stream()
             .filter(each -> each.getKind() == Diagnostic.Kind.ERROR)

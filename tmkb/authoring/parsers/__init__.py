@@ -53,7 +53,7 @@ def parse(fragments: Sequence[Fragment]) -> list[Parsed]:
     """Return what the parsers of their languages say about ``fragments``, in order."""
     by_language: dict[str, list[int]] = {}
     for index, each in enumerate(fragments):
-        by_language.setdefault(each.language, []).append(index)
+        by_language.setdefault(_PARSED_AS.get(each.language, each.language), []).append(index)
     results: dict[int, Parsed] = {}
     for language, chosen in by_language.items():
         parsed = _parse(language, [fragments[index].code for index in chosen])
@@ -80,7 +80,7 @@ def _line(error: str) -> int:
 
 def _missing(language: str) -> str:
     """Return what is not installed of what the parser of ``language`` needs."""
-    if language in ("javascript", "typescript"):
+    if language == "typescript":
         return express.missing()
     if module := _MODULES.get(language):
         return "" if importlib.util.find_spec(module) else f"{module}: {installation.command('dev')}"
@@ -146,6 +146,7 @@ def _typescript(sources: Sequence[str]) -> Errors:
     return _json(command, sources)
 
 
+_SHORT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # options of Java for a process that soon ends
 _RUBY = """
 require "json"
 puts JSON.generate(JSON.parse($stdin.read).map { |source|
@@ -186,7 +187,7 @@ def _go(sources: Sequence[str]) -> Errors:
 def _java(sources: Sequence[str]) -> Errors:
     encoded = [source.encode() for source in sources]
     data = struct.pack(">i", len(encoded)) + b"".join(struct.pack(">i", len(each)) + each for each in encoded)
-    lines = _run(["java", os.path.join(_HERE, "Parse.java")], data).stdout.decode().split("\n")
+    lines = _run(["java", *_SHORT, os.path.join(_HERE, "Parse.java")], data).stdout.decode().split("\n")
     return [line or None for line in lines[: len(sources)]]
 
 
@@ -200,11 +201,11 @@ def _run(command: Sequence[str], data: bytes, check: bool = True) -> subprocess.
     return subprocess.run(command, input=data, capture_output=True, timeout=_TIMEOUT, check=check)
 
 
+_PARSED_AS = {"javascript": "typescript"}  # a language that another one contains
 _PARSERS: Mapping[str, Callable[[Sequence[str]], Errors]] = {
     "csharp": _csharp,
     "go": _go,
     "java": _java,
-    "javascript": _typescript,
     "kotlin": _kotlin,
     "php": _php,
     "python": _python,
@@ -218,7 +219,6 @@ _PROGRAMS = {"go": "gofmt", "java": "javac", "php": "php", "ruby": "ruby"}
 _WRAPS = {
     "csharp": [("", ""), ("class _ {", "}")],
     "java": [("", ""), ("class Fragment {", "}"), ("class Fragment { void _f() {", "}}")],
-    "javascript": [("", ""), ("class _ {", "}")],
     "kotlin": [("", ""), ("class Fragment {", "}")],
     "php": [("<?php ", ""), ("<?php class _ {", "}")],
     "typescript": [("", ""), ("class _ {", "}")],

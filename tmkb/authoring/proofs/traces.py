@@ -26,8 +26,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 _LIBRARIES = {
-    *("celery", "click", "flask", "flask_login", "flask_sqlalchemy", "graphql", "jinja2", "kombu", "logging"),
-    *("sqlalchemy", "typing", "werkzeug"),
+    *("celery", "click", "django", "fastapi", "flask", "flask_login", "flask_sqlalchemy", "graphql", "jinja2"),
+    *("kombu", "logging", "sqlalchemy", "starlette", "typing", "werkzeug"),
 }
 _CONSTANT = (
     *(str, bytes, int, float, complex, type(None), type(...), type(NotImplemented), date, time, timedelta, tzinfo),
@@ -64,6 +64,19 @@ class Memory:
         self.complete = True  # False if an object has state that cannot be compared
         self._walk([*roots, *map(vars, modules)])
 
+    def adopt(self, module: types.ModuleType, names: Iterable[str], functions: Iterable[types.FunctionType]) -> None:
+        """Take over what has been exchanged since then: the values of some ``names``, and the code of ``functions``."""
+        names, exchanged = {*names}, {id(function) for function in functions}
+        values = {name: value for name, value in vars(module).items() if name in names}
+        for node in self._nodes:
+            if node.obj is vars(module):
+                pairs = zip(node.content[::2], node.content[1::2], strict=True)
+                kept = [(name, value) for name, value in pairs if name not in names]
+                node.content[:] = [part for item in (*kept, *values.items()) for part in item]
+            elif id(node.obj) in exchanged:
+                node.content[:] = node.read(node.obj)
+        self._walk([value for value in values.values() if not self._is_left_out(value)])
+
     def restore(self) -> bool:
         """Put the content of all containers back; return False if this is not possible."""
         random.setstate(self._random)
@@ -78,7 +91,7 @@ class Memory:
         return True
 
     def _walk(self, stack: list[Any]) -> None:
-        seen = {id(vars(builtins))}
+        seen = {id(vars(builtins)), *(id(node.obj) for node in self._nodes)}
         while stack:
             obj = stack.pop()
             if id(obj) in seen:
@@ -148,6 +161,16 @@ _ACCESS: dict[type, tuple[Callable[[Any], Iterable[Any]], Callable[[Any, list[An
     set: (iter, _write_items),
     deque: (iter, _write_items),
 }
+
+
+def sql_listeners() -> int:
+    """Return how many listeners for events of SQLAlchemy's sessions and engines there are."""
+    from sqlalchemy import event
+    from sqlalchemy.engine.events import ConnectionEvents
+    from sqlalchemy.orm import SessionEvents
+
+    names = {*vars(ConnectionEvents), *vars(SessionEvents)}  # it adds listeners for other events itself at any time
+    return sum(key[1] in names for key in event.registry._key_to_collection)
 
 
 class Files:

@@ -7,17 +7,20 @@ adds middleware and exception handlers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, HTTPException
+import httpx2
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException
+from fastapi.routing import APIRoute
 from sqlalchemy import ForeignKey, create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
-from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tmkb.authoring.play import Response
+from tmkb.authoring.proofs import traces
 from tmkb.authoring.stacks import stage
 
 config: dict[str, Any] = {}  # `config` of attacks.yaml
@@ -104,22 +107,32 @@ class Stage(stage.Stage):
         if hasattr(app, "configure"):
             app.configure(self._asgi)
         self._asgi.include_router(app.router)
-        self._clients: dict[str, TestClient] = {}  # each actor has cookies of its own
 
     def disconnect(self) -> None:
         """Close all connections to the database."""
         self._engine.dispose()
 
+    def copied(self, cookies: Any) -> Any:
+        """Return a copy of the cookies of a client."""
+        return httpx2.Cookies(cookies)
+
+    def roots(self) -> list[Any]:
+        """Return the objects through which a case can leave something behind, besides the module of the application."""
+        layers = [vars(each) for each in _layers(self._asgi.middleware_stack)]
+        state = [config, vars(self._asgi), vars(self._asgi.router), vars(self._asgi.state), SessionLocal.kw]
+        return [*super().roots(), *state, *layers, *_calls(self._asgi.routes)]
+
+    def signature(self) -> tuple[int, ...]:
+        """Return numbers that differ if a case has left a thread, or a listener for events of sessions or engines."""
+        return *super().signature(), traces.sql_listeners()
+
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
-        if actor not in self._clients:
-            headers = {} if actor == stage.ANONYMOUS else {"X-User": actor}
-            server = _Server(self._asgi, self.crashes)
-            self._clients[actor] = TestClient(
-                server,
-                headers=headers,
-                raise_server_exceptions=False,
-                follow_redirects=False,
+        if actor not in self.clients:
+            headers = {"User-Agent": "testclient"} | ({} if actor == stage.ANONYMOUS else {"X-User": actor})
+            server = httpx2.ASGITransport(_Server(self._asgi, self.crashes), raise_app_exceptions=False)
+            self.clients[actor] = httpx2.AsyncClient(
+                transport=server, base_url="http://testserver", headers=headers, trust_env=False
             )
         options: dict[str, Any] = {"json": parts["json"]} if "json" in parts else {}
         options["headers"] = {name: str(value).encode() for name, value in parts.get("headers", {}).items()}
@@ -130,7 +143,7 @@ class Stage(stage.Stage):
         if "files" in parts:
             files = parts["files"].items()
             options["files"] = {key: (file["name"], file["content"].encode(), file["type"]) for key, file in files}
-        answer = self._clients[actor].request(method, path, **options)
+        answer = asyncio.run(self.clients[actor].request(method, path, **options))
         return Response(answer.status_code, answer.text, dict(answer.headers))
 
     def event(self, name: str, values: Mapping[str, Any]) -> Any:
@@ -150,6 +163,21 @@ class Stage(stage.Stage):
             return function(db, *args, **kwargs)
 
 
+def warm() -> None:
+    """Serve requests in the current folder, so that forked processes inherit what the libraries load and compile."""
+    app = ModuleType("app")
+    setattr(app, "router", router := APIRouter())  # noqa: B010  # as a module defines it
+
+    @router.post("/{number}")
+    def post(number: int, body: dict[str, str], user: CurrentUser) -> None:
+        """Do nothing."""
+
+    target = Stage(app, {})
+    target.send("bob", "POST", "/1", {"json": {"name": "Acme"}})
+    target.event("leave", {"user": "bob"})
+    target.disconnect()
+
+
 class _Server:
     """Middleware that answers HEAD as Flask and Django do, like GET, and notes exceptions. FastAPI refuses HEAD."""
 
@@ -165,6 +193,22 @@ class _Server:
         except Exception as error:
             self._crashes.append(stage.described(error))
             raise
+
+
+def _layers(app: ASGIApp | None) -> Iterator[ASGIApp]:
+    """Yield the middleware around ``app`` that has been built, from outside to inside."""
+    while app is not None:
+        yield app
+        app = getattr(app, "app", None)
+
+
+def _calls(routes: Iterable[Any]) -> Iterator[Any]:
+    """Yield what requests to ``routes`` call: endpoints and dependencies."""
+    todo = [route.dependant for route in routes if isinstance(route, APIRoute)]
+    while todo:
+        dependant = todo.pop()
+        todo += dependant.dependencies
+        yield dependant.call
 
 
 def _account(db: Session, user: str) -> User:

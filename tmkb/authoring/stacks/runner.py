@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tmkb.authoring.process import DIED, Process
 from tmkb.authoring.proofs.worker import MEMORY
 from tmkb.authoring.stacks import express
-from tmkb.authoring.stacks.worker import UNPLAYED
+from tmkb.authoring.stacks.worker import UNPLAYED, expected
 from tmkb.knowledge import attacks as attacks_file
 from tmkb.knowledge import examples, idioms
 from tmkb.knowledge.attacks import Attacks
@@ -119,33 +119,38 @@ class Workers:
         return process
 
 
-def play_idioms(folder: str, timeout: float = 20.0, workers: Workers | None = None) -> list[Result]:
+def play_idioms(
+    folder: str, timeout: float = 20.0, workers: Workers | None = None, separate: bool = False
+) -> list[Result]:
     """Play all cases of the pattern in ``folder`` on each of its applications.
 
-    ``timeout``: seconds for one case. ``workers``: by default they run for these applications only.
+    ``timeout``: seconds for one case. ``workers``: by default they run for these applications only. ``separate``: play
+    each case in a process of its own, for a comparison.
     """
     if workers is None:
         with Workers() as own:
-            return play_idioms(folder, timeout, own)
+            return play_idioms(folder, timeout, own, separate)
     attacks, _ = attacks_file.read(folder) if packed.exists(os.path.join(folder, attacks_file.NAME)) else (None, [])
     if attacks is None:
         return []
     found = idioms.read(folder)[0]
-    return [_played(folder, stack, idiom, attacks, timeout, workers) for stack, idiom in found.items() if idiom.app]
+    options = {"attacks": attacks.value, "timeout": timeout, "separate": separate}
+    return [_played(folder, stack, idiom, attacks, options, workers) for stack, idiom in found.items() if idiom.app]
 
 
-def _played(folder: str, stack: str, idiom: Idiom, attacks: Attacks, timeout: float, workers: Workers) -> Result:
+def _played(
+    folder: str, stack: str, idiom: Idiom, attacks: Attacks, options: dict[str, object], workers: Workers
+) -> Result:
     result = Result(stack, idioms.digest(folder, stack, idiom), missing=_missing(stack))
     if result.missing:
         return result
     file = os.path.abspath(os.path.join(folder, str(idiom.app)))
     source = examples.read(folder, str(idiom.app), file)
     assert source is not None  # else the idiom could not be served
-    request = {"stack": stack, "file": file, "source": source.text, "attacks": attacks.value, "timeout": timeout}
+    request = {"stack": stack, "file": file, "source": source.text, **options}
     names = [case.name for case in attacks.cases]
     for case, answer in zip(attacks.cases, workers.answers(request, names), strict=True):
-        expected = "served" if case.allowed else "refused"
-        result.cells.append(Cell(stack, case.name, expected, answer["status"], answer["detail"]))
+        result.cells.append(Cell(stack, case.name, expected(case), answer["status"], answer["detail"]))
     return result
 
 

@@ -6,13 +6,14 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.authoring.play import Response, Rival
 
@@ -24,6 +25,8 @@ ORGANIZATIONS = [(1, "Acme"), (2, "Globex")]
 USERS = [(1, "alice", "admin", 1), (2, "bob", "member", 1), (3, "mallory", "admin", 2)]
 DOCUMENTS = [(1, "Acme payroll", 1, 1), (2, "Globex plan", 3, 2)]
 
+_IDLE_THREADS = "AnyIO worker thread"  # the start of their names: they end soon after a request
+
 _jobs: deque[tuple[Callable[..., Any], str]] = deque()
 
 
@@ -32,29 +35,74 @@ def enqueue(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     _jobs.append((function, json.dumps([args, kwargs])))
 
 
+class _Saved(NamedTuple):
+    """The state of a stage."""
+
+    data: bytes  # of the database
+    clients: dict[str, Any]
+    cookies: dict[str, Any]  # of each client
+    waited: float
+    jobs: list[tuple[Callable[..., Any], str]]
+
+
 class Stage:
-    """A Python application in this process. Subclasses define `send`, `event` and `disconnect`."""
+    """A Python application in this process. Subclasses define `send`, `event` and what `save` and `restore` need."""
 
     def __init__(self, app: ModuleType) -> None:
         self.app = app
         self.database = f"{tempfile.mkdtemp(dir=os.getcwd())}/stage.db"  # the SQLite file
+        self.clients: dict[str, Any] = {}  # each actor has cookies of its own
         self.crashes: list[str] = []  # the exceptions behind responses with status 500
-        self._clock: time_machine.Traveller | None = None
+        self.waited = 0.0  # seconds by which the clock is advanced
+        self._clock: time_machine.travel | None = None
+
+    @property
+    def folder(self) -> str:
+        """The folder of the database, which `restore` empties."""
+        return os.path.dirname(self.database)
 
     def disconnect(self) -> None:
         """Close all connections to the database."""
         raise NotImplementedError
 
+    def copied(self, cookies: Any) -> Any:
+        """Return a copy of the cookies of a client."""
+        raise NotImplementedError
+
+    def roots(self) -> list[Any]:
+        """Return the objects through which a case can leave something behind, besides the module of the application."""
+        return [os.environ]
+
+    def signature(self) -> tuple[int, ...]:
+        """Return numbers that differ if a case has left a thread, or a listener for events of a library."""
+        return (sum(not each.name.startswith(_IDLE_THREADS) for each in threading.enumerate()),)
+
     def save(self) -> None:
-        """Disconnect, and remember the database for `restore`."""
+        """Disconnect, and remember the database, the clients, the clock and the queued jobs for `restore`."""
         self.disconnect()
         with open(self.database, "rb") as file:
-            self._saved = file.read()
+            data = file.read()
+        cookies = {actor: self.copied(client.cookies) for actor, client in self.clients.items()}
+        self._saved = _Saved(data, dict(self.clients), cookies, self.waited, [*_jobs])
 
     def restore(self) -> None:
-        """Write the database of `save`. Only forked processes may have connected since then."""
-        with open(self.database, "wb") as file:
-            file.write(self._saved)
+        """Return to the state of `save`."""
+        self.disconnect()
+        for name in os.listdir(self.folder):
+            os.remove(os.path.join(self.folder, name))
+        with open(self.database, "wb") as file:  # a new one: somebody may still have the old one open
+            file.write(self._saved.data)
+        self.clients = dict(self._saved.clients)
+        for actor, cookies in self._saved.cookies.items():
+            self.clients[actor].cookies = self.copied(cookies)
+        self.crashes.clear()
+        if self._clock is not None:
+            self._clock.stop()
+            self._clock, self.waited = None, 0.0
+        if self._saved.waited:
+            self.wait(self._saved.waited)
+        _jobs.clear()
+        _jobs.extend(self._saved.jobs)
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; see `play.Target`."""
@@ -91,8 +139,10 @@ class Stage:
         if self._clock is None:
             import time_machine  # belongs to the extra `proofs`, and the commands that name it import this module
 
-            self._clock = time_machine.travel(datetime.now(UTC), tick=True).start()
-        self._clock.shift(seconds)
+            self._clock = time_machine.travel(datetime.now(UTC), tick=True)
+            self._traveller = self._clock.start()
+        self._traveller.shift(seconds)
+        self.waited += seconds
 
     def during(self, after: str | None, rival: Rival) -> AbstractContextManager[dict[str, Any] | None]:
         """Idioms are not played by two requests at the same time."""

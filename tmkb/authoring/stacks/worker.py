@@ -3,22 +3,29 @@
 One JSON request per line in. One JSON line per case out, and an empty line after the last.
 
 A request has ``stack``, ``file`` and ``source`` of the application, ``folder`` (empty and temporary), ``attacks`` (the
-value of an attacks.yaml), ``cases`` (names) and ``timeout`` (seconds). This process imports the stack. From it one is
-forked for each application, which is guarded as a proof is, creates the data and performs the steps before every case.
-Each case runs in a process that is forked from that one. After it the database and the files are restored. Where there
-is no fork, a request has one case, and this process ends after it. An Express application runs in a Node process, which
-Node itself guards, and which begins each case with new data.
+value of an attacks.yaml), ``cases`` (names), ``timeout`` (seconds) and ``separate`` (each case has a process of its
+own). This process imports the stack. From it one is forked for each application, which is guarded as a proof is,
+creates the data and performs the steps before every case. The cases run in a process that is forked from that one.
+After each, it restores the database, the files, the clients, the clock, the queued jobs and what the application can
+reach (`traces`). If it cannot do that, it ends, and the next case runs in a new process. So does a case with an
+unexpected result that was not the first of its process: no failure rests on what other cases have left.
+
+Where there is no fork, a request has one case, and this process ends after it. An Express application runs in a Node
+process, which Node itself guards, and which begins each case with new data.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import gc
 import importlib
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +33,7 @@ from tmkb.authoring import play
 from tmkb.authoring.process import DIED
 from tmkb.authoring.proofs import guard, traces
 from tmkb.authoring.stacks.stage import described
-from tmkb.knowledge.attacks import Attacks
+from tmkb.knowledge.attacks import Attacks, Case
 
 Request = dict[str, Any]
 Answer = dict[str, str]  # status, detail
@@ -45,11 +52,9 @@ def main() -> None:
     def answer(value: Answer) -> None:
         os.write(write, json.dumps(value).encode() + b"\n")
 
-    stack = importlib.import_module(f"tmkb.authoring.stacks.{name}")
+    stack = _imported(name)
     in_node = name == "express"
     forks = not in_node and sys.platform != "win32"
-    gc.collect()
-    gc.freeze()  # processes that collect would copy every page
     for line in requests:
         request = json.loads(line)
         if sys.platform != "win32" and forks and os.fork():
@@ -68,6 +73,17 @@ def main() -> None:
             return
 
 
+def _imported(name: str) -> ModuleType:
+    """Import a stack, and prepare this process for forks."""
+    stack = importlib.import_module(f"tmkb.authoring.stacks.{name}")
+    if hasattr(stack, "warm") and sys.platform != "win32":
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder, contextlib.chdir(folder):
+            stack.warm()
+    gc.collect()
+    gc.freeze()  # processes that collect would copy every page
+    return stack
+
+
 def _answer(application: _Application, answer: Callable[[Answer], None]) -> None:
     """Play the cases of an application."""
     request = application.request
@@ -82,8 +98,8 @@ def _answer(application: _Application, answer: Callable[[Answer], None]) -> None
         signal.setitimer(signal.ITIMER_REAL, request["timeout"])
         application.prepare()
         signal.setitimer(signal.ITIMER_REAL, 0)
-    for name in request["cases"]:
-        answer(application.answer(name))
+    for each in application.answers():
+        answer(each)
 
 
 class _Application:
@@ -133,44 +149,75 @@ class _Application:
         if self.forks:
             if self.error is None:
                 self.target.save()
-            self.files = traces.Files(os.getcwd())
+            self.files = traces.Files(os.getcwd(), self.target.folder if self.error is None else "")
             gc.collect()
             gc.freeze()  # processes that collect would copy every page
 
-    def answer(self, name: str) -> Answer:
-        """Play the case ``name``, which sees nothing of the cases before it."""
+    def answers(self) -> Iterator[Answer]:
+        """Yield the answer to each case, which sees nothing of the cases before it."""
+        names: list[str] = self.request["cases"]
         if self.failure is not None:
-            return self.failure
-        if not self.forks:
-            self.prepare()
-            return self._played(name)
-        answer = self._forked(name)
-        self.files.restore()
-        if self.error is None:
-            self.target.restore()
-        return answer
+            yield from (self.failure for _ in names)
+        elif not self.forks:
+            for name in names:
+                self.prepare()
+                yield self._played(name)
+        else:
+            while names:
+                answered = list(self._forked(names))
+                yield from answered
+                names = names[len(answered) :]
 
-    def _forked(self, name: str) -> Answer:
+    def _forked(self, names: Sequence[str]) -> Iterator[Answer]:
+        """Yield the answers of one process to the first cases, at least to one."""
         if sys.platform == "win32":
             raise NotImplementedError
         read, write = os.pipe()
         pid = guard.fork()
         if not pid:
             try:
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process
-                signal.setitimer(signal.ITIMER_REAL, self.request["timeout"])
-                os.write(write, json.dumps(self._played(name)).encode())
+                self._play(names, write)
             finally:
                 os._exit(0)
         os.close(write)
         with open(read, "rb") as pipe:
-            data = pipe.read()
+            *lines, _ = pipe.read().split(b"\n")  # the rest is a line that was not written to its end
         status = os.waitpid(pid, 0)[1]
-        if not data:
+        self._restore()
+        yield from map(json.loads, lines)
+        if not lines:
             late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
-            return _late(self.request) if late else DIED
-        answer: Answer = json.loads(data)
-        return answer
+            yield _late(self.request) if late else DIED
+
+    def _play(self, names: Sequence[str], write: int) -> None:
+        """Play cases until one leaves what cannot be restored, or has a result that others may have caused."""
+        if sys.platform == "win32":
+            raise NotImplementedError
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process
+        memory = before = None
+        for number, name in enumerate(names):
+            signal.setitimer(signal.ITIMER_REAL, self.request["timeout"])
+            if self.error is None and not self.request["separate"]:
+                memory = memory or self._memory()
+                before = before or self.target.signature()
+            answer = contextvars.copy_context().run(self._played, name)
+            if number and answer["status"] not in (expected(self.attacks.case(name)), UNPLAYED):
+                return
+            os.write(write, json.dumps(answer).encode() + b"\n")
+            if memory is None or not (self._restore() and memory.restore() and self.target.signature() == before):
+                return
+
+    def _memory(self) -> traces.Memory:
+        assert isinstance(self.app, ModuleType)
+        return traces.Memory([self.values, *self.target.roots()], [self.app])
+
+    def _restore(self) -> bool:
+        """Restore the data and the files; return True."""
+        os.chdir(self.request["folder"])
+        self.files.restore()
+        if self.error is None:
+            self.target.restore()
+        return True
 
     def _played(self, name: str) -> Answer:
         case = self.attacks.case(name)
@@ -188,6 +235,11 @@ class _Application:
             return {"status": UNPLAYED, "detail": f"the stage does not offer {error}"}
         except Exception as error:
             return _error(error)
+
+
+def expected(case: Case) -> str:
+    """Return the status that ``case`` must have on an application that has no weakness."""
+    return play.SERVED if case.allowed else play.REFUSED
 
 
 def _late(request: Request) -> Answer:

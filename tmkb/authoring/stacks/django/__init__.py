@@ -7,25 +7,31 @@ authentication. As in an API, the response to a user who has to sign in is 401 i
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 import django
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.core import signals
+from django.core.cache.backends import locmem
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.signals import got_request_exception
 from django.db import connection
+from django.db.models import signals as model_signals
+from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse
 from django.test.client import MULTIPART_CONTENT, Client
+from django.urls import URLPattern, URLResolver, get_resolver
 
 from tmkb.authoring.play import Response
 from tmkb.authoring.stacks import stage
 
 _LOGIN_URL = "/login"
+_SIGNALS = [each for module in (signals, model_signals) for each in vars(module).values() if isinstance(each, Signal)]
 
 
 class _Stage(AppConfig):  # type: ignore[misc]  # Django has no types
@@ -97,19 +103,34 @@ class Stage(stage.Stage):
             User.objects.create(id=id_, name=name, role=role, organization_id=of)
         for id_, title, owner, of in stage.DOCUMENTS:
             Document.objects.create(id=id_, title=title, owner_id=owner, organization_id=of)
-        got_request_exception.connect(self._note_crash)
-        self._clients: dict[str, Client] = {}  # each actor has cookies of its own
+        signals.got_request_exception.connect(self._note_crash)
 
     def disconnect(self) -> None:
         """Close all connections to the database."""
         connection.close()
 
+    def copied(self, cookies: Any) -> Any:
+        """Return a copy of the cookies of a client."""
+        return copy.deepcopy(cookies)
+
+    def roots(self) -> list[Any]:
+        """Return the objects through which a case can leave something behind, besides the module of the application."""
+        settings_ = [vars(settings), vars(settings._wrapped)]
+        chains = [client.handler._middleware_chain for client in self.clients.values()]
+        views = [pattern.callback for pattern in _patterns(get_resolver())]
+        caches = [locmem._caches, locmem._expire_info]
+        return [*super().roots(), *settings_, *chains, *views, *caches, connection.execute_wrappers]
+
+    def signature(self) -> tuple[int, ...]:
+        """Return numbers that differ if a case has left a thread, or a receiver of a signal."""
+        return *super().signature(), *(len(signal.receivers) for signal in _SIGNALS)
+
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
-        if actor not in self._clients:
+        if actor not in self.clients:
             headers = {} if actor == stage.ANONYMOUS else {"X-User": actor}
-            self._clients[actor] = Client(raise_request_exception=False, headers=headers)
-        client = self._clients[actor]
+            self.clients[actor] = Client(raise_request_exception=False, headers=headers)
+        client = self.clients[actor]
         options: dict[str, Any] = {"headers": {key: str(value) for key, value in parts.get("headers", {}).items()}}
         if "json" in parts:
             options |= {
@@ -141,6 +162,11 @@ class Stage(stage.Stage):
     def state(self, name: str) -> Any:
         """Return the result of ``state_NAME`` of the application."""
         return getattr(self.app, f"state_{name}")()
+
+
+def _patterns(resolver: URLResolver) -> Iterator[URLPattern]:
+    for each in resolver.url_patterns:
+        yield from _patterns(each) if isinstance(each, URLResolver) else [each]
 
 
 def _leave(user: str) -> None:

@@ -7,6 +7,7 @@ of package.json, which ``npm install`` installs beside it.
 from __future__ import annotations
 
 import atexit
+import functools
 import http.client
 import json
 import os
@@ -169,6 +170,7 @@ def missing() -> str:
     return ""
 
 
+@functools.cache
 def _version() -> tuple[int, ...]:
     text = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False).stdout
     return tuple(map(int, re.findall(r"\d+", text)))

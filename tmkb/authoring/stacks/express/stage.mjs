@@ -65,22 +65,10 @@ export async function begin(application, settings) {
   jobs.length = crashes.length = 0;
   const tables = { organizations, users, documents };
   for (const [name, value] of Object.entries(application)) if (value instanceof SQLiteTable) tables[name] = value;
-  const { Database } = await SQL;
-  const data = new Database();
-  for (const table of Object.values(tables)) data.run(ddl(table));
   const relations = Object.entries(application).filter(([, value]) => value?.constructor?.name === 'Relations');
   const schema = { ...tables, ...Object.fromEntries(relations) };
+  const data = await database(Object.values(tables).map(ddl));
   db = drizzle(async (sql, params, method) => run(data, sql, params, method), { schema });
-  await db.insert(organizations).values([{ id: 1, name: 'Acme' }, { id: 2, name: 'Globex' }]);
-  await db.insert(users).values([
-    { id: 1, name: 'alice', role: 'admin', organizationId: 1 },
-    { id: 2, name: 'bob', role: 'member', organizationId: 1 },
-    { id: 3, name: 'mallory', role: 'admin', organizationId: 2 },
-  ]);
-  await db.insert(documents).values([
-    { id: 1, title: 'Acme payroll', ownerId: 1, organizationId: 1 },
-    { id: 2, title: 'Globex plan', ownerId: 3, organizationId: 2 },
-  ]);
   const server = express();
   server.use(express.json(), express.urlencoded(), authenticate);
   application.configure?.(server);
@@ -90,6 +78,31 @@ export async function begin(application, settings) {
 }
 
 const SQL = initSqlJs();
+const images = new Map(); // of databases with the initial rows, by the statements that create their tables
+
+/** Return a new database with the tables that `statements` create, and the initial rows. */
+async function database(statements) {
+  const { Database } = await SQL;
+  const key = statements.join(';');
+  if (!images.has(key)) {
+    const data = new Database();
+    for (const each of statements) data.run(each);
+    const rows = drizzle(async (sql, params, method) => run(data, sql, params, method));
+    await rows.insert(organizations).values([{ id: 1, name: 'Acme' }, { id: 2, name: 'Globex' }]);
+    await rows.insert(users).values([
+      { id: 1, name: 'alice', role: 'admin', organizationId: 1 },
+      { id: 2, name: 'bob', role: 'member', organizationId: 1 },
+      { id: 3, name: 'mallory', role: 'admin', organizationId: 2 },
+    ]);
+    await rows.insert(documents).values([
+      { id: 1, title: 'Acme payroll', ownerId: 1, organizationId: 1 },
+      { id: 2, title: 'Globex plan', ownerId: 3, organizationId: 2 },
+    ]);
+    images.set(key, data.export());
+    data.close();
+  }
+  return new Database(images.get(key));
+}
 
 function run(data, sql, params, method) {
   const statement = data.prepare(sql);
