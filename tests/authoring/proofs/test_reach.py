@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from tmkb.authoring.proofs.reach import Execution, Results, Version, marks, set_marks
+from tmkb.authoring.proofs.reach import Execution, Results, Version, marks, results, set_marks
 
 BASE = '''
 """A version."""
@@ -309,6 +309,23 @@ def test_functions_that_were_made_before_keep_their_code():
         results.add("start", execution.version, places, {})
         assert (results.reader(other)("start") is not None) == known
     assert module.made() == 1
+
+
+@pytest.mark.parametrize(
+    ("app", "proof", "version", "looked_up"),
+    [
+        ("def send(): return Request()", "", "def show(): pass", False),
+        ("import example\ndef send(): return example.Request()", "", "def show(): pass", True),
+        ("def send(module): return getattr(module, 'Request')", "", "def show(): pass", True),
+        ("def send(): return Request()", "", "def show(name): return globals()[name]()", True),
+        ("def send(): return Request()", "def exploit_one(example): example.Request()", "def show(): pass", True),
+    ],
+)
+def test_an_import_that_nobody_can_look_up_does_not_matter(app, proof, version, looked_up):
+    found = results(app, proof, '{"text": "Request"}')
+    found.add("case", Version(version), [], {})
+
+    assert (found.reader(Version(f"from flask import Request\n{version}"))("case") is None) == looked_up
 
 
 @pytest.mark.parametrize(

@@ -146,10 +146,10 @@ def test_rows_are_restored_and_other_changes_are_noticed(on_postgresql, statemen
         return document.id
 
     with on_postgresql.stage() as s:
-        s.save()
+        saved = s.save()
         with s.app.app_context(), db.engines["superuser"].begin() as connection:
             connection.execute(db.text(statement))
-        assert s.restore() is restored
+        assert s.restore(saved) is restored
         if restored:
             with s.app.app_context():
                 assert db.session.scalars(db.select(Document.title)).all() == ["Acme payroll", "Globex plan"]
@@ -183,10 +183,10 @@ def test_a_connection_that_is_used_again_is_like_a_new_one(on_postgresql):
     from psycopg.rows import dict_row
 
     with on_postgresql.stage() as s:
-        s.save()
+        saved = s.save()
         first = run(FOUND)
         assert run(LEFT)[0] == first[0]
-        s.restore()
+        s.restore(saved)
         assert run(FOUND) == first
         assert first[2] == ["postgres", "0", None, 0, 0, 0]
 
@@ -290,10 +290,10 @@ def test_keys_are_restored_with_their_expiry(both):
     with keys.client() as client:
         client.set("lasting", "1")
         client.set("short", "2", ex=100)
-        keys.save()
+        content = keys.content()
         client.set("lasting", "changed")
         client.set("other", "3")
-        keys.restore()
+        keys.restore(content)
         assert {key: client.get(key) for key in client.scan_iter()} == {b"lasting": b"1", b"short": b"2"}
         assert client.ttl("lasting") == -1 and 0 < client.ttl("short") <= 100
         keys.clear()

@@ -34,6 +34,34 @@ _MARKS = "__reached__"  # one byte for each place; a built-in name, so that the 
 _DEFINED = "__defined__"  # the decorator that notes functions, likewise
 _ROOM = 4096  # places
 _LOOKED_UP = frozenset({"bp", "cache", "MIGRATION"})  # names that the stage looks up in a version
+# With these, code can look up a name that it does not contain. The module of a version is named ``example``.
+_DYNAMIC = frozenset(
+    {
+        "__builtins__",
+        "__dict__",
+        "__globals__",
+        "__import__",
+        "attrgetter",
+        "builtins",
+        "dir",
+        "eval",
+        "example",
+        "exec",
+    }
+    | {
+        "f_back",
+        "gc",
+        "getattr",
+        "globals",
+        "import_module",
+        "importlib",
+        "inspect",
+        "locals",
+        "methodcaller",
+        "modules",
+    }
+    | {"pickle", "pkgutil", "runpy", "sys", "vars"}
+)
 _WORDS = re.compile(r"\w+")
 
 
@@ -66,6 +94,11 @@ class Version:
         return {each.name: each for each in self.statements if each.name}
 
     @cached_property
+    def looks_up(self) -> bool:
+        """Whether its code can look up names that it does not contain."""
+        return looks_up(self.source)
+
+    @cached_property
     def defines_once(self) -> bool:
         """Whether no statement that only defines a name shares it with another statement."""
         bound = [each.name for each in self.statements if each.name]
@@ -82,6 +115,7 @@ class Execution:
         self._filename = filename
         self._numbers: dict[str, int] = {}  # place → that of its mark
         self._functions: dict[str, list[FunctionType]] = {}  # name → those that were made
+        self.exchanged: frozenset[str] = frozenset()  # the definitions that the last `become` has executed or removed
         setattr(builtins, _DEFINED, self._note)
 
     def execute(self) -> None:
@@ -89,6 +123,11 @@ class Execution:
         code = self._compiled(self.version)
         setattr(builtins, _MARKS, mmap.mmap(-1, max(_ROOM, len(self._numbers))))  # shared with forked processes
         exec(code, self._module.__dict__)
+
+    @property
+    def functions(self) -> list[FunctionType]:
+        """The functions of the module that were made."""
+        return [function for functions in self._functions.values() for function in functions]
 
     def reached(self) -> list[str]:
         """Return the places that are marked as reached: those of functions that are called, and of statements."""
@@ -138,6 +177,8 @@ class Execution:
             self._functions.pop(each.name, None)
             exec(self._compile(ast.Module([self._marked(each)], [])), self._module.__dict__)
         self._module.__doc__ = ast.get_docstring(version.tree, clean=False)
+        removed = old.definitions.keys() - version.definitions.keys()
+        self.exchanged = frozenset({"__doc__", *removed, *(each.name for each in new)})
         self.version = version
         return True
 
@@ -212,9 +253,10 @@ def add_marks(value: bytes) -> None:
 class Results:
     """The results of cases on the versions of one pattern."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        """``texts``: other code that can look up names in a version."""
+    def __init__(self, texts: Iterable[str], values: Iterable[str] = ()) -> None:
+        """``texts``: other code, which can look up names in a version. ``values``: texts by which the version can."""
         self._names = words(texts) | _LOOKED_UP
+        self._values = words(values)
         self._found: dict[str, dict[frozenset[str], dict[str, Result]]] = {}  # case → places → key → result
         self._texts: dict[tuple[str, frozenset[str]], _Text] = {}  # statement as written, places → statement
 
@@ -246,7 +288,8 @@ class Results:
             text = self._text(each, places)
             (definitions.setdefault(each.name, []) if each.name else texts).append(text)
         known: set[str] = set()
-        todo = self._names.union(*(text.words for text in texts))
+        looked_up = self._names | self._values if version.looks_up else self._names
+        todo = looked_up.union(*(text.words for text in texts))
         while names := todo & definitions.keys() - known:  # what a name defines can refer to other names
             known |= names
             added = [text for name in sorted(names) for text in definitions[name]]
@@ -266,6 +309,21 @@ class Results:
                 statement.functions[name].body = body
             text = self._texts[statement.written, shown] = _Text(source, words([source]))
         return text
+
+
+def results(app: str, proof: str, attacks: str) -> Results:
+    """Return no results yet for a pattern with these texts."""
+    others = [app, attacks]
+    return Results([*others, proof]) if proof or looks_up(app) else Results([], others)
+
+
+def looks_up(source: str) -> bool:
+    """Return whether code can look up names that it does not contain. Raises SyntaxError if it is no Python."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and _is_text(node):
+            node.value = ast.Constant(None)
+    return not _DYNAMIC.isdisjoint(words([ast.unparse(tree)]))
 
 
 class _Text(NamedTuple):

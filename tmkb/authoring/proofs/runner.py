@@ -163,7 +163,7 @@ class Proof:
         self.addresses: dict[tuple[str, ...], services.Addresses] = {}  # of those that run, for each of these values
         self.data = self._read_attacks(folder) if "attacks" in code else None
         self.sources = {variant: self._text(name) for variant, name in self.files.items()}
-        self.results = reach.Results([self.app, self.proof, json.dumps(self.data)])
+        self.results = reach.results(self.app, self.proof, json.dumps(self.data))
         self.wrong = [variant for variant in self.files if variant not in ("vulnerable", *self.secure)]
 
     def _read_attacks(self, folder: str) -> dict[str, Any]:
@@ -357,6 +357,15 @@ def prove(
     return report
 
 
+def _effort(folder: str, pattern: Pattern) -> int:
+    """Return a number that is higher for a proof that takes longer: one that is started late would end last."""
+    attacks = attacks_file.read(folder)[0] if "attacks" in pattern.get("code", {}) else None
+    if attacks is None:
+        return 0
+    versions = 1 + len(pattern["mitigations"]) + len(attacks.wrong)
+    return versions * sum(3 if case.services else 1 for case in attacks.cases)
+
+
 def _run_all(proof: Proof, worker: Worker, report: Report, mutate: bool) -> None:
     for variant, source in proof.sources.items():
         report.cells += proof.run(worker, variant, source, proof.cases)
@@ -389,9 +398,14 @@ def prove_all(
 
     try:
         with running, ThreadPoolExecutor(len(workers)) as pool:
+            order = sorted(range(len(patterns)), key=lambda number: -_effort(*patterns[number]))
+            started = {number: pool.submit(one, patterns[number]) for number in order}
             try:
-                yield from pool.map(one, patterns)
+                for number in range(len(patterns)):
+                    yield started[number].result()
             except BaseException:  # the pool would wait until its threads are done
+                for each in started.values():
+                    each.cancel()
                 for worker in workers:
                     worker.process.terminate()
                 raise

@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Any, NamedTuple
 
@@ -363,7 +363,6 @@ class Keys:
 
     address: str
     number: int
-    saved: list[tuple[bytes, int, bytes]] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -375,16 +374,16 @@ class Keys:
         with self.client() as client:
             client.flushdb()
 
-    def save(self) -> None:
-        """Remember all keys and their values for `restore`."""
+    def content(self) -> list[tuple[bytes, int, bytes]]:
+        """Return all keys and their values for `restore`."""
         with self.client() as client:
-            self.saved = [(key, max(client.pttl(key), 0), client.dump(key)) for key in client.scan_iter()]
+            return [(key, max(client.pttl(key), 0), client.dump(key)) for key in client.scan_iter()]
 
-    def restore(self) -> None:
-        """Replace all keys by those that `save` remembered."""
+    def restore(self, content: Sequence[tuple[bytes, int, bytes]]) -> None:
+        """Replace all keys by those that `content` has returned."""
         with self.client() as client:
             client.flushdb()
-            for key, milliseconds, value in self.saved:
+            for key, milliseconds, value in content:
                 client.restore(key, milliseconds, value)
 
     def client(self) -> Any:

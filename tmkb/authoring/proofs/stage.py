@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
@@ -31,11 +31,10 @@ from flask_login import LoginManager, UserMixin, login_required
 from flask_sqlalchemy import SQLAlchemy
 from kombu.transport.memory import Channel
 from sqlalchemy import Engine, event
-from sqlalchemy.engine.events import ConnectionEvents
-from sqlalchemy.orm import Session, SessionEvents
+from sqlalchemy.orm import Session, configure_mappers
 
 from tmkb.authoring.play import Response, Rival
-from tmkb.authoring.proofs import jobs, reach, rivals
+from tmkb.authoring.proofs import jobs, reach, rivals, traces
 from tmkb.authoring.proofs.connections import Connections
 from tmkb.authoring.proofs.services import Addresses, Content, Database, Keys
 
@@ -85,9 +84,8 @@ class Stage:
         self.clients: dict[str, FlaskClient] = {}  # each actor has cookies of its own
         self.clock: time_machine.Traveller | None = None
         self.waited = 0.0  # seconds by which the clock is advanced
-        self._saved: _Saved | None = None
         self._as_saved = False  # whether nothing has been performed since `save` or `restore`
-        self._states: dict[str, tuple[Any, bytes]] = {}  # as saved, with the marks of the functions that return them
+        self._states: dict[str, tuple[Any, bytes]] = {}  # those of the saved state
 
     @property
     def restorable(self) -> bool:
@@ -99,37 +97,32 @@ class Stage:
         """The folder of the files that `restore` replaces; an empty text if there are none."""
         return os.path.dirname(self._data.database) if isinstance(self._data, _Rehearsal) else ""
 
-    def save(self) -> None:
-        """Remember the data, the clients, the clock and the queued jobs for `restore`."""
+    def save(self) -> Saved:
+        """Return the data, the clients, the clock and the queued jobs for `restore`."""
         assert self._data is not None
         self._disconnect()
-        self._data.save()
-        if self._keys is not None:
-            self._keys.save()
-        self._saved = _Saved(dict(self.clients), _cookies(self.clients), self.waited, _jobs())
-        self._as_saved = True
+        keys = self._keys.content() if self._keys is not None else []
+        saved = Saved(self._data.save(), keys, dict(self.clients), _cookies(self.clients), self.waited, _jobs(), {})
+        self._as_saved, self._states = True, saved.states
+        return saved
 
-    def restore(self) -> bool:
+    def restore(self, saved: Saved) -> bool:
         """Return to the state of `save`; return False if the data has changed in a way that cannot be undone."""
-        assert self._data is not None and self._saved is not None
+        assert self._data is not None
         self._disconnect()
         if self._keys is not None:
-            self._keys.restore()
-        self.clients = dict(self._saved.clients)
-        for actor, cookies in self._saved.cookies.items():
+            self._keys.restore(saved.keys)
+        self.clients = dict(saved.clients)
+        for actor, cookies in saved.cookies.items():
             self.clients[actor]._cookies = dict(cookies)
         self._stop_clock()
-        if self._saved.waited:
-            self.wait(self._saved.waited)
+        if saved.waited:
+            self.wait(saved.waited)
         for name, queue in Channel.queues.items():
             queue.queue.clear()
-            queue.queue.extend(self._saved.jobs.get(name, ()))
-        self._as_saved = True
-        return self._data.restore()
-
-    def forget(self) -> None:
-        """Forget what `state` has returned, because other code is executed from now on."""
-        self._states.clear()
+            queue.queue.extend(saved.jobs.get(name, ()))
+        self._as_saved, self._states = True, saved.states
+        return self._data.restore(saved.data)
 
     def _disconnect(self) -> None:
         with self.app.app_context():
@@ -141,7 +134,7 @@ class Stage:
 
     def signature(self) -> tuple[int, ...]:
         """Return numbers that differ if a case has left a thread, or a listener for events of sessions or engines."""
-        return threading.active_count(), sum(key[1] in _EVENTS_OF_SQL for key in event.registry._key_to_collection)
+        return threading.active_count(), traces.sql_listeners()
 
     def send(self, actor: str, method: str, path: str, parts: Mapping[str, Any]) -> Response:
         """Send a request as ``actor``; anonymous sends no user."""
@@ -303,17 +296,16 @@ _EVENTS: dict[str, Callable[..., Any]] = {
 }
 
 
-# SQLAlchemy itself adds listeners for other events at any time.
-_EVENTS_OF_SQL = {*vars(ConnectionEvents), *vars(SessionEvents)}
+class Saved(NamedTuple):
+    """The state of a stage at one moment."""
 
-
-class _Saved(NamedTuple):
-    """The state of a stage apart from its data."""
-
+    data: Any  # of the database
+    keys: list[tuple[bytes, int, bytes]]  # of Redis
     clients: dict[str, FlaskClient]
     cookies: dict[str, dict[Any, Any]]  # of each client
     waited: float
     jobs: dict[str, list[Any]]  # of each queue
+    states: dict[str, tuple[Any, bytes]]  # what `Stage.state` returned, with the marks of what it executed
 
 
 def _cookies(clients: Mapping[str, FlaskClient]) -> dict[str, dict[Any, Any]]:
@@ -331,11 +323,11 @@ def _file(name: str, type: str, content: str) -> tuple[io.BytesIO, str, str]:  #
 class _Data(Protocol):
     """Data that can be restored while nobody is connected."""
 
-    def save(self) -> None:
-        """Remember the data."""
+    def save(self) -> Any:
+        """Return the data for `restore`."""
 
-    def restore(self) -> bool:
-        """Restore the data; return False if that is not possible."""
+    def restore(self, saved: Any) -> bool:
+        """Restore the data of `save`; return False if that is not possible."""
 
 
 @dataclass(slots=True)
@@ -343,17 +335,15 @@ class _OnPostgresql:
     """A PostgreSQL database."""
 
     database: Database
-    content: Content | None = None
     connections: list[Connections] = field(default_factory=list)
 
-    def save(self) -> None:
-        self.content = self.database.content()
+    def save(self) -> Content:
         for each in self.connections:
             each.keep()
+        return self.database.content()
 
-    def restore(self) -> bool:
-        assert self.content is not None
-        return self.database.restore(self.content, [pid for each in self.connections for pid in each.processes()])
+    def restore(self, saved: Content) -> bool:
+        return self.database.restore(saved, [pid for each in self.connections for pid in each.processes()])
 
 
 @dataclass(slots=True)
@@ -365,18 +355,17 @@ class _Rehearsal:
     contents: bytes
     database: str = ""  # the file that the engine connects to
     example: ModuleType | SimpleNamespace | None = None  # the mounted one
-    saved: bytes = b""
 
-    def save(self) -> None:
+    def save(self) -> bytes:
         with open(self.database, "rb") as file:
-            self.saved = file.read()
+            return file.read()
 
-    def restore(self) -> bool:
+    def restore(self, saved: bytes) -> bool:
         folder = os.path.dirname(self.database)
         for name in os.listdir(folder):
             os.remove(os.path.join(folder, name))
         with open(self.database, "wb") as file:  # a new one: somebody may still have the old one open
-            file.write(self.saved)
+            file.write(saved)
         return True
 
     def fits(self, example: ModuleType | SimpleNamespace | None, config: dict[str, Any]) -> bool:
@@ -415,6 +404,8 @@ def stage(example: ModuleType | SimpleNamespace | None = None, **config: Any) ->
     config = _with_redis(config)
     make = _staged_on_postgresql if "postgresql" in _services else _staged
     with make(example, config) as (app, data):
+        with suppress(Exception):  # it is raised again by the first query
+            configure_mappers()
         worker = _worker(celery, app) if broker else None
         try:
             yield Stage(app, celery, data, keys, worker)

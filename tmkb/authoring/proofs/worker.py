@@ -8,7 +8,8 @@ the next case runs in a new process. So no case sees the effects of another.
 
 The process goes on with the next version if that has the same statements, apart from functions that were not called
 before the first case (`reach`). Then its own execution would have come to the same state, and only its functions are
-exchanged. Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a
+exchanged. If some were only called by the steps before every case, it first returns to the state before these steps,
+and performs them again. Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a
 process of its own.
 
 Without fork (Windows), or with ``--spawn``, each case runs in a new interpreter. A request does not contain the name of
@@ -45,7 +46,7 @@ from tmkb.authoring.proofs import guard, reach, traces
 from tmkb.knowledge.attacks import Attacks
 
 if TYPE_CHECKING:
-    from tmkb.authoring.proofs.stage import Stage  # needs the extra `proofs`
+    from tmkb.authoring.proofs.stage import Saved, Stage  # needs the extra `proofs`
 
 EXAMPLE = "example.py"  # the file name of every version; the runner restores the real one in reports
 
@@ -110,7 +111,9 @@ class _Version:
         self.example = self.proof = ModuleType("none")
         self.crashes: list[str] = []  # the exceptions behind responses of the current case with status 500
         self.opened = contextlib.ExitStack()  # the stage
-        self.prepared: _Prepared | None = None
+        self.target: Stage | None = None
+        self.mounted: _State | None = None  # the state before any step
+        self.prepared: _State | None = None  # the state before every case
         if flask := sys.modules.get("flask"):
             flask.got_request_exception.connect(self._note_crash)
 
@@ -145,9 +148,7 @@ class _Version:
     def become(self, request: Request) -> bool:
         """Go on with the version in ``request``; return False if it has to be executed in a new process."""
         if (
-            self.prepared is None
-            or request["separate"]
-            or time.monotonic() - self.prepared.since > _MAX_AGE
+            request["separate"]
             or "celery" in request["services"]  # whose worker has functions of its own
             or any(request[key] != self.request[key] for key in ("proof", "attacks"))
             or request["cases"][0].startswith(FUNCTIONS)
@@ -155,14 +156,21 @@ class _Version:
             return False
         try:
             version = reach.Version(request["source"])
-            if self.prepared.starts.reader(version)("") is None or not self.execution.become(version):
+            fresh = self.prepared is not None and time.monotonic() - self.prepared.since < _MAX_AGE
+            states = [self.prepared, self.mounted] if fresh else [self.mounted]
+            state = next((each for each in states if each and each.starts.reader(version)("") is not None), None)
+            if state is None or (state is self.mounted and not self._return(state)):
+                return False
+            if not self.execution.become(version):
                 return False
         except Exception:  # it is raised again in a new process, as the result of all cases
             return False
         self.request = {**self.request, **request}
         self.texts[EXAMPLE] = request["source"]
-        self.prepared.target.forget()
-        self.prepared.memory = self._memory(self.prepared)
+        self.prepared = state if state is not self.mounted else None
+        for each in filter(None, (self.mounted, self.prepared)):
+            each.saved.states.clear()
+            each.memory.adopt(self.example, self.execution.exchanged, self.execution.functions)
         return True
 
     def run(self, name: str) -> Answer:
@@ -179,41 +187,55 @@ class _Version:
             yield self.run(self.request["cases"][0])
             return
         attacks = Attacks(self.request["attacks"])
+        failure = None if self.target else self._answer(lambda _: self._mount(attacks), "")
+        if not failure and not (self.target and self.target.restorable):
+            yield self.run(names[0])
+            return
         if self.prepared is None:
-            targets: list[Stage] = []
-            failure = self._answer(lambda _: targets.append(self._stage(attacks)), "")
-            if not failure and not targets[0].restorable:
-                yield self.run(names[0])
-                return
-            if failure := failure or self._answer(lambda _: self._prepare(attacks, targets[0]), ""):
-                ends = (n for n, name in enumerate(names, 1) if _ends(self.request, name, failure))
-                yield from itertools.repeat(failure, next(ends, len(names)))
-                return
+            failure = failure or self._answer(lambda _: self._prepare(attacks), "")
+        if failure:
+            ends = (n for n, name in enumerate(names, 1) if _ends(self.request, name, failure))
+            yield from itertools.repeat(failure, next(ends, len(names)))
+            return
         yield from self._play(attacks, names)
 
-    def _stage(self, attacks: Attacks) -> Stage:
+    def _mount(self, attacks: Attacks) -> None:
+        """Mount the version, and remember the state before any step."""
         from tmkb.authoring.proofs import stage
 
         stage.rehearse(self.example, **attacks.config)
-        return self.opened.enter_context(stage.stage(self.example, **attacks.config))
+        self.target = self.opened.enter_context(stage.stage(self.example, **attacks.config))
+        if self.target.restorable:
+            self.mounted = self._state({})
 
-    def _prepare(self, attacks: Attacks, target: Stage) -> None:
-        """Perform the steps before every case on ``target``, and remember the state after them."""
-        values = play.prepare(attacks.setup, target)
-        target.save()
-        starts = reach.Results([self.request["app"], self.request["proof"], json.dumps(self.request["attacks"])])
+    def _prepare(self, attacks: Attacks) -> None:
+        """Perform the steps before every case, and remember the state after them."""
+        assert self.target is not None
+        self.prepared = self._state(play.prepare(attacks.setup, self.target))
+
+    def _state(self, values: dict[str, Any]) -> _State:
+        """Remember the state of this process, in which steps have saved ``values``."""
+        assert self.target is not None
+        saved = self.target.save()
+        starts = reach.results(self.request["app"], self.request["proof"], json.dumps(self.request["attacks"]))
         starts.add("", self.execution.version, self.execution.called(), {})
-        files = traces.Files(os.getcwd(), target.folder)
-        self.prepared = _Prepared(target, values, os.getcwd(), files, target.signature(), reach.marks(), starts)
-        self.prepared.memory = self._memory(self.prepared)
+        files = traces.Files(os.getcwd(), self.target.folder)
+        memory = traces.Memory([values, *self.target.roots()], self.modules)
+        return _State(saved, values, os.getcwd(), files, self.target.signature(), reach.marks(), starts, memory)
 
-    def _memory(self, prepared: _Prepared) -> traces.Memory:
-        return traces.Memory([prepared.values, *prepared.target.roots()], self.modules)
+    def _return(self, state: _State) -> bool:
+        """Return to ``state``; return False if something has changed that cannot be undone."""
+        assert self.target is not None
+        os.chdir(state.folder)
+        state.files.restore()
+        reach.set_marks(state.marks)
+        restored = self.target.restore(state.saved) and state.memory.restore()
+        return restored and self.target.signature() == state.signature
 
     def _play(self, attacks: Attacks, names: Sequence[str]) -> Iterator[Answer]:
         """Yield the answers to cases until one leaves what cannot be restored, or ends the run."""
-        assert self.prepared is not None
-        prepared, target = self.prepared, self.prepared.target
+        assert self.prepared is not None and self.target is not None
+        prepared, target = self.prepared, self.target
 
         def play_case(name: str) -> Answer:
             verdict = play.play(attacks.case(name), target, prepared.values)
@@ -222,10 +244,7 @@ class _Version:
         for name in names:
             self.prepared = None
             yield (answer := contextvars.copy_context().run(self._answer, play_case, name))
-            os.chdir(prepared.folder)
-            prepared.files.restore()
-            reach.set_marks(prepared.marks)
-            if not (target.restore() and prepared.memory.restore() and target.signature() == prepared.signature):
+            if not self._return(prepared):
                 return
             self.prepared = prepared
             if _ends(self.request, name, answer):
@@ -393,17 +412,17 @@ class _Application:
 
 
 @dataclass(slots=True)
-class _Prepared:
-    """The state of a process before every case."""
+class _State:
+    """The state of a process at one moment between two cases."""
 
-    target: Stage
+    saved: Saved
     values: dict[str, Any]  # that the steps have saved
     folder: str  # the current one
     files: traces.Files
     signature: tuple[int, ...]
-    marks: bytes  # of what every case has reached
-    starts: reach.Results  # tells which versions have the same state before every case
-    memory: traces.Memory = field(init=False)
+    marks: bytes  # of what has been reached
+    starts: reach.Results  # tells which versions have come to the same state
+    memory: traces.Memory
     since: float = field(default_factory=time.monotonic)
 
 
