@@ -69,11 +69,11 @@ def _reverted(vulnerable: str, secure: str) -> Iterator[Mutant]:
 def _dropped(vulnerable: str, secure: str) -> Iterator[Mutant]:
     """Yield ``secure`` without its first guard, without its second, and so on."""
     known = {ast.dump(node) for node in ast.walk(ast.parse(vulnerable))}
-    for number in range(len(list(_guards(ast.parse(secure))))):
-        tree = ast.parse(secure)
-        kind, guard, drop = list(_guards(tree))[number]
-        if ast.dump(guard) in known:
+    for number, (kind, same, _) in enumerate(_guards(ast.parse(secure))):
+        if ast.dump(same) in known:
             continue
+        tree = ast.parse(secure)
+        _, guard, drop = list(_guards(tree))[number]
         line, text = getattr(guard, "lineno", 0), ast.unparse(guard).splitlines()[0]
         drop()
         yield Mutant(kind, line, text, ast.unparse(ast.fix_missing_locations(tree)))

@@ -23,7 +23,7 @@ import inspect
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -320,6 +320,8 @@ def results(app: str, proof: str, attacks: str) -> Results:
 def looks_up(source: str) -> bool:
     """Return whether code can look up names that it does not contain. Raises SyntaxError if it is no Python."""
     tree = ast.parse(source)
+    if "\\" not in source and _DYNAMIC.isdisjoint(words([source])):  # no text contains a name in an escaped form
+        return False
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and _is_text(node):
             node.value = ast.Constant(None)
@@ -381,15 +383,33 @@ def _facts(hidden: list[ast.stmt], names: frozenset[str]) -> list[ast.stmt]:
 
     ``names``: those in the other statements, which do not bind them themselves.
     """
-    facts = sorted(_bound(hidden) & names) + ["yield"] * any(map(_yields, hidden))
-    facts += sorted(
-        f"{type(each).__name__} {name}"
-        for statement in hidden
-        for each in _own(statement)
-        if isinstance(each, ast.Global | ast.Nonlocal)
-        for name in each.names
-    )
+    effects = [_effects(each) for each in hidden]
+    facts = sorted(_bound(hidden) & names) + ["yield"] * any(each.yields for each in effects)
+    facts += sorted(name for each in effects for name in each.declared)
     return [ast.Expr(ast.Set([ast.Constant(fact) for fact in facts]))] if facts else []
+
+
+class _Effects(NamedTuple):
+    """What a statement does to its function without being executed."""
+
+    bound: frozenset[str]
+    yields: bool
+    declared: tuple[str, ...]  # as global or nonlocal
+
+
+@lru_cache(maxsize=10_000)  # statements of a few patterns
+def _effects(statement: ast.stmt) -> _Effects:
+    nodes = [*_own(statement)]
+    return _Effects(
+        frozenset(name for each in nodes for name in _binds(each)),
+        any(isinstance(each, ast.Yield | ast.YieldFrom) for each in nodes),
+        tuple(
+            f"{type(each).__name__} {name}"
+            for each in nodes
+            if isinstance(each, ast.Global | ast.Nonlocal)
+            for name in each.names
+        ),
+    )
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
@@ -408,13 +428,9 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
         yield from _own(each)
 
 
-def _yields(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _own(node))
-
-
 def _bound(statements: Iterable[ast.stmt]) -> frozenset[str]:
     """Return the names that ``statements`` bind."""
-    return frozenset(name for statement in statements for each in _own(statement) for name in _binds(each))
+    return frozenset[str]().union(*(_effects(each).bound for each in statements))
 
 
 def _binds(node: ast.AST) -> Iterator[str]:
