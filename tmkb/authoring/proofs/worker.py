@@ -9,8 +9,8 @@ the next case runs in a new process. So no case sees the effects of another.
 The process goes on with the next version if that has the same statements, apart from functions that were not called
 before the first case (`reach`). Then its own execution would have come to the same state, and only its functions are
 exchanged. If some were only called by the steps before every case, it first returns to the state before these steps,
-and performs them again. Otherwise the process ends, and the next version is executed in a new one. Each function of a proof.py has a
-process of its own.
+and performs them again. Otherwise the process ends, and the next version is executed in a new one. Each function of a
+proof.py has a process of its own.
 
 Without fork (Windows), or with ``--spawn``, each case runs in a new interpreter. A request does not contain the name of
 the version, so a proof cannot depend on it. `guard` limits what a proof can do.
