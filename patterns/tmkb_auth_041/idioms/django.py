@@ -40,7 +40,7 @@ class Invoice(models.Model):
 
 
 # region idiom
-def load_invoice(info, id):  # for all queries and mutations that take an id
+def load_invoice(info, id):  # mutations add the rule of writers
     readable = Invoice.objects.readable_by(info.context.user)
     invoice = readable.filter(pk=id).first() if id.isdecimal() else None
     if invoice is None:

@@ -23,7 +23,7 @@ async function loadInvoice({ user, db }, id) {
   if (!invoice) throw new GraphQLError('no such invoice');
   return invoice;
 }
-const node = (_, { id }, context) => loadInvoice(context, id); // mutations, too
+const node = (_, { id }, context) => loadInvoice(context, id); // a mutation: editableBy(user)
 // endregion
 
 function invoicesOf({ user, db }, organizationId) {

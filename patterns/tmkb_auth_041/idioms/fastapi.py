@@ -42,7 +42,7 @@ def may_read(user: User, organization_id: int | None) -> bool:
 
 
 # region idiom
-def load_invoice(info, id: str) -> Invoice:  # for all queries and mutations that take an id
+def load_invoice(info, id: str) -> Invoice:  # mutations add the rule of writers
     user, db = info.context["user"], info.context["db"]
     invoice = db.get(Invoice, int(id)) if id.isdecimal() and len(id) < 10 else None
     if invoice is None or not may_read(user, invoice.organization_id):
