@@ -28,3 +28,12 @@ def test_a_folder_can_have_another_name(tmp_path, monkeypatch):
     assert paths.shown(str(tmp_path / "a")) == "git@host"
     assert paths.shown(str(tmp_path / "a" / "b.yaml")) == os.path.join("git@host", "b.yaml")
     assert paths.shown(str(tmp_path / "ab.yaml")) == "ab.yaml"
+
+
+def test_a_folder_whose_name_begins_with_that_of_another_is_not_below_it(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+
+    assert paths.is_below(str(tmp_path / "a"), str(tmp_path / "a"))
+    assert paths.is_below(str(tmp_path / "link" / "b.yaml"), str(tmp_path / "a"))
+    assert not paths.is_below(str(tmp_path / "ab"), str(tmp_path / "a"))
+    assert not paths.is_below(str(tmp_path), str(tmp_path / "a"))
