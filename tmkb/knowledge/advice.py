@@ -109,7 +109,7 @@ class Adviser:
             numbers: the patterns, best first.
             stack: what `Stacks.choose` returns.
             limit: tokens of the answer.
-            question: what is asked.
+            question: the text of the question.
             close: of the first patterns, whose code can be shown: their probability in relation to that of the first.
         """
         if not numbers:

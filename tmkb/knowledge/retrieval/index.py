@@ -66,7 +66,7 @@ def build(
         if questions := pattern.get("house", {}).get("questions"):
             samples[number] = [*samples.get(number, []), *questions]
     facts: Any = [{"id": p["id"], "language": p["language"], "framework": p["framework"]} for p in patterns]
-    packed = centroids.build(samples, _rarity(trained)) if samples else {}
+    packed = centroids.build(samples, lambda feature: _rarity(trained, feature)) if samples else {}
     return {"index": {"patterns": facts, "model": model}, "model": {"path": None}, "centroids": packed}
 
 
@@ -118,10 +118,10 @@ def folder_of(path: str) -> str:
     return "packaged" if folder == paths.PATTERNS else paths.shown(folder)
 
 
-def _rarity(model: Model) -> centroids.Rarity:
-    """Return the rarity of features, which for an unknown one is that of a feature seen once."""
-    rarest = model.facts["calibration"]["rarest"]
-    return lambda feature: model.rarity(feature) or rarest
+def _rarity(model: Model, feature: str) -> float:
+    """Return the rarity of ``feature``, which for an unknown one is that of a feature seen once."""
+    rarest: float = model.facts["calibration"]["rarest"]
+    return model.rarity(feature) or rarest
 
 
 class Index:
@@ -169,7 +169,7 @@ class Index:
         gate = logistic(calibration["gate"], outputs[-1] + calibration["best"] * max(outputs[:-1]))
         answer, shown = gate if scores else 0.0, {*scores}
         if self._centroids.packed:
-            question = centroids.unit(words.features(context), self.rarity)
+            question = centroids.unit(words.features(context), lambda feature: _rarity(model, feature))
             slope, intercept = calibration["centroid"]
             cosines = centroids.cosines(self._centroids, question)
             answer = max(answer, self._gate_of_centroids(max(cosines.values(), default=0.0)))
@@ -198,7 +198,7 @@ class Index:
 
     def rarity(self, feature: str) -> float:
         """Return the inverse document frequency of ``feature``; for an unknown one, that of a feature seen once."""
-        return _rarity(self.model)(feature)
+        return _rarity(self.model, feature)
 
     def explain(self, context: str, chosen: Sequence[int]) -> JsonObject:
         """Explain why the patterns ``chosen`` answer ``context``; without any, why not, with the nearest patterns."""
