@@ -396,6 +396,32 @@ def test_a_half_closed_connection_gets_the_responses_to_pipelined_requests(every
     assert answer.count(b"\r\n\r\nok\n") == 5
 
 
+@pytest.mark.process
+@linux
+@pytest.mark.parametrize("more", [b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b" " * 200_000])
+def test_a_closed_stream_is_noticed_before_its_next_event_whatever_followed_its_request(more):
+    with HttpServer("--server", "everything") as server:
+        before = sockets_of(server)
+        for _ in range(5):
+            with stream(server, notifications={"toolsListChanged": True}) as peer:
+                until(peer, b"acknowledged")
+                peer.sendall(more)
+                assert sockets_of(server) > before
+        deadline = time.monotonic() + 10  # less than `quiet_seconds`, after which an event would be sent
+        while sockets_of(server) > before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert sockets_of(server) == before
+
+
+def sockets_of(server):
+    """The number of open sockets of the server."""
+    folder, links = f"/proc/{server.process.pid}/fd", []
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(os.path.join(folder, name)))
+    return sum(link.startswith("socket:") for link in links)
+
+
 # --- Descriptors
 
 

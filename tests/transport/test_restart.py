@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.process import TIMEOUT, HttpServer
+from tests.support.process import SERVE, TIMEOUT, HttpServer
 from tests.transport.test_asgi import alone, ask, children, stream
 from tmkb.transport import listener
 
@@ -247,7 +247,7 @@ def test_hangup_reads_tokens_and_configuration_again(tmp_path):
 def test_a_server_ends_with_its_terminal():
     pid, terminal = pty.fork()
     if not pid:
-        os.execvp("python", ["python", "-m", "tmkb", "serve", "--server", "everything", "--http", "127.0.0.1:0"])
+        os.execv(sys.executable, [*SERVE, "--server", "everything", "--http", "127.0.0.1:0"])
     output = b""
     while b"communication via" not in output:
         output += os.read(terminal, 1024)

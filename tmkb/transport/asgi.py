@@ -45,6 +45,9 @@ class _OtherConnection:
     def read_body(self) -> None:
         pass
 
+    def ignore_input(self) -> None:
+        pass
+
     def abort(self) -> None:
         pass
 
@@ -234,7 +237,7 @@ class Application:
             if response.ended:
                 await self._send_response(response, send, connection)
                 return
-            self._note_listening(request, response, counted)
+            self._note_listening(request, response, counted, connection)
             watches = (_watch_disconnect(receive, response), self._end_in_time(request, response))
             tasks = [asyncio.create_task(watch) for watch in watches]
             connection.on_half_close = lambda: tasks.append(asyncio.create_task(self._probe(response)))
@@ -252,11 +255,14 @@ class Application:
         self.log.flush()
         self._schedule_operations()
 
-    def _note_listening(self, request: Request, response: Response, counted: contextlib.ExitStack) -> None:
+    def _note_listening(
+        self, request: Request, response: Response, counted: contextlib.ExitStack, connection: Connection
+    ) -> None:
         """If ``response`` is a stream for notifications, end it with its token, and do not count it as running."""
         if self.endpoint.is_listening(request, response):
             counted.close()
             self.listening[response] = request
+            connection.ignore_input()
 
     async def _start(
         self, request: Request, receive: Receive, connection: Connection, counted: contextlib.ExitStack

@@ -251,6 +251,7 @@ class Protocol(asyncio.BufferedProtocol):
         self.peer = ""  # the address of the client
         self.paused = False  # after a head, until the application decides whether to read the body
         self.failed = False  # what the peer has sent is not HTTP
+        self.ignores_input = False
         self.is_parsing = False
         self.next_turn: asyncio.Handle | None = None  # of the parser
         self.is_extra = False  # beyond the limit
@@ -297,7 +298,7 @@ class Protocol(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse the data in the buffer now, or in the next turn of the parser. Ignore it after the last request."""
-        if self.transport.is_closing() or not self._may_follow:
+        if self.transport.is_closing() or self.ignores_input or not self._may_follow:
             return
         self.parser.receive(bytes(_BUFFER[:nbytes]))
         if self.deadline is not None:
@@ -354,6 +355,17 @@ class Protocol(asyncio.BufferedProtocol):
             raise Invalid("the body is not complete")
         self.exchange.end_input()
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def ignore_input(self) -> None:
+        """Discard what the peer sends from now on, and make the current response the last one.
+
+        For a response that need not end: data that waits behind it would hide that the peer has closed the connection.
+        """
+        assert self.exchange is not None
+        self.exchange.keeps_alive, self.ignores_input, self.paused = False, True, False
+        self.parser.discard()
+        self.transport.set_full(False)
+        self.transport.set_waiting(False)
 
     def release_when_sent(self, budget: Budget, size: int) -> None:
         """Release ``size`` bytes of ``budget`` as soon as the system has accepted most of the written data."""
