@@ -47,8 +47,6 @@ _DYNAMIC = frozenset(
         "eval",
         "example",
         "exec",
-    }
-    | {
         "f_back",
         "gc",
         "getattr",
@@ -59,8 +57,12 @@ _DYNAMIC = frozenset(
         "locals",
         "methodcaller",
         "modules",
+        "pickle",
+        "pkgutil",
+        "runpy",
+        "sys",
+        "vars",
     }
-    | {"pickle", "pkgutil", "runpy", "sys", "vars"}
 )
 _WORDS = re.compile(r"\w+")
 
@@ -318,10 +320,10 @@ def results(app: str, proof: str, attacks: str) -> Results:
 
 
 def looks_up(source: str) -> bool:
-    """Return whether code can look up names that it does not contain. Raises SyntaxError if it is no Python."""
-    tree = ast.parse(source)
+    """Return whether code can look up names that it does not contain. May raise SyntaxError if it is no Python."""
     if "\\" not in source and _DYNAMIC.isdisjoint(words([source])):  # no text contains a name in an escaped form
         return False
+    tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and _is_text(node):
             node.value = ast.Constant(None)

@@ -421,7 +421,7 @@ class _State:
     files: traces.Files
     signature: tuple[int, ...]
     marks: bytes  # of what has been reached
-    starts: reach.Results  # tells which versions have come to the same state
+    starts: reach.Results  # shows which versions have come to the same state
     memory: traces.Memory
     since: float = field(default_factory=time.monotonic)
 
