@@ -27,6 +27,8 @@ PRINCIPAL_BYTES = 67108864  # limits.principal_bytes
 LIMITED = ["sh", "-c", 'ulimit -n "$0"; exec "$@"', "64"]
 FOREIGN = b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\n"
 TOKEN = "a token for tests"
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CLOSING = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 
 
 @pytest.fixture(scope="module")
@@ -398,19 +400,59 @@ def test_a_half_closed_connection_gets_the_responses_to_pipelined_requests(every
 
 @pytest.mark.process
 @linux
-@pytest.mark.parametrize("more", [b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b" " * 200_000])
-def test_a_closed_stream_is_noticed_before_its_next_event_whatever_followed_its_request(more):
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("subscriptions/listen", b""),
+        ("subscriptions/listen", GET),
+        ("subscriptions/listen", b" " * 200_000),
+        ("tools/call", GET),
+        ("tools/call", b" " * 30_000),
+    ],
+)
+def test_the_end_of_a_connection_is_noticed_whatever_followed_its_request(method, more):
+    slow = {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}}
     with HttpServer("--server", "everything") as server:
         before = sockets_of(server)
         for _ in range(5):
-            with stream(server, notifications={"toolsListChanged": True}) as peer:
-                until(peer, b"acknowledged")
+            params = slow if method == "tools/call" else {"notifications": {"toolsListChanged": True}}
+            with stream(server, method, **params) as peer:
+                healthy(server)
                 peer.sendall(more)
                 assert sockets_of(server) > before
         deadline = time.monotonic() + 10  # less than `quiet_seconds`, after which an event would be sent
         while sockets_of(server) > before and time.monotonic() < deadline:
             time.sleep(0.05)
         assert sockets_of(server) == before
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("last", [b"Connection: close\r\n", b""], ids=["close", "draining"])
+def test_unread_requests_do_not_cut_off_the_last_response(last):
+    """Closing a connection with unread data resets it, and its peer can lose what it has not read yet."""
+    body, headers = alone("tools/list")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n" % (lines, len(body))
+    with HttpServer("--server", "everything", "--drain", "5") as server, socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.settimeout(TIMEOUT)
+        peer.connect(("127.0.0.1", server.port))
+        if not last:
+            server.process.terminate()
+            while raw(server, CLOSING.replace(b"healthz", b"readyz")).split(b" ")[1] != b"503":
+                time.sleep(0.02)
+        peer.sendall(head + last + b"\r\n" + body.encode() + GET * 5000)
+        time.sleep(0.3)  # the response exceeds what the peer and its system have stored
+        answer = b"".join(iter(lambda: peer.recv(65536), b""))
+    assert answer.endswith(b"}") and b"connection: close" in answer
+
+
+@pytest.mark.process
+def test_head_of_a_probe_has_the_length_of_get(everything):
+    answer = raw(everything, GET.replace(b"GET", b"HEAD") + CLOSING)
+
+    assert answer.count(b"content-length: 3\r\n") == 2
+    assert answer.count(b"\r\n\r\nok\n") == 1
 
 
 def sockets_of(server):

@@ -54,6 +54,29 @@ def test_requests_follow_each_other_in_pieces_of_any_size(request_, size):
     assert len(found[1]) == 5
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 10_000])
+def test_empty_lines_before_a_request_are_ignored(size):
+    data = b"\r\n" + SIZED + b"\r\n\r\n" + NEXT + b"\r\n"
+    found = events(*(data[start : start + size] for start in range(0, len(data), size)))
+
+    assert targets(found) == ["/mcp", "/next"]
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "path"),
+    [
+        (b"http://localhost:80/a?b=c", "localhost:80", "/a?b=c"),
+        (b"HTTPS://evil.example", "evil.example", "/"),
+        (b"http://[::1]?a", "[::1]", "/?a"),
+        (b"/http://evil.example", "x", "/http://evil.example"),
+    ],
+)
+def test_the_host_in_a_target_replaces_the_header(target, host, path):
+    (head, _) = events(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
+
+    assert (head.headers["host"], head.target) == (host, path)
+
+
 def test_nothing_after_a_head_is_parsed_before_the_next_call():
     parser = Parser(MAX)
     parser.receive(SIZED + b"\x00")
@@ -138,7 +161,11 @@ REFUSED = {
     "two hosts": lines(b"Host: localhost"),
     "two blanks": HOST.replace(b"POST ", b"POST  ") + b"\r\n",
     "a tab in the first line": HOST.replace(b" HTTP", b"\tHTTP") + b"\r\n",
-    "an empty first line": b"\r\n" + NEXT,
+    "an empty first line with a bare line feed": b"\n" + NEXT,
+    "an empty first line with a bare carriage return": b"\r" + NEXT,
+    "a target with a user": NEXT.replace(b"/next", b"http://x@localhost/next"),
+    "a target without a host": NEXT.replace(b"/next", b"http:///next"),
+    "a target with an illegal host": NEXT.replace(b"/next", b"http://[::1/next"),
     "no version": b"GET /\r\n\r\n",
     "version 2": b"GET / HTTP/2.0\r\nHost: x\r\n\r\n",
     "version 1.2": b"GET / HTTP/1.2\r\nHost: x\r\n\r\n",

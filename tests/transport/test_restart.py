@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.process import SERVE, TIMEOUT, HttpServer
-from tests.transport.test_asgi import alone, ask, children, stream
+from tests.transport.test_asgi import alone, ask, children, received, stream
 from tmkb.transport import listener
 
 pytestmark = pytest.mark.process
@@ -194,6 +194,16 @@ def test_a_running_request_is_finished_and_others_are_cut_off_after_the_grace():
         assert server.end() == 0
         stuck.close()
         listener.close()
+
+
+def test_a_call_that_outlives_the_grace_is_rejected():
+    with HttpServer("--server", "everything", "--grace", "0.2") as server:
+        arguments = {"seconds": 60, "label": "x"}
+        with stream(server, "tools/call", id=8, name="slow_compute", arguments=arguments) as peer:
+            wait_for(lambda: ask(server, "tools/list")[0] == 200)
+            assert server.end() == 0
+            answer = received(peer)
+    assert answer.startswith(b"HTTP/1.1 503 ") and b"shutting down" in answer
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])

@@ -235,7 +235,7 @@ class Application:
         """Send ``response`` until it ends. While ``counted`` is open, it counts as running for its principal."""
         with counted:
             if response.ended:
-                await self._send_response(response, send, connection)
+                await self._send_response(request, response, send, connection)
                 return
             self._note_listening(request, response, counted, connection)
             watches = (_watch_disconnect(receive, response), self._end_in_time(request, response))
@@ -244,7 +244,7 @@ class Application:
             if connection.half_closed:
                 connection.on_half_close()
             try:
-                await self._send_response(response, send, connection)
+                await self._send_response(request, response, send, connection)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -419,30 +419,39 @@ class Application:
             self.body_timeouts.discard(timeout)
             budget.release(len(body))
 
-    async def _send_response(self, response: Response, send: Send, connection: Connection) -> None:
-        """Send ``response`` as it grows. Disconnects a client that does not read."""
-        changed, started = asyncio.Event(), False
-        response.on_change = changed.set
+    async def _send_response(self, request: Request, response: Response, send: Send, connection: Connection) -> None:
+        """Send ``response``, or an error if the server ends before. Disconnects a client that does not read."""
         try:
-            while True:
-                if not (response.chunks or response.ended or (response.started and not started)):
-                    await self._wait(response, changed)
-                changed.clear()
-                if response.aborted:
-                    connection.abort()
-                    return
-                if not response.started:
-                    continue
-                if not started:
-                    started = True
-                    await self._send(send, self._start_event(response, connection))
-                    continue
-                if await self._send_body(response, send, connection):
-                    return
+            await self._send_parts(response, send, connection)
         except TimeoutError:
             connection.abort()
+        except asyncio.CancelledError:  # the server waits no longer
+            if response.started:
+                raise
+            rejection = self.endpoint.reject(request, ProtocolError("shut_down"))
+            await self._send_parts(rejection, send, connection)
         finally:
             response.take()  # releases its budget
+
+    async def _send_parts(self, response: Response, send: Send, connection: Connection) -> None:
+        """Send ``response`` as it grows. Raises TimeoutError if the client does not read."""
+        changed, started = asyncio.Event(), False
+        response.on_change = changed.set
+        while True:
+            if not (response.chunks or response.ended or (response.started and not started)):
+                await self._wait(response, changed)
+            changed.clear()
+            if response.aborted:
+                connection.abort()
+                return
+            if not response.started:
+                continue
+            if not started:
+                started = True
+                await self._send(send, self._start_event(response, connection))
+                continue
+            if await self._send_body(response, send, connection):
+                return
 
     async def _send_body(self, response: Response, send: Send, connection: Connection) -> bool:
         """Send the next part of the body. It counts against the budget until the system has accepted it.

@@ -41,6 +41,7 @@ _EXTRA = 16  # connections beyond the limit, or a sixteenth of the limit: they g
 _RETRY = 0.1  # seconds until the next accept after the system ran out of resources
 _KEEP_ALIVE = 5.0  # seconds until a connection closes on which no request follows
 _MAX_BODY = 65536  # bytes of a body that the application has not taken yet
+_MAX_AHEAD = 32768  # bytes of later requests that are stored during a request. Reading on shows that the peer has gone
 _TICK = 0.001  # seconds by which a timer may be early
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in http.HTTPStatus}
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -83,7 +84,7 @@ class Transport:
         """Send buffered data and close. For a while, discard data that the peer still sends."""
         if self.is_closing():
             return
-        if not self._protocol.unfinished or self._protocol.pool.shutting_down:
+        if not self._protocol.has_unread or self._protocol.pool.shutting_down:
             self._transport.close()
             if unsent := self._transport.get_write_buffer_size():
                 self._expect_progress(unsent)
@@ -251,7 +252,8 @@ class Protocol(asyncio.BufferedProtocol):
         self.peer = ""  # the address of the client
         self.paused = False  # after a head, until the application decides whether to read the body
         self.failed = False  # what the peer has sent is not HTTP
-        self.ignores_input = False
+        self.ignores_input = False  # from now on
+        self.has_ignored = False  # what the peer has sent
         self.is_parsing = False
         self.next_turn: asyncio.Handle | None = None  # of the parser
         self.is_extra = False  # beyond the limit
@@ -298,7 +300,10 @@ class Protocol(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse the data in the buffer now, or in the next turn of the parser. Ignore it after the last request."""
-        if self.transport.is_closing() or self.ignores_input or not self._may_follow:
+        if self.transport.is_closing():
+            return
+        if self.ignores_input or not self._may_follow:
+            self.has_ignored = True
             return
         self.parser.receive(bytes(_BUFFER[:nbytes]))
         if self.deadline is not None:
@@ -307,7 +312,7 @@ class Protocol(asyncio.BufferedProtocol):
             self.parse()
 
     def parse(self) -> None:
-        """Parse for one turn, and pause reading while there is unparsed data."""
+        """Parse for one turn, and pause reading while there is too much unparsed data."""
         if self.is_parsing:
             return
         self.is_parsing = True
@@ -326,8 +331,9 @@ class Protocol(asyncio.BufferedProtocol):
         if self.half_closed and not self._busy and self.next_turn is None:
             self.transport.close()
             return
-        waits = self.paused or self.next_turn is not None or (self._busy and self.parser.has_data)
-        self.transport.set_waiting(waits)
+        if not self._may_follow:
+            self._ignore_unparsed()
+        self.transport.set_waiting(self.paused or self.next_turn is not None or self.parser.unparsed > _MAX_AHEAD)
 
     @property
     def default_lines(self) -> str:
@@ -338,6 +344,11 @@ class Protocol(asyncio.BufferedProtocol):
     def unfinished(self) -> bool:
         """Whether the peer may still send the rest of the request."""
         return self.parser.in_body or self.failed
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether the peer may still send the rest of the request, or has sent more than its requests."""
+        return not self.half_closed and (self.unfinished or self.has_ignored or self.parser.has_data)
 
     def read_body(self) -> None:
         """Read the body of the current request."""
@@ -363,7 +374,7 @@ class Protocol(asyncio.BufferedProtocol):
         """
         assert self.exchange is not None
         self.exchange.keeps_alive, self.ignores_input, self.paused = False, True, False
-        self.parser.discard()
+        self._ignore_unparsed()
         self.transport.set_full(False)
         self.transport.set_waiting(False)
 
@@ -453,6 +464,10 @@ class Protocol(asyncio.BufferedProtocol):
         if self.paused or self.transport.is_closing():
             return False
         return self.parser.in_body or not self._busy
+
+    def _ignore_unparsed(self) -> None:
+        self.has_ignored |= self.parser.has_data
+        self.parser.discard()
 
     def _parse_event(self) -> bool:
         """Parse and handle the next event. Return False if more data is needed. Raises Invalid."""

@@ -242,7 +242,7 @@ class Endpoint:
 
     def _handle(self, request: Request, response: Response) -> None:
         if request.path in probes.PATHS and request.verb in ("GET", "HEAD"):
-            probes.answer(request.path, request.verb, response, self.runtime)
+            probes.answer(request.path, response, self.runtime)
             return
         if self._describe(request, response):
             return
@@ -269,7 +269,7 @@ class Endpoint:
         if access is None or request.verb not in ("GET", "HEAD") or request.path not in access.metadata_paths:
             return False
         self.guard.check_source(request.headers)
-        response.complete(200, JSON, access.metadata if request.verb == "GET" else b"")
+        response.complete(200, JSON, access.metadata)
         return True
 
     def _is_open(self, request: Request) -> bool:

@@ -10,12 +10,14 @@ Specification: RFC 9112 (HTTP/1.1).
 
 from __future__ import annotations
 
+import urllib.parse
 from typing import NamedTuple
 
 import httptools
 
 _EMPTY_LINE = b"\r\n\r\n"
 _VERSIONS = ("1.0", "1.1")
+_SCHEMES = ("http://", "https://")
 
 
 class Invalid(Exception):
@@ -78,6 +80,11 @@ class Parser:
         return self.position < len(self.data)
 
     @property
+    def unparsed(self) -> int:
+        """The number of bytes that are not parsed yet."""
+        return len(self.data) - self.position
+
+    @property
     def in_body(self) -> bool:
         """Whether a head has been returned, and `END` has not."""
         return self._reported
@@ -85,7 +92,7 @@ class Parser:
     @property
     def has_whole_body(self) -> bool:
         """Whether the rest of the request has arrived, as far as is known without parsing it."""
-        return self._complete or (self.left is not None and len(self.data) - self.position >= self.left)
+        return self._complete or (self.left is not None and self.unparsed >= self.left)
 
     def receive(self, data: bytes) -> None:
         """Append ``data`` to the bytes to parse."""
@@ -113,7 +120,7 @@ class Parser:
             if self._complete:
                 self._before_request()
                 return END
-            if self.position >= len(self.data):
+            if not (self._begins() if self._head is None and self._size == 0 else self.has_data):
                 return None
             self._parse_piece()
 
@@ -121,6 +128,14 @@ class Parser:
         """Release what the parser refers to, and what refers to it."""
         self.discard()
         del self._http
+
+    def _begins(self) -> bool:
+        """Skip the empty lines before a request (RFC 9112, section 2.2). Return whether anything follows them."""
+        while self.data.startswith(b"\r\n", self.position):
+            self.position += 2
+        if not self.has_data:
+            self.discard()
+        return self.data[self.position : self.position + 2] not in (b"", b"\r")
 
     def _parse_piece(self) -> None:
         is_head, piece = self._head is None, self._piece()
@@ -224,7 +239,21 @@ class Parser:
         elif coding.lower() != "chunked" or not is_modern:
             raise Invalid("unknown transfer coding")
         persists = is_modern and verb != b"CONNECT" and self._http.should_keep_alive()
-        return Head(verb.decode("ascii"), self._target.decode("ascii"), headers, persists, is_modern)
+        target = self._target.decode("ascii")
+        if target.lower().startswith(_SCHEMES):
+            headers["host"], target = _parts(target)
+        return Head(verb.decode("ascii"), target, headers, persists, is_modern)
+
+
+def _parts(target: str) -> tuple[str, str]:
+    """Return host and path of a target that is a whole URL (RFC 9112, section 3.2.2). Raises Invalid."""
+    try:
+        url = urllib.parse.urlsplit(target)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    if not url.netloc or "@" in url.netloc:
+        raise Invalid("illegal host in the target")
+    return url.netloc, urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
 
 
 def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:

@@ -29,10 +29,10 @@ class Condition(NamedTuple):
     blocks: bool = False
 
 
-def answer(path: str, verb: str, response: Response, engine: Engine) -> None:
+def answer(path: str, response: Response, engine: Engine) -> None:
     """Complete ``response`` to a probe. Only `READY` depends on the conditions of ``engine``."""
     if path != READY:
-        _complete(response, verb, 200, "text/plain", b"ok\n")
+        _complete(response, 200, "text/plain", b"ok\n")
         return
     errors = negotiation.preferred(engine.spec)["errors"]
     shown: dict[str, JsonValue] = {
@@ -40,10 +40,8 @@ def answer(path: str, verb: str, response: Response, engine: Engine) -> None:
     }
     ready = not any(each.blocks for each in engine.conditions.values())
     body = messages.encode({"ready": ready, "conditions": shown})
-    _complete(response, verb, 200 if ready else 503, "application/json", body + b"\n")
+    _complete(response, 200 if ready else 503, "application/json", body + b"\n")
 
 
-def _complete(response: Response, verb: str, status: int, media_type: str, body: bytes) -> None:
-    response.complete(
-        status, {"content-type": media_type, "cache-control": "no-store"}, b"" if verb == "HEAD" else body
-    )
+def _complete(response: Response, status: int, media_type: str, body: bytes) -> None:
+    response.complete(status, {"content-type": media_type, "cache-control": "no-store"}, body)
