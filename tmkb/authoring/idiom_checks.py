@@ -66,12 +66,11 @@ def check_all(folders: Mapping[str, str], jobs: int, timeout: float) -> Iterator
     """
     read = {id_: idioms.read(folder)[0] for id_, folder in folders.items()}
     keys = [(id_, stack) for id_, each in read.items() for stack in each]
-    parsed = dict(
-        zip(keys, parsers.parse([Fragment(stack, read[id_][stack].code) for id_, stack in keys]), strict=True)
-    )
     with Workers() as workers, ThreadPoolExecutor(max(1, jobs)) as pool:
+        parsing = pool.submit(parsers.parse, [Fragment(stack, read[id_][stack].code) for id_, stack in keys])
         results = pool.map(lambda each: play_idioms(each, timeout, workers), folders.values())
         try:
+            parsed = dict(zip(keys, parsing.result(), strict=True))
             for id_, played in zip(folders, results, strict=True):
                 own = {stack: parsed[id_, stack] for stack in read[id_]}
                 digests = {stack: idioms.compiled_digest(stack, idiom) for stack, idiom in read[id_].items()}

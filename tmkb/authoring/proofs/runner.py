@@ -363,7 +363,7 @@ def _effort(folder: str, pattern: Pattern) -> int:
     if attacks is None:
         return 0
     versions = 1 + len(pattern["mitigations"]) + len(attacks.wrong)
-    return versions * sum(3 if case.services else 1 for case in attacks.cases)
+    return versions * sum(8 if case.services else 1 for case in attacks.cases)
 
 
 def _run_all(proof: Proof, worker: Worker, report: Report, mutate: bool) -> None:
