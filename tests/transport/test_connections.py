@@ -427,24 +427,27 @@ def test_the_end_of_a_connection_is_noticed_whatever_followed_its_request(method
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("behind", [True, False], ids=["behind", "later"])
 @pytest.mark.parametrize("last", [b"Connection: close\r\n", b""], ids=["close", "draining"])
-def test_unread_requests_do_not_cut_off_the_last_response(last):
+def test_unread_requests_do_not_cut_off_the_last_response(last, behind):
     """Closing a connection with unread data resets it, and its peer can lose what it has not read yet."""
-    body, headers = alone("tools/list")
+    body, headers = alone("tools/call", name="greet", arguments={"name": "x" * 4_000_000})
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
     head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n" % (lines, len(body))
-    with HttpServer("--server", "everything", "--drain", "5") as server, socket.socket() as peer:
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    drain = [] if last else ["--drain", "9"]
+    with HttpServer("--server", "everything", *drain) as server, socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         peer.settimeout(TIMEOUT)
         peer.connect(("127.0.0.1", server.port))
         if not last:
             server.process.terminate()
             while raw(server, CLOSING.replace(b"healthz", b"readyz")).split(b" ")[1] != b"503":
                 time.sleep(0.02)
-        peer.sendall(head + last + b"\r\n" + body.encode() + GET * 5000)
-        time.sleep(0.3)  # the response exceeds what the peer and its system have stored
+        peer.sendall(head + last + b"\r\n" + body.encode() + GET * behind)
+        time.sleep(2.5)  # more than `linger_seconds`
+        peer.sendall(GET * 1000)
         answer = b"".join(iter(lambda: peer.recv(65536), b""))
-    assert answer.endswith(b"}") and b"connection: close" in answer
+    assert answer.count(b"x") > 4_000_000 and b"connection: close" in answer
 
 
 @pytest.mark.process
@@ -462,6 +465,22 @@ def sockets_of(server):
         with contextlib.suppress(FileNotFoundError):
             links.append(os.readlink(os.path.join(folder, name)))
     return sum(link.startswith("socket:") for link in links)
+
+
+@pytest.mark.process
+def test_a_half_closed_connection_does_not_wait_for_the_rest_of_a_body(everything):
+    """The second request is parsed after the response to the first, when the end of input is already known."""
+    body, headers = alone("tools/call", name="test_slow")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+    one = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n\r\n" % (lines, len(body)) + body.encode()
+    with connect(everything) as peer:
+        peer.sendall(one + one[:-1])
+        peer.shutdown(socket.SHUT_WR)
+        began = time.monotonic()
+        answer = b"".join(iter(lambda: received(peer), b""))
+
+    assert answer.count(b"HTTP/1.1 200") == 1
+    assert time.monotonic() - began < 10  # less than `request_seconds`
 
 
 # --- Descriptors

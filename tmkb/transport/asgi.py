@@ -45,7 +45,7 @@ class _OtherConnection:
     def read_body(self) -> None:
         pass
 
-    def ignore_input(self) -> None:
+    def discard_input(self) -> None:
         pass
 
     def abort(self) -> None:
@@ -218,6 +218,8 @@ class Application:
                 response = self.endpoint.reject(request, error)
             except ConnectionError:
                 return
+            except asyncio.CancelledError:
+                response = self._rejection_at_the_end(request)
             if "transfer-encoding" in request.headers and "content-length" in request.headers:  # RFC 9112, section 6.1
                 response.headers["connection"] = "close"
             self._after_start()
@@ -262,7 +264,7 @@ class Application:
         if self.endpoint.is_listening(request, response):
             counted.close()
             self.listening[response] = request
-            connection.ignore_input()
+            connection.discard_input()
 
     async def _start(
         self, request: Request, receive: Receive, connection: Connection, counted: contextlib.ExitStack
@@ -425,13 +427,21 @@ class Application:
             await self._send_parts(response, send, connection)
         except TimeoutError:
             connection.abort()
-        except asyncio.CancelledError:  # the server waits no longer
+        except asyncio.CancelledError:
             if response.started:
                 raise
-            rejection = self.endpoint.reject(request, ProtocolError("shut_down"))
-            await self._send_parts(rejection, send, connection)
+            await self._send_response(request, self._rejection_at_the_end(request), send, connection)
         finally:
             response.take()  # releases its budget
+
+    def _rejection_at_the_end(self, request: Request) -> Response:
+        """Return the response to a request for which the server, which ends, waits no longer.
+
+        Raises CancelledError if another reason cancelled the request.
+        """
+        if not self.ending:
+            raise asyncio.CancelledError
+        return self.endpoint.reject(request, ProtocolError("shut_down"))
 
     async def _send_parts(self, response: Response, send: Send, connection: Connection) -> None:
         """Send ``response`` as it grows. Raises TimeoutError if the client does not read."""

@@ -41,7 +41,7 @@ _EXTRA = 16  # connections beyond the limit, or a sixteenth of the limit: they g
 _RETRY = 0.1  # seconds until the next accept after the system ran out of resources
 _KEEP_ALIVE = 5.0  # seconds until a connection closes on which no request follows
 _MAX_BODY = 65536  # bytes of a body that the application has not taken yet
-_MAX_AHEAD = 32768  # bytes of later requests that are stored during a request. Reading on shows that the peer has gone
+_AHEAD = 32768  # bytes of later requests after which reading pauses. Until then it shows that the peer has gone
 _TICK = 0.001  # seconds by which a timer may be early
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in http.HTTPStatus}
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -81,34 +81,38 @@ class Transport:
         return self._lingering or self._transport.is_closing()
 
     def close(self) -> None:
-        """Send buffered data and close. For a while, discard data that the peer still sends."""
+        """Send buffered data and close. Until it is sent, and for a while, discard what the peer still sends."""
         if self.is_closing():
             return
-        if not self._protocol.has_unread or self._protocol.pool.shutting_down:
-            self._transport.close()
-            if unsent := self._transport.get_write_buffer_size():
-                self._expect_progress(unsent)
-            return
-        self._lingering = True
-        self.timer = asyncio.get_running_loop().call_later(self._limits["linger_seconds"], self._transport.abort)
-        self._is_full = self._waits = False
-        self._update_reading()
-        try:
-            self._transport.write_eof()
-        except OSError:  # the peer has closed the connection
-            self._transport.abort()
-
-    def _expect_progress(self, unsent: int) -> None:
-        loop = asyncio.get_running_loop()
-        self.timer = loop.call_later(self._limits["request_seconds"], self._check_progress, unsent)
-
-    def _check_progress(self, before: int) -> None:
-        """Abort if no fewer than ``before`` bytes are unsent, so that the peer has read nothing."""
         unsent = self._transport.get_write_buffer_size()
-        if unsent < before:
-            self._expect_progress(unsent)
+        may_send = not (self._protocol.half_closed or self._protocol.pool.shutting_down)
+        self._lingering = may_send and (unsent > 0 or self._protocol.has_unread)
+        if not self._lingering:
+            self._transport.close()
         else:
+            self._is_full = self._waits = False
+            self._update_reading()
+            try:
+                self._transport.write_eof()
+            except OSError:  # the peer has closed the connection
+                self._transport.abort()
+                return
+        if unsent or self._lingering:
+            self._limit_close(unsent, asyncio.get_running_loop().time())
+
+    def _limit_close(self, before: int, since: float) -> None:
+        """Abort `request_seconds` after the peer has last read something, or `linger_seconds` after it has read all.
+
+        ``before``: bytes that were unsent when this was last called. ``since``: when the peer has last read something.
+        """
+        loop, unsent = asyncio.get_running_loop(), self._transport.get_write_buffer_size()
+        if unsent < before:
+            since = loop.time()
+        left = since + self._limits["request_seconds" if unsent else "linger_seconds"] - loop.time()
+        if left < _TICK:
             self._transport.abort()
+        else:
+            self.timer = loop.call_later(min(left, self._limits["linger_seconds"]), self._limit_close, unsent, since)
 
     def _update_reading(self) -> None:
         reads = not (self._is_full or self._waits)
@@ -252,8 +256,8 @@ class Protocol(asyncio.BufferedProtocol):
         self.peer = ""  # the address of the client
         self.paused = False  # after a head, until the application decides whether to read the body
         self.failed = False  # what the peer has sent is not HTTP
-        self.ignores_input = False  # from now on
-        self.has_ignored = False  # what the peer has sent
+        self.discards_input = False
+        self.has_discarded = False  # something that the peer has sent
         self.is_parsing = False
         self.next_turn: asyncio.Handle | None = None  # of the parser
         self.is_extra = False  # beyond the limit
@@ -295,15 +299,15 @@ class Protocol(asyncio.BufferedProtocol):
             raise ConnectionError
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer to read into. Its size bounds the size of an unparsed head."""
+        """Return the buffer to read into."""
         return _BUFFER
 
     def buffer_updated(self, nbytes: int) -> None:
         """Parse the data in the buffer now, or in the next turn of the parser. Ignore it after the last request."""
         if self.transport.is_closing():
             return
-        if self.ignores_input or not self._may_follow:
-            self.has_ignored = True
+        if not self._may_follow:
+            self.has_discarded = True
             return
         self.parser.receive(bytes(_BUFFER[:nbytes]))
         if self.deadline is not None:
@@ -332,8 +336,8 @@ class Protocol(asyncio.BufferedProtocol):
             self.transport.close()
             return
         if not self._may_follow:
-            self._ignore_unparsed()
-        self.transport.set_waiting(self.paused or self.next_turn is not None or self.parser.unparsed > _MAX_AHEAD)
+            self._discard_unparsed()
+        self.transport.set_waiting(self.paused or self.next_turn is not None or self.parser.unparsed > _AHEAD)
 
     @property
     def default_lines(self) -> str:
@@ -347,8 +351,8 @@ class Protocol(asyncio.BufferedProtocol):
 
     @property
     def has_unread(self) -> bool:
-        """Whether the peer may still send the rest of the request, or has sent more than its requests."""
-        return not self.half_closed and (self.unfinished or self.has_ignored or self.parser.has_data)
+        """Whether the peer may still send the rest of the request, or has sent what was not parsed."""
+        return self.unfinished or self.has_discarded or self.parser.has_data
 
     def read_body(self) -> None:
         """Read the body of the current request."""
@@ -367,14 +371,14 @@ class Protocol(asyncio.BufferedProtocol):
         self.exchange.end_input()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def ignore_input(self) -> None:
+    def discard_input(self) -> None:
         """Discard what the peer sends from now on, and make the current response the last one.
 
         For a response that need not end: data that waits behind it would hide that the peer has closed the connection.
         """
         assert self.exchange is not None
-        self.exchange.keeps_alive, self.ignores_input, self.paused = False, True, False
-        self._ignore_unparsed()
+        self.exchange.keeps_alive, self.discards_input, self.paused = False, True, False
+        self._discard_unparsed()
         self.transport.set_full(False)
         self.transport.set_waiting(False)
 
@@ -410,11 +414,11 @@ class Protocol(asyncio.BufferedProtocol):
             self.transport.close()
 
     def eof_received(self) -> bool:
-        """Keep the connection open for the response, if the request is complete."""
-        self.half_closed = True
-        if self.transport.is_closing() or self.exchange is None or not self._busy or self.exchange.more_body:
+        """Keep the connection open for the response, if the request is complete. Called again after a pause."""
+        is_first, self.half_closed = not self.half_closed, True
+        if self.transport.is_closing() or not self._is_answering:
             return False
-        if self.on_half_close is not None:
+        if is_first and self.on_half_close is not None:
             self.on_half_close()
         return True
 
@@ -454,8 +458,15 @@ class Protocol(asyncio.BufferedProtocol):
         return self.exchange is not None and not self.exchange.complete
 
     @property
+    def _is_answering(self) -> bool:
+        """Whether a request has arrived as a whole, and its response is not complete."""
+        return self.exchange is not None and not (self.exchange.complete or self.exchange.more_body)
+
+    @property
     def _may_follow(self) -> bool:
         """Whether the peer may send more: the rest of a request, or another one."""
+        if self.discards_input:
+            return False
         return self.exchange is None or self.exchange.keeps_alive or self.parser.in_body
 
     @property
@@ -465,8 +476,8 @@ class Protocol(asyncio.BufferedProtocol):
             return False
         return self.parser.in_body or not self._busy
 
-    def _ignore_unparsed(self) -> None:
-        self.has_ignored |= self.parser.has_data
+    def _discard_unparsed(self) -> None:
+        self.has_discarded |= self.parser.has_data
         self.parser.discard()
 
     def _parse_event(self) -> bool:

@@ -120,7 +120,11 @@ class Parser:
             if self._complete:
                 self._before_request()
                 return END
-            if not (self._begins() if self._head is None and self._size == 0 else self.has_data):
+            if self._head is None and self._size == 0:
+                self._skip_empty_lines()
+                if self.unparsed == 1 and self.data.endswith(b"\r"):  # perhaps the start of another empty line
+                    return None
+            if not self.has_data:
                 return None
             self._parse_piece()
 
@@ -129,13 +133,12 @@ class Parser:
         self.discard()
         del self._http
 
-    def _begins(self) -> bool:
-        """Skip the empty lines before a request (RFC 9112, section 2.2). Return whether anything follows them."""
+    def _skip_empty_lines(self) -> None:
+        """Skip the empty lines before a request (RFC 9112, section 2.2)."""
         while self.data.startswith(b"\r\n", self.position):
             self.position += 2
         if not self.has_data:
             self.discard()
-        return self.data[self.position : self.position + 2] not in (b"", b"\r")
 
     def _parse_piece(self) -> None:
         is_head, piece = self._head is None, self._piece()
@@ -241,19 +244,19 @@ class Parser:
         persists = is_modern and verb != b"CONNECT" and self._http.should_keep_alive()
         target = self._target.decode("ascii")
         if target.lower().startswith(_SCHEMES):
-            headers["host"], target = _parts(target)
+            headers["host"], target = _host_and_target(target)
         return Head(verb.decode("ascii"), target, headers, persists, is_modern)
 
 
-def _parts(target: str) -> tuple[str, str]:
-    """Return host and path of a target that is a whole URL (RFC 9112, section 3.2.2). Raises Invalid."""
+def _host_and_target(url_: str) -> tuple[str, str]:
+    """Return the host of a target that is a whole URL, and the rest (RFC 9112, section 3.2.2). Raises Invalid."""
     try:
-        url = urllib.parse.urlsplit(target)
+        url = urllib.parse.urlsplit(url_)
     except ValueError as error:
         raise Invalid(str(error)) from error
     if not url.netloc or "@" in url.netloc:
         raise Invalid("illegal host in the target")
-    return url.netloc, urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
+    return url.netloc, (url.path or "/") + (f"?{url.query}" if url.query else "")
 
 
 def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
