@@ -65,12 +65,17 @@ def received(peer):
         return b""
 
 
+def posted(method, more=None, /, **params):
+    """Return the bytes of a request that describes itself. ``more``: further headers."""
+    body, headers = alone(method, **params)
+    lines = [f"{name}: {value}" for name, value in {**headers, **(more or {}), "Content-Length": len(body)}.items()]
+    return "\r\n".join(["POST /mcp HTTP/1.1", "Host: localhost", *lines, "", body]).encode()
+
+
 def stream(server, method="subscriptions/listen", **params):
     """Return a connection with an open stream."""
-    body, headers = alone(method, **params)
-    lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": len(body)}.items()]
     peer = socket.create_connection(("127.0.0.1", server.port), TIMEOUT)
-    peer.sendall("\r\n".join(["POST /mcp HTTP/1.1", "Host: localhost", *lines, "", body]).encode())
+    peer.sendall(posted(method, **params))
     return peer
 
 

@@ -17,7 +17,7 @@ import time
 import pytest
 
 from tests.support.process import SERVE, TIMEOUT, HttpServer
-from tests.transport.test_asgi import HEAD, alone, ask, raw, received, refused, stream
+from tests.transport.test_asgi import HEAD, alone, ask, posted, raw, received, refused, stream
 from tmkb.errors import SpecError
 from tmkb.transport import sockets
 
@@ -63,7 +63,7 @@ def connect(server):
 def healthy(server):
     """Return the seconds of a health check on a new connection."""
     began = time.perf_counter()
-    assert raw(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b"ok\n")
+    assert raw(server, CLOSING).endswith(b"ok\n")
     return time.perf_counter() - began
 
 
@@ -73,6 +73,15 @@ def settled(server, limit):
     while (memory := server.memory()) > limit and time.monotonic() < deadline:
         time.sleep(0.1)
     return memory
+
+
+def sockets_of(server):
+    """The number of open sockets of the server."""
+    folder, links = f"/proc/{server.process.pid}/fd", []
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(os.path.join(folder, name)))
+    return sum(link.startswith("socket:") for link in links)
 
 
 def until(peer, end):
@@ -184,9 +193,7 @@ def test_the_body_of_an_unauthorized_request_is_not_read(guarded):
 @linux
 def test_a_client_that_does_not_read_its_response_is_disconnected(tmp_path):
     (tmp_path / "limits.yaml").write_text("kind: limits\nextends: packaged\nlimits: {request_seconds: 0.3}\n")
-    body, headers = alone("tools/call", name="test_error_handling", filling="x")
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+    one = posted("tools/call", name="test_error_handling", filling="x")
     with HttpServer("--server", "everything", "--schemas", str(tmp_path)) as server:
         healthy(server)  # the server has opened what it keeps
         time.sleep(0.5)  # until the connection of that request is closed
@@ -314,7 +321,7 @@ def test_shutdown_does_not_wait_for_a_body():
 @pytest.mark.process
 def test_a_request_with_two_lengths_closes_the_connection(everything):
     one = HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
-    answer = raw(everything, one + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answer = raw(everything, one + GET)
 
     assert answer.startswith(b"HTTP/1.1 400")
     assert (b"connection: close" in answer.lower(), answer.count(b"HTTP/1.1")) == (True, 1)
@@ -363,12 +370,7 @@ def test_rejecting_a_request_without_a_body_keeps_the_connection(guarded):
 
 @pytest.mark.process
 def test_pipelined_requests_are_answered_in_order(everything):
-    body, headers = alone("tools/list")
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    one = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
-    last = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-
-    answer = raw(everything, one * 20 + last)
+    answer = raw(everything, posted("tools/list") * 20 + CLOSING)
 
     assert len(re.findall(rb"HTTP/1.1 200 ", answer)) == 21
     assert answer.endswith(b"ok\n")
@@ -391,7 +393,7 @@ def test_a_half_closed_connection_gets_its_response(everything, tool):
 @pytest.mark.process
 def test_a_half_closed_connection_gets_the_responses_to_pipelined_requests(everything):
     with connect(everything) as peer:
-        peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5)
+        peer.sendall(GET * 5)
         peer.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: received(peer), b""))
 
@@ -410,7 +412,7 @@ def test_a_half_closed_connection_gets_the_responses_to_pipelined_requests(every
         ("tools/call", b" " * 30_000),
     ],
 )
-def test_the_end_of_a_connection_is_noticed_whatever_followed_its_request(method, more):
+def test_the_end_of_a_connection_is_noticed_although_data_follows_its_request(method, more):
     slow = {"name": "slow_compute", "arguments": {"seconds": 60, "label": "x"}}
     with HttpServer("--server", "everything") as server:
         before = sockets_of(server)
@@ -428,12 +430,9 @@ def test_the_end_of_a_connection_is_noticed_whatever_followed_its_request(method
 
 @pytest.mark.process
 @pytest.mark.parametrize("behind", [True, False], ids=["behind", "later"])
-@pytest.mark.parametrize("last", [b"Connection: close\r\n", b""], ids=["close", "draining"])
+@pytest.mark.parametrize("last", [{"Connection": "close"}, {}], ids=["close", "draining"])
 def test_unread_requests_do_not_cut_off_the_last_response(last, behind):
     """Closing a connection with unread data resets it, and its peer can lose what it has not read yet."""
-    body, headers = alone("tools/call", name="greet", arguments={"name": "x" * 4_000_000})
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
-    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n" % (lines, len(body))
     drain = [] if last else ["--drain", "9"]
     with HttpServer("--server", "everything", *drain) as server, socket.socket() as peer:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
@@ -443,7 +442,7 @@ def test_unread_requests_do_not_cut_off_the_last_response(last, behind):
             server.process.terminate()
             while raw(server, CLOSING.replace(b"healthz", b"readyz")).split(b" ")[1] != b"503":
                 time.sleep(0.02)
-        peer.sendall(head + last + b"\r\n" + body.encode() + GET * behind)
+        peer.sendall(posted("tools/call", last, name="greet", arguments={"name": "x" * 4_000_000}) + GET * behind)
         time.sleep(2.5)  # more than `linger_seconds`
         peer.sendall(GET * 1000)
         answer = b"".join(iter(lambda: peer.recv(65536), b""))
@@ -458,21 +457,10 @@ def test_head_of_a_probe_has_the_length_of_get(everything):
     assert answer.count(b"\r\n\r\nok\n") == 1
 
 
-def sockets_of(server):
-    """The number of open sockets of the server."""
-    folder, links = f"/proc/{server.process.pid}/fd", []
-    for name in os.listdir(folder):
-        with contextlib.suppress(FileNotFoundError):
-            links.append(os.readlink(os.path.join(folder, name)))
-    return sum(link.startswith("socket:") for link in links)
-
-
 @pytest.mark.process
 def test_a_half_closed_connection_does_not_wait_for_the_rest_of_a_body(everything):
     """The second request is parsed after the response to the first, when the end of input is already known."""
-    body, headers = alone("tools/call", name="test_slow")
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
-    one = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n\r\n" % (lines, len(body)) + body.encode()
+    one = posted("tools/call", name="test_slow")
     with connect(everything) as peer:
         peer.sendall(one + one[:-1])
         peer.shutdown(socket.SHUT_WR)

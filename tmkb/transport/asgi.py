@@ -260,7 +260,10 @@ class Application:
     def _note_listening(
         self, request: Request, response: Response, counted: contextlib.ExitStack, connection: Connection
     ) -> None:
-        """If ``response`` is a stream for notifications, end it with its token, and do not count it as running."""
+        """If ``response`` is a stream for notifications, end it with its token, and do not count it as running.
+
+        It need not end, so it is the last response of its connection.
+        """
         if self.endpoint.is_listening(request, response):
             counted.close()
             self.listening[response] = request

@@ -379,7 +379,6 @@ class Protocol(asyncio.BufferedProtocol):
         assert self.exchange is not None
         self.exchange.keeps_alive, self.discards_input, self.paused = False, True, False
         self._discard_unparsed()
-        self.transport.set_full(False)
         self.transport.set_waiting(False)
 
     def release_when_sent(self, budget: Budget, size: int) -> None:

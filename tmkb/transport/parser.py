@@ -248,10 +248,10 @@ class Parser:
         return Head(verb.decode("ascii"), target, headers, persists, is_modern)
 
 
-def _host_and_target(url_: str) -> tuple[str, str]:
+def _host_and_target(target: str) -> tuple[str, str]:
     """Return the host of a target that is a whole URL, and the rest (RFC 9112, section 3.2.2). Raises Invalid."""
     try:
-        url = urllib.parse.urlsplit(url_)
+        url = urllib.parse.urlsplit(target)
     except ValueError as error:
         raise Invalid(str(error)) from error
     if not url.netloc or "@" in url.netloc:
