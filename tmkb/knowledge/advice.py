@@ -98,16 +98,21 @@ class Adviser:
         self._forms = Memo(self._form)
 
     def for_agent(
-        self, numbers: Sequence[int], stack: str | None, limit: int, question: str = "", close: Sequence[float] = (1,)
+        self,
+        numbers: Sequence[int],
+        nearest: Sequence[str],
+        limit: int,
+        question: str = "",
+        close: Sequence[float] = (1,),
     ) -> Answer:
-        """Return the first pattern, an idiom for ``stack``, and as many others as fit into ``limit`` tokens.
+        """Return the first pattern, an idiom, and as many others as fit into ``limit`` tokens.
 
         The idiom counts most, then three patterns, then the note with the reminders of ``question`` as far as it fits,
         then the others. Without patterns the answer is a note on what that means.
 
         Args:
             numbers: the patterns, best first.
-            stack: what `Stacks.choose` returns.
+            nearest: the stacks of the idiom, as `Stacks.choose` returns them.
             limit: tokens of the answer.
             question: the text of the question.
             close: of the first patterns, whose code can be shown: their probability in relation to that of the first.
@@ -116,7 +121,8 @@ class Adviser:
             return self.renderer.join([], 0, self.no_match, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
-        code = self._code([first, *others][: len(close)], stack, question, close)
+        code = self._code([first, *others][: len(close)], nearest, question, close)
+        stack = next(iter(nearest), None)
         notes = self.reminders.of(question, self.stacks.fallbacks(stack)) if self.reminders else [None]
         fewest = min(_NOTED, len(chosen))
         noted = [(count, (code, notes[0])) for count in range(len(chosen), fewest, -1)]
@@ -130,25 +136,25 @@ class Adviser:
                 return self.renderer.join(chosen, count, joined, cut)
         return self.renderer.join(chosen, 0, None, True)
 
-    def for_human(self, numbers: Sequence[int], stack: str | None) -> Answer:
-        """Return the patterns in full, and the idiom of the first for ``stack``."""
+    def for_human(self, numbers: Sequence[int], nearest: Sequence[str]) -> Answer:
+        """Return the patterns in full, and the idiom of the first for one of the stacks ``nearest``."""
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
-        return self.renderer.for_human(numbers, self._code([self.patterns[numbers[0]]], stack))
+        return self.renderer.for_human(numbers, self._code([self.patterns[numbers[0]]], nearest))
 
     def _code(
         self,
         patterns: Sequence[Mapping[str, Any]],
-        stack: str | None,
+        nearest: Sequence[str],
         question: str = "",
         shares: Sequence[float] = (1,),
     ) -> Any:
-        """Return the code of one of ``patterns`` for ``stack``, or for one that can stand for it; None without any.
+        """Return the code of one of ``patterns`` for the first possible of the stacks ``nearest``; None without any.
 
         Code that is not of the first of ``patterns`` names its own.
         """
         found: dict[int, Any] = {}  # rank of a pattern → its code; that for the nearest stack is the first
-        for name in self.stacks.fallbacks(stack):
+        for name in nearest:
             for rank, pattern in enumerate(patterns):
                 if name in pattern["code"]:
                     found.setdefault(rank, pattern["code"][name])

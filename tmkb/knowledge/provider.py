@@ -140,12 +140,13 @@ class Knowledge(Provider):
         adviser = self._adviser()
         matches = self.index.matches(context)
         numbers = self._likely(matches, verbosity, limit)
-        stack = adviser.stacks.choose(context, language, framework)
+        nearest = adviser.stacks.choose(context, language, framework)
+        stack = next(iter(nearest), None)
         if verbosity == "human":
-            return self._result(adviser.for_human(numbers, stack), numbers, stack)
+            return self._result(adviser.for_human(numbers, nearest), numbers, stack)
         likely = [self.index.probability(matches[number]) for number in numbers[:_SURE]]
         close = [each / likely[0] for each in likely if each >= _CLOSE * likely[0]]
-        answer = adviser.for_agent(numbers, stack, self.settings["agent"]["tokens"], context, close)
+        answer = adviser.for_agent(numbers, nearest, self.settings["agent"]["tokens"], context, close)
         return self._result(answer, numbers, stack)
 
     def advise_on(self, number: int, context: str) -> str:

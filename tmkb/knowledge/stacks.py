@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ _VERSION = re.compile(r" v?\d[\d.x]*$")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _MOST = 20_000  # characters of a question that are searched for signs
 _ALL = ("signs", "words")  # of a variant, whose words count only where its stack is known
+_HINTS = ("hints",)
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,15 @@ class Stacks:
         endings = (*self.review["files"], *(end for each in self.languages.values() for end in each.get("files", ())))
         return name.endswith(endings) and not any(fnmatchcase(name, glob) for glob in self.review["except"])
 
-    def choose(self, context: str, language: str | None = None, framework: str | None = None) -> str | None:
-        """Return the stack of a question; None if there is none or it is unknown.
+    def choose(self, context: str, language: str | None = None, framework: str | None = None) -> list[str]:
+        """Return the stacks whose idioms can answer a question, nearest first; none if there is none or it is unknown.
 
         A known framework decides. Otherwise the signs in ``context`` choose among the stacks of the language, or among
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
         leaves only the language. Words of the language, the framework and the question decide between the variants of
         the stack and what is built on it in its language, such as DRF on Django; without such a word it is the stack.
         A variant that is `last` needs that no other of the stack has a word there, and `hints` that none has.
+        Behind the nearest come those that it is like, then other variants in its language with a word, then the stack.
 
         Args:
             context: the question.
@@ -56,8 +59,16 @@ class Stacks:
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         first = {name: each for name, each in narrower.items() if not each.get("last")}
-        shown = _most_signs(words, first, _ALL) or _most_signs(words, narrower, _ALL)
-        return shown or _most_signs(words, narrower, ("hints",)) or stack
+        shown = _by_signs(words, first, _ALL) or _by_signs(words, narrower, _ALL) or _by_signs(words, narrower, _HINTS)
+        nearest = self.fallbacks(next(iter(shown), stack))
+        like = itertools.takewhile(lambda name: name != stack, nearest)
+        others = (
+            name for name in shown if nearest[0] not in self.fallbacks(name) and self._share_language(name, nearest[0])
+        )
+        return list(dict.fromkeys([*like, *others, *nearest]))
+
+    def _share_language(self, one: str, other: str) -> bool:
+        return bool(self.stacks[one]["language"] == self.stacks[other]["language"])
 
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
@@ -208,11 +219,15 @@ def _names(described: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {_normal(alias): name for name, each in described.items() for alias in (name, *each.get("aliases", ()))}
 
 
-def _most_signs(text: str, described: Mapping[str, Mapping[str, Any]], keys: Sequence[str] = ("signs",)) -> str | None:
+def _most_signs(text: str, described: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return the name with the most signs in ``text``, of equal ones the first; None if none has any."""
+    return next(iter(_by_signs(text, described)), None)
+
+
+def _by_signs(text: str, described: Mapping[str, Mapping[str, Any]], keys: Sequence[str] = ("signs",)) -> list[str]:
+    """Return the names with signs in ``text``, those with the most first."""
     counts = {name: _count(text, each, keys) for name, each in described.items()}
-    best = max(counts, key=lambda name: counts[name], default=None)
-    return best if best and counts[best] else None
+    return sorted(filter(counts.__getitem__, counts), key=lambda name: -counts[name])
 
 
 def _count(text: str, described: Mapping[str, Any], keys: Sequence[str] = ("signs",)) -> int:
