@@ -27,8 +27,8 @@ this page equal to the record.
 VARIANTS = """## With another library
 
 A variant is a stack with a certain library, or in a certain form. Words of the question or of its `framework` choose it,
-such as `knex(` or "express knex". Where a pattern has none, the idiom of the stack is shown, which may be written with that
-library.
+such as `knex(` or "express knex". Where it has no idiom for a pattern, that of another library in the question is shown, or
+else that of the stack, which may be written with that library.
 """
 
 
@@ -47,7 +47,20 @@ def _lines() -> Iterator[str]:
     yield f"{', '.join(f'{counts[status]} {status}' for status in ('proven', 'compiled', 'text'))}.\n"
     yield from _table(folders, served, main)
     yield f"\n{VARIANTS}"
-    yield from _table([each for each in folders if variants.keys() & served[each.path].keys()], served, variants)
+    yield from _variants(folders, served, variants)
+
+
+def _variants(folders: list[Any], served: dict[str, Any], names: dict[str, str]) -> Iterator[str]:
+    yield "| variant | patterns that have an idiom for it |"
+    yield "|---|---|"
+    for stack, name in names.items():
+        numbers = [_number(each, served[each.path][stack]) for each in folders if stack in served[each.path]]
+        yield f"| {name} | {', '.join(numbers)} |"
+
+
+def _number(folder: Any, idiom: dict[str, str]) -> str:
+    status = "" if idiom["status"] == "compiled" else f" ({idiom['status']})"
+    return folder.pattern["id"].removeprefix("TMKB-AUTH-") + status
 
 
 def _table(folders: list[Any], served: dict[str, Any], names: dict[str, str]) -> Iterator[str]:

@@ -110,9 +110,9 @@ SIGNING = "returns a signed url for a key of the bucket, which expires"
         (("express", READ), ("express", SIGNED), "shows what is visible", 1, "first"),
         (("express", READ), ("express", SIGNED), SIGNING, 0.05, "first"),
         (("express", "signed url bucket key " * 2), ("express", SIGNED), SIGNING, 1, "first"),
-        (("express", SIGNED), ("express_prisma", READ), SIGNING, 1, "first"),
+        (("express", SIGNED), ("express_prisma", READ), SIGNING, 1, "second"),
         (("express", SIGNED), ("express_prisma", READ), "with Prisma", 1, "second"),
-        (("express_prisma", READ), ("express", SIGNED), SIGNING, 1, "second"),
+        (("express_prisma", READ), ("express", SIGNED), SIGNING, 1, "first"),
         (("express_prisma", READ), ("express", READ + " // Express"), "routes of Express", 1, "first"),
     ],
 )
@@ -126,22 +126,6 @@ def test_code_in_the_form_of_the_question_stands_for_that_of_the_first(patterns,
 
     assert code.get("pattern") == (ids[1] if shown == "second" else None)
     assert code["secure_template"] == (second if shown == "second" else first)[1]
-
-
-def test_code_in_another_language_does_not_stand_for_it(patterns):
-    idioms = (
-        {"spring_kotlin": {"code": "fun show() = 1", "status": "text"}},
-        {"spring": {"code": SIGNED, "status": "text"}},
-    )
-    ids = [pattern["id"] for pattern in patterns[:2]]
-    adviser = made(patterns, advice.fragments(patterns, dict(zip(ids, idioms, strict=True)), *FACTS))
-
-    assert (
-        "pattern"
-        not in value(adviser.for_agent([0, 1], adviser.stacks.fallbacks("spring_kotlin"), 500, SIGNING, (1, 1)))[
-            "code_pattern"
-        ]
-    )
 
 
 def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(adviser, patterns):
@@ -185,7 +169,7 @@ def test_a_sentence_has_five_words_at_most():
         "six five four three two one"
     )
 
-    assert found[0]["text"].startswith('note":"Decide for six, five, four, three, two. Each')
+    assert [text for text, *_ in found] == ["Decide for six, five, four, three, two."]
 
 
 @pytest.mark.parametrize(("question", "named"), [("Send them the links", "send link"), ("link, send", "")])
@@ -193,10 +177,25 @@ def test_a_term_can_have_two_words_in_a_row(question, named):
     sentences = [{"text": "Guard each {words}.", "words": ["send link"]}]
     found = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count)).of(question)
 
-    assert found[0]["text"].startswith(f'note":"Guard each {named}. Each' if named else 'note":"Each')
+    assert [text for text, *_ in found] == ([f"Guard each {named}."] if named else [])
 
 
-def test_a_note_that_does_not_fit_loses_sentences_from_its_end(adviser, patterns):
+def test_a_long_sentence_leaves_room_for_shorter_ones():
+    sentences = [
+        {"text": "Guard " + "very " * 40 + "well {words}.", "words": ["link"]},
+        {"text": "Ask {words}.", "words": ["pet"]},
+    ]
+    made = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count))
+    found = made.of("a link to a pet")
+    whole = made.note(found)
+
+    assert made.note(found, whole["tokens"]) == whole
+    assert made.note(found, whole["tokens"] - 1) == made.note(found[:1])
+    assert made.note(found, made.note(found[1:])["tokens"]) == made.note(found[1:])
+    assert made.note(found, 3) is None
+
+
+def test_a_note_has_the_sentences_that_fit(adviser, patterns):
     first, overlooked = number(patterns, "TMKB-AUTH-007"), stacks.packaged().stacks["rails"]["note"]
     asked = "Decide for coach: which records."
 
@@ -207,7 +206,9 @@ def test_a_note_that_does_not_fit_loses_sentences_from_its_end(adviser, patterns
     assert whole["note"] == f"{overlooked} {asked} {LAST}"
     without_words = note(whole["token_count"] - 1)
     assert without_words["note"] == f"{overlooked} {LAST}"
-    assert note(without_words["token_count"] - 1)["note"] == LAST
+    without_stack = note(without_words["token_count"] - 1)
+    assert without_stack["note"] == f"{asked} {LAST}"
+    assert note(without_stack["token_count"] - 1)["note"] == LAST
 
 
 def test_the_note_of_a_variant_is_that_of_its_stack(adviser):

@@ -107,8 +107,8 @@ class Adviser:
     ) -> Answer:
         """Return the first pattern, an idiom, and as many others as fit into ``limit`` tokens.
 
-        The idiom counts most, then three patterns, then the note with the reminders of ``question`` as far as it fits,
-        then the others. Without patterns the answer is a note on what that means.
+        The idiom counts most, then three patterns, then the note with the reminders of ``question`` that fit, then the
+        others. Without patterns the answer is a note on what that means.
 
         Args:
             numbers: the patterns, best first.
@@ -123,10 +123,14 @@ class Adviser:
         chosen = [first["full"], *(each["short"] for each in others)]
         code = self._code([first, *others][: len(close)], nearest, question, close)
         stack = next(iter(nearest), None)
-        notes = self.reminders.of(question, self.stacks.fallbacks(stack)) if self.reminders else [None]
-        fewest = min(_NOTED, len(chosen))
-        noted = [(count, (code, notes[0])) for count in range(len(chosen), fewest, -1)]
-        noted += [(fewest, (code, note)) for note in notes]
+        noted = []
+        if self.reminders:
+            sentences = self.reminders.of(question, self.stacks.fallbacks(stack))
+            fewest = min(_NOTED, len(chosen))
+            whole = self.reminders.note(sentences)
+            noted = [(count, (code, whole)) for count in range(len(chosen), fewest, -1)]
+            room = limit - self.renderer.size(chosen[:fewest], _joined([code]), fewest < len(chosen))
+            noted.append((fewest, (code, self.reminders.note(sentences, room))))
         shown = [
             (count, (idiom,)) for idiom in ((code, None) if code else (None,)) for count in range(len(chosen), 0, -1)
         ]
@@ -149,39 +153,34 @@ class Adviser:
         question: str = "",
         shares: Sequence[float] = (1,),
     ) -> Any:
-        """Return the code of one of ``patterns`` for the first possible of the stacks ``nearest``; None without any.
+        """Return the code of one of ``patterns`` for the first of the stacks ``nearest`` that has any, else None.
 
         Code that is not of the first of ``patterns`` names its own.
         """
-        found: dict[int, Any] = {}  # rank of a pattern → its code; that for the nearest stack is the first
-        for name in nearest:
-            for rank, pattern in enumerate(patterns):
-                if name in pattern["code"]:
-                    found.setdefault(rank, pattern["code"][name])
-        if not found:
-            return None
-        rank = self._closest(found, question, shares) if len(found) > 1 else next(iter(found))
-        return found[rank] if rank == 0 else _owned(found[rank], patterns[rank]["owner"])
+        for stack in nearest:
+            if found := {rank: each["code"][stack] for rank, each in enumerate(patterns) if stack in each["code"]}:
+                rank = self._closest(found, question, shares) if len(found) > 1 else next(iter(found))
+                return found[rank] if rank == 0 else _owned(found[rank], patterns[rank]["owner"])
+        return None
 
     def _closest(self, codes: Mapping[int, Mapping[str, Any]], question: str, shares: Sequence[float]) -> int:
         """Return the rank of the code whose form is that of ``question``.
 
-        It is the first of ``codes``, unless another one in its language is so much more like the question that neither
-        the probability of its pattern nor chance explains it.
+        It is the first of ``codes``, unless another one is so much more like the question that neither the probability
+        of its pattern nor chance explains it.
         """
         forms = {rank: self._forms[code["text"]] for rank, code in codes.items()}
         first, asked = next(iter(codes)), {*words.words(question)}
         likeness = {
             rank: shares[rank] * math.fsum(weights[stem] for stem in weights.keys() & asked)
-            for rank, (language, weights) in forms.items()
-            if language == forms[first][0]
+            for rank, weights in forms.items()
         }
         best = max(likeness, key=lambda rank: likeness[rank])
         factor, more = _LEAD
         return best if likeness[best] >= factor * likeness[first] + more else first
 
-    def _form(self, text: str) -> tuple[str, dict[str, float]]:
-        """Return the language and the stems of code, of which ``text`` is the fragment, with the weight of each.
+    def _form(self, text: str) -> dict[str, float]:
+        """Return the stems of code, of which ``text`` is the fragment, with the weight of each.
 
         The sum of the weights of those in a question is the cosine of both times the length of the question, with stems
         weighted by rarity. Stems of the name of the stack are left out, because they show no form.
@@ -191,7 +190,7 @@ class Adviser:
         stems = {stem for stem in words.words(code["secure_template"]) if len(stem) > 1}.difference(named)
         squares = {stem: self.rarity(stem) ** 2 for stem in stems}
         length = math.sqrt(math.fsum(squares.values()))
-        return code["language"], {stem: square / length for stem, square in squares.items()}
+        return {stem: square / length for stem, square in squares.items()}
 
 
 def _owned(code: Mapping[str, Any], owner: Mapping[str, Any]) -> Mapping[str, Any]:

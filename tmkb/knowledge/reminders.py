@@ -7,6 +7,7 @@ text before each space and between a letter and punctuation.
 
 from __future__ import annotations
 
+import math
 import os
 from itertools import pairwise, zip_longest
 
@@ -80,11 +81,11 @@ class Reminders:
     def __init__(self, prepared: Any) -> None:
         self._prepared = prepared
 
-    def of(self, question: str, stacks: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Return notes of an answer to ``question`` as fragments, each without the last sentence of the one before.
+    def of(self, question: str, stacks: Sequence[str] = ()) -> list[Sentence]:
+        """Return the sentences for an answer to ``question``, without the closing one.
 
-        The note of the stack comes first, then the sentences in their order, which is that of their importance, and the
-        closing sentence. Code between fences shows nothing.
+        The note of the stack comes first, then the others in their order, which is that of their importance. Code
+        between fences shows nothing.
 
         Args:
             question: a question.
@@ -95,8 +96,7 @@ class Reminders:
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         asked = self._sentences([term for both in zip_longest(pairs, single) for term in both if term])
         overlooked = [each for each in map(self._prepared["stacks"].get, stacks) if each][:1]
-        sentences = [*overlooked, *asked]
-        return [self._joined(sentences[:count]) for count in range(len(sentences), -1, -1)]
+        return [*overlooked, *asked]
 
     def _sentences(self, terms: Sequence[tuple[str, int]]) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
@@ -114,10 +114,17 @@ class Reminders:
                 found.append((text, first + more, later + more))
         return found
 
-    def _joined(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
-        """Return the fragment of a note with ``sentences`` before the last one."""
-        texts = [text for text, _, _ in sentences]
-        sizes = [later if at else first for at, (_, first, later) in enumerate(sentences)]
-        text = " ".join([*texts, self._prepared["end"]])
-        size = self._prepared["begin"] + sum(sizes) + self._prepared["tokens"][bool(texts)]
-        return {"text": _BEGIN + text, "tokens": size}
+    def note(self, sentences: Sequence[Sentence], room: float = math.inf) -> dict[str, Any] | None:
+        """Return the note as a fragment of at most ``room`` tokens; None if even the closing sentence has more.
+
+        It has those of ``sentences`` that fit beside the ones before them, and the closing one.
+        """
+        end = self._prepared["tokens"]
+        texts: list[str] = []
+        size: int = self._prepared["begin"] + end[False]
+        for text, first, later in sentences:
+            more = later if texts else first + end[True] - end[False]
+            if size + more <= room:
+                texts.append(text)
+                size += more
+        return {"text": _BEGIN + " ".join([*texts, self._prepared["end"]]), "tokens": size} if size <= room else None

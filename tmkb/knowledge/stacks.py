@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
 FILE = "_stacks.yaml"  # beside the packaged patterns
@@ -59,16 +59,18 @@ class Stacks:
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         first = {name: each for name, each in narrower.items() if not each.get("last")}
-        shown = _by_signs(words, first, _ALL) or _by_signs(words, narrower, _ALL) or _by_signs(words, narrower, _HINTS)
+        shown = [*_by_signs(words, first, _ALL), *_by_signs(words, narrower, _ALL)]
+        shown = shown or _by_signs(words, narrower, _HINTS)
         nearest = self.fallbacks(next(iter(shown), stack))
-        like = itertools.takewhile(lambda name: name != stack, nearest)
-        others = (
-            name for name in shown if nearest[0] not in self.fallbacks(name) and self._share_language(name, nearest[0])
-        )
-        return list(dict.fromkeys([*like, *others, *nearest]))
+        like = [*itertools.takewhile(lambda name: name != stack, nearest)]
+        return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest]))
 
-    def _share_language(self, one: str, other: str) -> bool:
-        return bool(self.stacks[one]["language"] == self.stacks[other]["language"])
+    def _beside(self, like: Sequence[str], shown: Sequence[str]) -> Iterator[str]:
+        """Yield those ``shown`` in the language of the first of ``like`` that are not variants of any of ``like``."""
+        for name in shown:
+            same_language = self.stacks[name]["language"] == self.stacks[like[0]]["language"]
+            if same_language and not {*like}.intersection(self.fallbacks(name)):
+                yield name
 
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
@@ -101,7 +103,7 @@ class Stacks:
             name: each
             for name, each in self.stacks.items()
             if (each.get("of") == stack and each["language"] not in others)
-            or (each.get("like") == stack and each["language"] == own)
+            or (each.get("like") == stack and "of" not in each and each["language"] == own)
         }
         return dict(sorted(found.items(), key=lambda item: item[1]["language"] != named))
 

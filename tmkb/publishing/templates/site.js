@@ -64,13 +64,20 @@ function addThemeSwitch(button) {
 }
 
 function addTabs(section) {
-  const list = section.querySelector('.choices');
-  const tabs = [...list.querySelectorAll('a')];
-  const panels = tabs.map((tab) => document.getElementById(tab.hash.slice(1)));
+  const list = document.createElement('ul');
+  const panels = [...section.querySelectorAll(':scope > section')];
+  const tabs = panels.map(() => document.createElement('a'));
+  list.className = 'jump choices';
   list.setAttribute('role', 'tablist');
   list.setAttribute('aria-label', 'Stacks');
+  panels[0].before(list);
   tabs.forEach((tab, index) => {
-    tab.parentElement.setAttribute('role', 'presentation');
+    const item = document.createElement('li');
+    item.append(tab);
+    list.append(item);
+    item.setAttribute('role', 'presentation');
+    tab.href = `#${panels[index].id}`;
+    tab.textContent = panels[index].querySelector('h3').firstChild.textContent.trim();
     tab.setAttribute('role', 'tab');
     tab.id = `tab-${panels[index].id}`;
     tab.setAttribute('aria-controls', panels[index].id);
