@@ -108,11 +108,13 @@ SIGNING = "returns a signed url for a key of the bucket, which expires"
     [
         (("express", READ), ("express", SIGNED), SIGNING, 1, "second"),
         (("express", READ), ("express", SIGNED), "shows what is visible", 1, "first"),
-        (("express", READ), ("express", SIGNED), SIGNING, 0.05, "first"),
+        (("express", f"{READ} // signed url"), ("express", SIGNED), SIGNING, 1, "second"),
+        (("express", f"{READ} // signed url"), ("express", SIGNED), SIGNING, 0.05, "first"),
         (("express", "signed url bucket key " * 2), ("express", SIGNED), SIGNING, 1, "first"),
-        (("express", SIGNED), ("express_prisma", READ), SIGNING, 1, "second"),
+        (("express", SIGNED), ("express_prisma", READ), SIGNING, 1, "first"),
         (("express", SIGNED), ("express_prisma", READ), "with Prisma", 1, "second"),
-        (("express_prisma", READ), ("express", SIGNED), SIGNING, 1, "first"),
+        (("express_prisma", READ), ("express", SIGNED), SIGNING, 1, "second"),
+        (("express_prisma", SIGNED), ("express", SIGNED), SIGNING, 1, "first"),
         (("express_prisma", READ), ("express", READ + " // Express"), "routes of Express", 1, "first"),
     ],
 )
@@ -126,6 +128,18 @@ def test_code_in_the_form_of_the_question_stands_for_that_of_the_first(patterns,
 
     assert code.get("pattern") == (ids[1] if shown == "second" else None)
     assert code["secure_template"] == (second if shown == "second" else first)[1]
+
+
+def test_code_in_another_language_does_not_stand_for_it(patterns):
+    idioms = (
+        {"spring_kotlin": {"code": "fun show() = 1", "status": "text"}},
+        {"spring": {"code": SIGNED, "status": "text"}},
+    )
+    ids = [pattern["id"] for pattern in patterns[:2]]
+    adviser = made(patterns, advice.fragments(patterns, dict(zip(ids, idioms, strict=True)), *FACTS))
+    nearest = adviser.stacks.fallbacks("spring_kotlin")
+
+    assert "pattern" not in value(adviser.for_agent([0, 1], nearest, 500, SIGNING, (1, 1)))["code_pattern"]
 
 
 def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(adviser, patterns):

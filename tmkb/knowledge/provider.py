@@ -25,7 +25,7 @@ _CATALOG = (
     *("ids", "categories", "frameworks"),  # for completion
     "prompt",
 )
-_CLOSE = 0.3  # share of the first pattern's probability, from which on another's code can be shown
+_CLOSE = 0.4  # share of the first pattern's probability, from which on another's code can be shown
 _SURE = 3  # patterns that are shown if they match
 _POSSIBLE = 0.05  # probability that a pattern is relevant, from which on it is shown beside these
 _FACTS = ("pattern_count", "patterns_included", "token_count")
