@@ -186,7 +186,9 @@ def test_a_sentence_has_five_words_at_most():
     assert [text for text, *_ in found] == ["Decide for six, five, four, three, two."]
 
 
-@pytest.mark.parametrize(("question", "named"), [("Send them the links", "send link"), ("link, send", "")])
+@pytest.mark.parametrize(
+    ("question", "named"), [("Send them the links", "send link"), ("link, send", ""), ("send LINKs", "send link")]
+)
 def test_a_term_can_have_two_words_in_a_row(question, named):
     sentences = [{"text": "Guard each {words}.", "words": ["send link"]}]
     found = reminders.Reminders(reminders.fragments(sentences, LAST, {}, tokens.count)).of(question)

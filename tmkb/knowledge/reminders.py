@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from itertools import pairwise, zip_longest
 
 from tmkb.knowledge.answer import encoded
@@ -27,6 +28,7 @@ FILE = "_reminders.yaml"  # beside the packaged patterns
 _MOST = 5  # terms in a sentence
 _CODE = "```"  # begins and ends code in a question
 _PLACE = "{words}"
+_PLURALS = re.compile(r"\b[A-Z]{2,}s\b")  # of abbreviations, such as URLs: its last letter begins no other word
 _BEGIN, _END = 'note":"', ',"'  # before the first sentence, and after the quote that ends the last one
 
 
@@ -91,7 +93,7 @@ class Reminders:
             question: a question.
             stacks: its stack, and those that can stand for it. The first that has a note counts.
         """
-        prose = " ".join(question.split(_CODE)[::2])
+        prose = _PLURALS.sub(lambda found: found[0].lower(), " ".join(question.split(_CODE)[::2]))
         single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         asked = self._sentences([term for both in zip_longest(pairs, single) for term in both if term])
