@@ -11,7 +11,11 @@ from tmkb.knowledge import advice, answer, idioms, library, reminders, stacks, t
 
 NOTE = "Nothing is known of it."
 SENTENCES = [
-    {"text": "Decide for {words}: which records.", "words": ["referee", "coach", "player", "club", "guide"]},
+    {
+        "text": "Decide for {words}: which records.",
+        "general": True,
+        "words": ["referee", "coach", "player", "club", "guide"],
+    },
     {"text": "Who may read {words}, and “when”?", "words": ["salary", "note", "recording"]},
 ]
 LAST = 'Each route needs a "rule".'
@@ -169,7 +173,7 @@ def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(advise
         ("records of a guid", LAST),
         ("two recordings of a record", f"Who may read recording, and “when”? {LAST}"),
         ("SALARIES", f"Who may read salary, and “when”? {LAST}"),
-        ("the player's note", f"Decide for player: which records. Who may read note, and “when”? {LAST}"),
+        ("the player's note", f"Who may read note, and “when”? Decide for player: which records. {LAST}"),
         ("change this\n```\nplayer = note\n```\nfor a coach", f"Decide for coach: which records. {LAST}"),
     ],
 )
@@ -209,6 +213,13 @@ def test_a_long_sentence_leaves_room_for_shorter_ones():
     assert made.note(found, whole["tokens"] - 1) == made.note(found[:1])
     assert made.note(found, made.note(found[1:])["tokens"]) == made.note(found[1:])
     assert made.note(found, 3) is None
+
+
+def test_the_note_of_the_stack_precedes_general_sentences(adviser):
+    note = value(adviser.for_agent([0], ["rails"], 600, "a note for a coach"))["note"]
+    overlooked = stacks.packaged().stacks["rails"]["note"]
+
+    assert note == f"Who may read note, and “when”? {overlooked} Decide for coach: which records. {LAST}"
 
 
 def test_a_note_has_the_sentences_that_fit(adviser, patterns):

@@ -64,7 +64,8 @@ def fragments(
         before, after = encoded(sentence["text"])[1:-1].split(f" {_PLACE}")
         known = {stemmed(term): [term, count(f" {term}")] for term in sentence["words"]}
         sizes = [count(before), count(f" {before}"), count(after)]
-        prepared.append({"before": before, "after": after, "tokens": sizes, "words": known})
+        general = sentence.get("general", False)
+        prepared.append({"before": before, "after": after, "tokens": sizes, "words": known, "general": general})
     end = encoded(last)[1:] + _END
     tokens: list[Any] = [count(end), count(f" {end}")]
     shown: JsonObject = {stack: [encoded(note)[1:-1], count(note), count(f" {note}")] for stack, note in notes.items()}
@@ -86,8 +87,8 @@ class Reminders:
     def of(self, question: str, stacks: Sequence[str] = ()) -> list[Sentence]:
         """Return the sentences for an answer to ``question``, without the closing one.
 
-        The note of the stack comes first, then the others in their order, which is that of their importance. Code
-        between fences shows nothing.
+        They have the order of their importance. The note of the stack precedes those that are general. Code between
+        fences shows nothing.
 
         Args:
             question: a question.
@@ -96,14 +97,16 @@ class Reminders:
         prose = _PLURALS.sub(lambda found: found[0].lower(), " ".join(question.split(_CODE)[::2]))
         single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
-        asked = self._sentences([term for both in zip_longest(pairs, single) for term in both if term])
+        terms = [term for both in zip_longest(pairs, single) for term in both if term]
         overlooked = [each for each in map(self._prepared["stacks"].get, stacks) if each][:1]
-        return [*overlooked, *asked]
+        return [*self._sentences(terms, general=False), *overlooked, *self._sentences(terms, general=True)]
 
-    def _sentences(self, terms: Sequence[tuple[str, int]]) -> list[Sentence]:
+    def _sentences(self, terms: Sequence[tuple[str, int]], general: bool) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
         found: list[Sentence] = []
         for sentence in self._prepared["sentences"]:
+            if sentence["general"] != general:
+                continue
             known: dict[str, tuple[str, int]] = sentence["words"]
             # a shorter word is another one: `guid` is not "guide", and `record` is not "recording"
             shown = dict.fromkeys(

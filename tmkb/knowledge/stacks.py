@@ -58,9 +58,8 @@ class Stacks:
         stack = self._stack(text, language, framework)
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
-        first = {name: each for name, each in narrower.items() if not each.get("last")}
-        shown = [*_by_signs(words, first, _ALL), *_by_signs(words, narrower, _ALL)]
-        shown = shown or _by_signs(words, narrower, _HINTS)
+        by_signs = _by_signs(words, narrower, _ALL) or _by_signs(words, narrower, _HINTS)
+        shown = sorted(by_signs, key=lambda name: "last" in narrower[name])
         nearest = self.fallbacks(next(iter(shown), stack))
         like = [*itertools.takewhile(lambda name: name != stack, nearest)]
         return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest]))
