@@ -20,6 +20,7 @@ no audit event. Malicious code can remove the guard: it partly consists of repla
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import urllib.parse
 from collections.abc import Callable, Mapping
@@ -99,13 +100,24 @@ def install(folder: str, services: Mapping[str, str]) -> None:
 
 
 def fork() -> int:
-    """Fork this process in spite of the guard; see `os.fork`, which must exist."""
-    assert _fork is not None
+    """Fork this process in spite of the guard; see `os.fork`. SIGTERM ends the child at once.
+
+    SIGTERM waits meanwhile, because functions that run after a fork lose the exception of its handler.
+
+    Raises:
+        NotImplementedError: this system has no fork.
+    """
+    if sys.platform == "win32" or _fork is None:
+        raise NotImplementedError("os.fork")
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     _forking.append(True)
     try:
-        return _fork()
+        if not (pid := _fork()):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return pid
     finally:
         _forking.clear()
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _replace_psycopg(folder: str | None) -> None:

@@ -370,7 +370,6 @@ class _Application:
         self._pid = guard.fork()
         if not self._pid:
             try:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 if sys.platform != "win32":
                     os.setpgid(0, 0)
                 os.close(self._control)
