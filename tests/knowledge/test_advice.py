@@ -45,6 +45,10 @@ def made(patterns, parts):
     return advice.Adviser(answer.Renderer(parts.__getitem__), parts.__getitem__, lambda stem: 3.0)
 
 
+def nearest(stack):
+    return stacks.packaged().fallbacks(stack)
+
+
 def value(answered):
     return json.loads(answered.text)
 
@@ -63,17 +67,17 @@ def number(patterns, id_):
 def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, close):
     numbers = [*dict.fromkeys(number % len(patterns) for number in drawn)]
     for answered in (
-        adviser.for_agent(numbers, adviser.stacks.fallbacks(stack), limit, " ".join(asked), close),
-        adviser.for_human(numbers, adviser.stacks.fallbacks(stack)),
+        adviser.for_agent(numbers, nearest(stack), limit, " ".join(asked), close),
+        adviser.for_human(numbers, nearest(stack)),
     ):
         assert value(answered)["token_count"] == tokens.count(answered.text)
         assert answered.text == json.dumps(value(answered), separators=(",", ":"), ensure_ascii=False)
-    assert adviser.for_agent(numbers, adviser.stacks.fallbacks(stack), limit).patterns_included <= len(numbers)
+    assert adviser.for_agent(numbers, nearest(stack), limit).patterns_included <= len(numbers)
 
 
 def test_form_of_an_answer(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
-    shown = value(adviser.for_agent([first, 0, 1], adviser.stacks.fallbacks("rails"), 500))
+    shown = value(adviser.for_agent([first, 0, 1], nearest("rails"), 500))
 
     assert [list(each) for each in shown["patterns"]] == [
         ["id", "severity", "threat", "check", "principle"],
@@ -88,18 +92,13 @@ def test_form_of_an_answer(adviser, patterns):
 def test_a_close_pattern_lends_its_code_for_the_library(adviser, patterns):
     lacks, has = number(patterns, "TMKB-AUTH-033"), number(patterns, "TMKB-AUTH-007")
     numbers = [lacks, has]
-    own = value(adviser.for_agent(numbers, adviser.stacks.fallbacks("nextjs_actions"), 500))["code_pattern"]
+    own = value(adviser.for_agent(numbers, nearest("nextjs_actions"), 500))["code_pattern"]
     assert own["framework"] == "nextjs" and "pattern" not in own
 
-    lent = value(adviser.for_agent(numbers, adviser.stacks.fallbacks("nextjs_actions"), 500, close=(1, 0.9)))[
-        "code_pattern"
-    ]
-    alone = value(adviser.for_agent([has], adviser.stacks.fallbacks("nextjs_actions"), 500))["code_pattern"]
+    lent = value(adviser.for_agent(numbers, nearest("nextjs_actions"), 500, close=(1, 0.9)))["code_pattern"]
+    alone = value(adviser.for_agent([has], nearest("nextjs_actions"), 500))["code_pattern"]
     assert lent == {"pattern": "TMKB-AUTH-007", **alone} and alone["framework"] == "nextjs_actions"
-    assert (
-        value(adviser.for_agent(numbers, adviser.stacks.fallbacks("nextjs"), 500, close=(1, 0.9)))["code_pattern"]
-        == own
-    )
+    assert value(adviser.for_agent(numbers, nearest("nextjs"), 500, close=(1, 0.9)))["code_pattern"] == own
 
 
 READ = "router.get('/:id', (req, res) => res.json(visible(req.user)))"
@@ -126,9 +125,7 @@ def test_code_in_the_form_of_the_question_stands_for_that_of_the_first(patterns,
     idioms = [{stack: {"code": code, "status": "text"}} for stack, code in (first, second)]
     ids = [pattern["id"] for pattern in patterns[:2]]
     adviser = made(patterns, advice.fragments(patterns, dict(zip(ids, idioms, strict=True)), *FACTS))
-    code = value(adviser.for_agent([0, 1], adviser.stacks.fallbacks("express_prisma"), 500, question, (1, share)))[
-        "code_pattern"
-    ]
+    code = value(adviser.for_agent([0, 1], nearest("express_prisma"), 500, question, (1, share)))["code_pattern"]
 
     assert code.get("pattern") == (ids[1] if shown == "second" else None)
     assert code["secure_template"] == (second if shown == "second" else first)[1]
@@ -141,25 +138,27 @@ def test_code_in_another_language_does_not_stand_for_it(patterns):
     )
     ids = [pattern["id"] for pattern in patterns[:2]]
     adviser = made(patterns, advice.fragments(patterns, dict(zip(ids, idioms, strict=True)), *FACTS))
-    nearest = adviser.stacks.fallbacks("spring_kotlin")
 
-    assert "pattern" not in value(adviser.for_agent([0, 1], nearest, 500, SIGNING, (1, 1)))["code_pattern"]
+    assert (
+        "pattern"
+        not in value(adviser.for_agent([0, 1], nearest("spring_kotlin"), 500, SIGNING, (1, 1)))["code_pattern"]
+    )
 
 
 def test_the_note_counts_more_than_a_fourth_pattern_and_less_than_a_third(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     for stack in ("rails", None):
-        shown = value(adviser.for_agent([first, 0, 1, 2], adviser.stacks.fallbacks(stack), 600))
+        shown = value(adviser.for_agent([first, 0, 1, 2], nearest(stack), 600))
         note = shown["note"]
         assert note.endswith(LAST) and shown["patterns_included"] == 4
 
-        three = value(adviser.for_agent([first, 0, 1, 2], adviser.stacks.fallbacks(stack), shown["token_count"] - 1))
+        three = value(adviser.for_agent([first, 0, 1, 2], nearest(stack), shown["token_count"] - 1))
         assert (three["note"], three["patterns_included"], three["token_limit_reached"]) == (note, 3, True)
         assert three.get("code_pattern") == shown.get("code_pattern")
 
-        shorter = value(adviser.for_agent([first, 0, 1, 2], adviser.stacks.fallbacks(stack), three["token_count"] - 1))
+        shorter = value(adviser.for_agent([first, 0, 1, 2], nearest(stack), three["token_count"] - 1))
         three = shorter if shorter.get("note") == LAST != note else three
-        less = value(adviser.for_agent([first, 0, 1, 2], adviser.stacks.fallbacks(stack), three["token_count"] - 1))
+        less = value(adviser.for_agent([first, 0, 1, 2], nearest(stack), three["token_count"] - 1))
         assert "note" not in less and less["patterns_included"] >= 3
 
 
@@ -227,7 +226,7 @@ def test_a_note_has_the_sentences_that_fit(adviser, patterns):
     asked = "Decide for coach: which records."
 
     def note(limit):
-        return value(adviser.for_agent([first, 0, 1], adviser.stacks.fallbacks("rails"), limit, "for a coach"))
+        return value(adviser.for_agent([first, 0, 1], nearest("rails"), limit, "for a coach"))
 
     whole = note(600)
     assert whole["note"] == f"{overlooked} {asked} {LAST}"
@@ -240,10 +239,7 @@ def test_a_note_has_the_sentences_that_fit(adviser, patterns):
 
 def test_the_note_of_a_variant_is_that_of_its_stack(adviser):
     for stack, own in (("supabase_rpc", "supabase_rpc"), ("rails_jobs", "rails"), ("drf", "django")):
-        assert (
-            stacks.packaged().stacks[own]["note"]
-            in value(adviser.for_agent([0], adviser.stacks.fallbacks(stack), 500))["note"]
-        )
+        assert stacks.packaged().stacks[own]["note"] in value(adviser.for_agent([0], nearest(stack), 500))["note"]
 
 
 def test_packaged_reminders_have_no_word_twice():
@@ -255,7 +251,7 @@ def test_packaged_reminders_have_no_word_twice():
 
 def test_the_code_of_the_pattern_is_that_of_its_stack(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
-    shown = value(adviser.for_agent([first], adviser.stacks.fallbacks("flask"), 500))["code_pattern"]
+    shown = value(adviser.for_agent([first], nearest("flask"), 500))["code_pattern"]
 
     assert shown["secure_template"] == patterns[first]["template"]
     assert shown["caution"] == patterns[first]["agent_summary"]["caution"]
@@ -271,14 +267,12 @@ def test_another_stack_stands_for_one_without_idiom(patterns):
     parts = advice.fragments(patterns, {patterns[0]["id"]: idiom}, stacks.packaged(), *NOTES, tokens.count)
     adviser = made(patterns, parts)
 
-    assert (
-        value(adviser.for_agent([0], adviser.stacks.fallbacks("nestjs"), 500))["code_pattern"]["framework"] == "express"
-    )
-    assert "code_pattern" not in value(adviser.for_agent([0], adviser.stacks.fallbacks("rails"), 500))
+    assert value(adviser.for_agent([0], nearest("nestjs"), 500))["code_pattern"]["framework"] == "express"
+    assert "code_pattern" not in value(adviser.for_agent([0], nearest("rails"), 500))
 
 
 def test_no_match_has_a_note(adviser):
-    for answered in (adviser.for_agent([], adviser.stacks.fallbacks("rails"), 500), adviser.for_human([], [])):
+    for answered in (adviser.for_agent([], nearest("rails"), 500), adviser.for_human([], [])):
         assert value(answered)["note"] == NOTE
         assert value(answered)["pattern_count"] == 0
     assert value(adviser.for_agent([], [], 500))["token_count"] == tokens.count(adviser.for_agent([], [], 500).text)
@@ -293,15 +287,15 @@ def test_a_server_without_notes_answers_all_the_same(patterns):
 
 def test_the_code_counts_more_than_further_patterns(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
-    whole = value(adviser.for_agent([first, 0, 1], adviser.stacks.fallbacks("rails"), 500))
+    whole = value(adviser.for_agent([first, 0, 1], nearest("rails"), 500))
     size = whole["token_count"] - tokens.count(json.dumps({"note": whole["note"]}))
-    shown = value(adviser.for_agent([first, 0, 1], adviser.stacks.fallbacks("rails"), size))
+    shown = value(adviser.for_agent([first, 0, 1], nearest("rails"), size))
 
     assert (shown["pattern_count"], shown["patterns_included"], shown["token_limit_reached"]) == (3, 2, True)
     assert shown["code_pattern"] == whole["code_pattern"]
-    least = value(adviser.for_agent([first], adviser.stacks.fallbacks("rails"), 150))
+    least = value(adviser.for_agent([first], nearest("rails"), 150))
     assert "code_pattern" not in least and least["token_limit_reached"] is True
-    assert value(adviser.for_agent([first], adviser.stacks.fallbacks("rails"), 10))["patterns_included"] == 0
+    assert value(adviser.for_agent([first], nearest("rails"), 10))["patterns_included"] == 0
 
 
 def test_every_packaged_idiom_fits(adviser, patterns):
@@ -310,5 +304,5 @@ def test_every_packaged_idiom_fits(adviser, patterns):
     for at in range(len(patterns)):
         others = [other for other in longest if other != at][:2]
         for stack in stacks.packaged().stacks:
-            shown = value(adviser.for_agent([at, *others], adviser.stacks.fallbacks(stack), 500))
+            shown = value(adviser.for_agent([at, *others], nearest(stack), 500))
             assert shown["token_limit_reached"] is False, (patterns[at]["id"], stack)
