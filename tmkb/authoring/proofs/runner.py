@@ -339,7 +339,9 @@ def prove(
     if not report.has_code:
         return report
     if not attacks_file.has_wrong_fixes(folder):
-        report.unavailable = "its wrong fixes are not in this installation. Run `tmkb prove` in a checkout."
+        report.unavailable = (
+            "its wrong fixes are not in this installation. Run `tmkb prove --patterns patterns` in a checkout."
+        )
         return report
     began = time.perf_counter()
     proof = Proof(folder, pattern)

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import select
+import shlex
 import shutil
 import subprocess
 import urllib.parse
@@ -166,7 +167,7 @@ def missing() -> str:
     if not shutil.which("node") or _version() < (20,):
         return "Node 20 or newer"
     if not os.path.isdir(os.path.join(HERE, "node_modules")):
-        return f"Node packages: npm install --prefix {HERE}"
+        return f"Node packages: npm install --prefix {shlex.quote(HERE)}"
     return ""
 
 
