@@ -61,13 +61,13 @@ def number(patterns, id_):
     st.lists(st.integers(0, 1000), max_size=5),
     st.sampled_from([None, *stacks.packaged().stacks]),
     st.integers(100, 700),
-    st.lists(st.sampled_from(["Referees", "and", "a coach,", "read", "salaries", "notes", "of the club", "```"])),
+    st.lists(st.sampled_from(["Referees", "and", "a coach,", "read", "salaries", "notes", "of Knex", "BullMQ", "```"])),
     st.lists(st.floats(0.3, 1), min_size=1, max_size=3),
 )
 def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, limit, asked, close):
     numbers = [*dict.fromkeys(number % len(patterns) for number in drawn)]
     for answered in (
-        adviser.for_agent(numbers, nearest(stack), limit, " ".join(asked), close),
+        adviser.for_agent(numbers, [*nearest(stack), "express_knex", "express_jobs"], limit, " ".join(asked), close),
         adviser.for_human(numbers, nearest(stack)),
     ):
         assert value(answered)["token_count"] == tokens.count(answered.text)
@@ -238,8 +238,31 @@ def test_a_note_has_the_sentences_that_fit(adviser, patterns):
 
 
 def test_the_note_of_a_variant_is_that_of_its_stack(adviser):
-    for stack, own in (("supabase_rpc", "supabase_rpc"), ("rails_jobs", "rails"), ("drf", "django")):
+    for stack, own in (("supabase_rpc", "supabase_rpc"), ("rails_pundit", "rails"), ("drf", "django")):
         assert stacks.packaged().stacks[own]["note"] in value(adviser.for_agent([0], nearest(stack), 500))["note"]
+
+
+LOOKUP, FORM = (
+    stacks.packaged().stacks[each][key] for each, key in (("express_knex", "lookup"), ("rails_turbo", "note"))
+)
+
+
+@pytest.mark.parametrize(
+    ("near", "code", "question", "sentence", "times"),
+    [
+        (["express_jobs", "express_knex", "express"], "job.data.id", "BullMQ and Knex", LOOKUP, 1),
+        (["express_jobs", "express_knex", "express"], "knex('notes')", "BullMQ and Knex", LOOKUP, 0),
+        (["express_knex", "express"], "notes.get(id)", "notes in Knex", LOOKUP, 0),
+        (["express_objection", "express_knex", "express"], "Note.query()", "Objection.js", LOOKUP, 0),
+        (["rails_pundit", "rails_turbo", "rails"], "policy_scope(Note)", "turbo_stream", FORM, 1),
+        (["rails_turbo", "rails"], "broadcast", "turbo_stream", FORM, 1),
+    ],
+)
+def test_the_note_says_how_a_named_stack_without_code_differs(patterns, near, code, question, sentence, times):
+    written = {patterns[0]["id"]: {near[0]: {"code": code, "status": "text"}}}
+    adviser = made(patterns, advice.fragments(patterns, written, *FACTS))
+
+    assert value(adviser.for_agent([0], near, 500, question))["note"].count(sentence) == times
 
 
 def test_packaged_reminders_have_no_word_twice():

@@ -472,6 +472,9 @@ def known():
         ("an http.Handler in Go", None, None, "go"),
         ("a trailspring expressway", None, None, None),
         ("background job processing", None, None, None),
+        ("supabase.from('notes').update(note) in Flutter", "dart", "supabase", "supabase"),
+        ("Organizations are billable by the hour", "php", "laravel", "laravel"),
+        ("a form in a Turbo Frame", "ruby", "rails", "rails"),
     ],
 )
 def test_choice(known, context, language, framework, stack):

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 _NOTE = 'note":%s,"'
 _NOTED = 3  # patterns that count more than the note
+_BESIDE = 2  # stacks of which an answer says how their code differs
 _OWNER = 'pattern":"%s","'  # before the other keys of code that is not of the first pattern
 _KEYS = '":{"'  # before the keys of code
 _DECODED = b'{"%s":0}'  # of the text of code, which begins in its key and ends in the next one
-_GENERAL = 0.6  # of the likeness of code that is for a stack in general
+_FARTHER = 0.6  # of the likeness of code for the next stack
 
 
 def fragments(
@@ -75,10 +76,9 @@ def fragments(
         for pattern in patterns
     ]
     facts: Any = {"languages": stacks.languages, "stacks": stacks.stacks}
-    overlooked = {name: stack["note"] for name, stack in stacks.stacks.items() if "note" in stack}
     notes: Any = {
         "no_match": counted(_NOTE, no_match, count),
-        "reminders": reminder and reminders.fragments(*reminder, overlooked, count),
+        "reminders": reminder and reminders.fragments(*reminder, stacks.stacks, count),
     }
     return {"advice": {"patterns": rendered, **notes, **facts}}
 
@@ -121,11 +121,11 @@ class Adviser:
             return self.renderer.join([], 0, self.no_match, False)
         first, *others = [self.patterns[number] for number in numbers]
         chosen = [first["full"], *(each["short"] for each in others)]
-        code = self._code([first, *others][: len(close)], nearest, question, close)
-        stack = next(iter(nearest), None)
+        code, shown_for = self._code([first, *others][: len(close)], nearest, question, close)
         noted = []
         if self.reminders:
-            sentences = self.reminders.of(question, self.stacks.fallbacks(stack))
+            beside = self._beside(nearest, question, code, shown_for)
+            sentences = self.reminders.of(question, self.stacks.fallbacks(next(iter(nearest), None)), beside)
             fewest = min(_NOTED, len(chosen))
             whole = self.reminders.note(sentences)
             noted = [(count, (code, whole)) for count in range(len(chosen), fewest, -1)]
@@ -144,7 +144,7 @@ class Adviser:
         """Return the patterns in full, and the idiom of the first for one of the stacks ``nearest``."""
         if not numbers:
             return self.renderer.join([], 0, self.no_match, False)
-        return self.renderer.for_human(numbers, self._code([self.patterns[numbers[0]]], nearest))
+        return self.renderer.for_human(numbers, self._code([self.patterns[numbers[0]]], nearest)[0])
 
     def _code(
         self,
@@ -152,44 +152,60 @@ class Adviser:
         nearest: Sequence[str],
         question: str = "",
         shares: Sequence[float] = (1,),
-    ) -> Any:
-        """Return the code of one of ``patterns`` for one of the stacks ``nearest``; None without any.
+    ) -> tuple[Any, str | None]:
+        """Return the code of one of ``patterns`` for one of the stacks ``nearest``, and that stack; None without any.
 
         Code that is not of the first of ``patterns`` names its own.
         """
-        found: dict[int, str] = {}  # rank of a pattern → the nearest stack for which it has code; the nearest is first
-        for stack in nearest:
-            for rank, pattern in enumerate(patterns):
-                if stack in pattern["code"]:
-                    found.setdefault(rank, stack)
-        if not found:
-            return None
-        codes = {rank: patterns[rank]["code"][stack] for rank, stack in found.items()}
-        rank = self._fitting(found, codes, question, shares) if len(found) > 1 else next(iter(found))
-        return codes[rank] if rank == 0 else _owned(codes[rank], patterns[rank]["owner"])
+        known = [
+            (rank, stack) for stack in nearest for rank, pattern in enumerate(patterns) if stack in pattern["code"]
+        ]
+        if not known:
+            return None, None
+        rank, stack = self._fitting(known, patterns, question, shares) if len(known) > 1 else known[0]
+        code = patterns[rank]["code"][stack]
+        return code if rank == 0 else _owned(code, patterns[rank]["owner"]), stack
+
+    def _beside(self, nearest: Sequence[str], question: str, code: Any, stack: str | None) -> list[str]:
+        """Return those of the stacks ``nearest`` that ``question`` names, and of whose code ``code`` shows nothing.
+
+        They are at most two, nearest first. ``code`` is a fragment for ``stack`` or None.
+        """
+        stacks, text = self.stacks.stacks, code and _decoded(code["text"])["secure_template"]
+        shown = [*self.stacks.fallbacks(stack), *(name for name in nearest[:1] if "lookup" not in stacks[name])]
+        return [
+            name
+            for name in nearest
+            if name not in shown
+            and "of" in stacks[name]
+            and stacks[name].keys() & {"lookup", "note"}
+            and self.stacks.is_named(name, question)
+            and not (text and self.stacks.is_named(name, text))
+        ][:_BESIDE]
 
     def _fitting(
         self,
-        found: Mapping[int, str],
-        codes: Mapping[int, Mapping[str, Any]],
+        known: Sequence[tuple[int, str]],
+        patterns: Sequence[Mapping[str, Any]],
         question: str,
         shares: Sequence[float],
-    ) -> int:
-        """Return the rank of the code whose form is most like ``question``, in the language of the first of ``found``.
+    ) -> tuple[int, str]:
+        """Return the one of ``known``, which are ranks of ``patterns`` and stacks, whose code fits ``question`` best.
 
-        Its likeness counts less if its pattern is less probable than the first, and if it is for the stack in general
-        instead of a library or form that the question names. docs/decisions/0029-code-is-chosen-by-form.md has figures.
+        Its form is like the question, its pattern is probable, and its stack is near. It is in the language of the
+        nearest or in one that is used beside others. Decision 30 has figures.
         """
         asked, stacks = {*words.words(question)}, self.stacks.stacks
-        language = stacks[next(iter(found.values()))]["language"]
+        usable = {stacks[known[0][1]]["language"], *self.stacks.beside}
+        order = {stack: place for place, stack in enumerate(dict.fromkeys(stack for _, stack in known))}
 
-        def fit(rank: int) -> float:
-            weights = self._forms[codes[rank]["text"]]
+        def fit(each: tuple[int, str]) -> float:
+            rank, stack = each
+            weights = self._forms[patterns[rank]["code"][stack]["text"]]
             likeness = math.fsum(weights[stem] for stem in weights.keys() & asked)
-            general = 1 if "of" in stacks[found[rank]] else _GENERAL
-            return likeness * math.sqrt(shares[rank]) * general
+            return likeness * shares[rank] ** 2 * _FARTHER ** order[stack]
 
-        return max((rank for rank, stack in found.items() if stacks[stack]["language"] == language), key=fit)
+        return max((each for each in known if stacks[each[1]]["language"] in usable), key=fit)
 
     def _form(self, text: str) -> dict[str, float]:
         """Return the stems of code, of which ``text`` is the fragment, with the weight of each.
@@ -197,12 +213,17 @@ class Adviser:
         The sum of the weights of those in a question is the cosine of both times the length of the question, with stems
         weighted by rarity. Stems of the name of the stack are left out, because they show no form.
         """
-        code = stdlib.loads(_DECODED % text.encode())["code_pattern"]
+        code = _decoded(text)
         named = words.words(code["framework"])
         stems = {stem for stem in words.words(code["secure_template"]) if len(stem) > 1}.difference(named)
         squares = {stem: self.rarity(stem) ** 2 for stem in stems}
         length = math.sqrt(math.fsum(squares.values()))
         return {stem: square / length for stem, square in squares.items()}
+
+
+def _decoded(text: str) -> Any:
+    """Return the code of which ``text`` is the fragment."""
+    return stdlib.loads(_DECODED % text.encode())["code_pattern"]
 
 
 def _owned(code: Mapping[str, Any], owner: Mapping[str, Any]) -> Mapping[str, Any]:

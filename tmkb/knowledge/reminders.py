@@ -49,16 +49,24 @@ def packaged() -> list[dict[str, Any]]:
 
 
 def fragments(
-    sentences: Sequence[Mapping[str, Any]], last: str, notes: Mapping[str, str], count: Callable[[str], int]
+    sentences: Sequence[Mapping[str, Any]],
+    last: str,
+    stacks: Mapping[str, Mapping[str, Any]],
+    count: Callable[[str], int],
 ) -> JsonObject:
     """Return what `Reminders` joins.
 
     Args:
         sentences: as `packaged` returns them.
         last: the sentence that follows them in each answer.
-        notes: stack → what precedes that sentence in an answer for it.
+        stacks: the stacks of `_stacks.yaml`, of which `note` and `lookup` can precede that sentence.
         count: returns the tokens of a text.
     """
+
+    def of_stacks(key: str) -> JsonObject:
+        texts = {name: stack[key] for name, stack in stacks.items() if key in stack}
+        return {name: [encoded(text)[1:-1], count(text), count(f" {text}")] for name, text in texts.items()}
+
     prepared: list[Any] = []
     for sentence in sentences:
         before, after = encoded(sentence["text"])[1:-1].split(f" {_PLACE}")
@@ -68,9 +76,8 @@ def fragments(
         prepared.append({"before": before, "after": after, "tokens": sizes, "words": known, "general": general})
     end = encoded(last)[1:] + _END
     tokens: list[Any] = [count(end), count(f" {end}")]
-    shown: JsonObject = {stack: [encoded(note)[1:-1], count(note), count(f" {note}")] for stack, note in notes.items()}
     frame: JsonObject = {"begin": count(_BEGIN), "comma": count(","), "end": end, "tokens": tokens}
-    return {"sentences": prepared, "stacks": shown, **frame}
+    return {"sentences": prepared, "notes": of_stacks("note"), "lookups": of_stacks("lookup"), **frame}
 
 
 def stemmed(term: str) -> str:
@@ -84,22 +91,30 @@ class Reminders:
     def __init__(self, prepared: Any) -> None:
         self._prepared = prepared
 
-    def of(self, question: str, stacks: Sequence[str] = ()) -> list[Sentence]:
+    def of(self, question: str, stacks: Sequence[str] = (), beside: Sequence[str] = ()) -> list[Sentence]:
         """Return the sentences for an answer to ``question``, without the closing one.
 
-        They have the order of their importance. The note of the stack precedes those that are general. Code between
-        fences shows nothing.
+        They have the order of their importance: lookups of other stacks, sentences for words of the question, the note
+        of the stack, those of the others, and general sentences. Code between fences shows nothing.
 
         Args:
             question: a question.
             stacks: its stack, and those that can stand for it. The first that has a note counts.
+            beside: other stacks that it names: their lookups count, and notes of those without one.
         """
         prose = _PLURALS.sub(lambda found: found[0].lower(), " ".join(question.split(_CODE)[::2]))
         single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         terms = [term for both in zip_longest(pairs, single) for term in both if term]
-        overlooked = [each for each in map(self._prepared["stacks"].get, stacks) if each][:1]
-        return [*self._sentences(terms, general=False), *overlooked, *self._sentences(terms, general=True)]
+        lookups = self._known("lookups", beside)
+        own = self._known("notes", stacks)[:1]
+        others = self._known("notes", [name for name in beside if name not in self._prepared["lookups"]])
+        notes = [*own, *(note for note in others if note not in own)]
+        return [*lookups, *self._sentences(terms, general=False), *notes, *self._sentences(terms, general=True)]
+
+    def _known(self, key: str, stacks: Sequence[str]) -> list[Sentence]:
+        """Return the sentences under ``key`` of those of ``stacks`` that have one."""
+        return [self._prepared[key][name] for name in stacks if name in self._prepared[key]]
 
     def _sentences(self, terms: Sequence[tuple[str, int]], general: bool) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""

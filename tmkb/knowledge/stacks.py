@@ -45,6 +45,7 @@ class Stacks:
         all if no language is named; without a sign it is the usual stack of the language. A framework that is unknown
         leaves only the language. Words of the language, the framework and the question decide between the variants of
         the stack and what is built on it in its language, such as DRF on Django; without such a word it is the stack.
+        A language without idioms, such as Dart, gets those in the language of the stack.
         A variant that is `last` needs that no other of the stack has a word there, and `hints` that none has.
         Behind the nearest come those that it is like, then other variants in its language with a word, then the stack.
 
@@ -57,6 +58,8 @@ class Stacks:
         text = f"\n{context[:_MOST].lower()}"  # a sign can begin where a line does
         stack = self._stack(text, language, framework)
         named = self._language_names.get(language) or self._language_names.get(framework, "")
+        if stack and language and language not in self._language_names and language not in self._stack_names:
+            named = self.stacks[stack]["language"]
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         by_signs = _by_signs(words, narrower, _ALL) or _by_signs(words, narrower, _HINTS)
         shown = sorted(by_signs, key=lambda name: "last" in narrower[name])
@@ -96,7 +99,7 @@ class Stacks:
         own = self.stacks[stack]["language"]
         others = {name for name in self.languages if name != own == named}
         is_variant = any(each.get("of") == stack and each["language"] == named != own for each in self.stacks.values())
-        if is_variant and not self.languages[own].get("beside"):
+        if is_variant and own not in self.beside:
             others = {own}
         found = {
             name: each
@@ -111,6 +114,10 @@ class Stacks:
         normal = _normal(name)
         names = self._stack_names.keys() | self._language_names
         return not normal or normal in names or self._with_library("", None, normal) is not None
+
+    def is_named(self, stack: str, text: str) -> bool:
+        """Return whether ``text`` has a sign or word of ``stack`` in any case."""
+        return _count(f"\n{text[:_MOST].lower()}", self.stacks[stack], _ALL) > 0
 
     def fallbacks(self, stack: str | None) -> list[str]:
         """Return ``stack`` and the stacks whose idiom can stand for one of it, in order."""
@@ -161,6 +168,11 @@ class Stacks:
         """Return those of ``stacks`` that ``language`` can mean: in it, or in a language with its usual stack."""
         own = {language, *(name for name in self.languages if self._usual(name) == self._usual(language))}
         return {name: each for name, each in stacks.items() if language is None or each["language"] in own}
+
+    @cached_property
+    def beside(self) -> frozenset[str]:
+        """The languages in which work in other languages also has code."""
+        return frozenset(name for name, each in self.languages.items() if each.get("beside"))
 
     @cached_property
     def _main(self) -> dict[str, Mapping[str, Any]]:
