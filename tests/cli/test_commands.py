@@ -103,6 +103,19 @@ def test_query_with_a_limit_out_of_range_is_a_usage_error(tmkb):
     assert "--limit" in err
 
 
+def test_the_message_on_a_limit_guesses_no_number(tmkb):
+    assert "Did you mean" not in tmkb("query", "x", "--limit", "0")[2]
+
+
+def test_query_reports_idioms_that_are_left_out(tmkb, patterns):
+    file = patterns("acme_auth_024") / "acme_auth_024" / "idioms.yaml"
+    file.write_text("kind: idioms\nstacks:\n  djano: {code: return}\n")
+    status, out, err = tmkb("query", "celery", "--patterns", str(file.parent.parent))
+
+    assert (status, "ACME-AUTH-024" in out) == (0, True)
+    assert err == f"tmkb: {file}:3:3: There is no stack 'djano'. Did you mean django?\n"
+
+
 def test_query_reports_problems_of_the_patterns(tmkb, tmp_path):
     status, out, err = tmkb("query", "celery", "--patterns", str(tmp_path))
 
@@ -307,6 +320,7 @@ def test_list_filters(tmkb, patterns):
     ("words", "message"),
     [
         (["--severity", "hgh"], "No pattern has the severity 'hgh'. Did you mean 'high'?"),
+        (["--framework", "flsk"], "No pattern has the framework 'flsk'. Did you mean 'flask'?"),
         (["--category", "objct-level"], "No pattern has the category 'objct-level'. Did you mean 'object-level'?"),
     ],
 )
@@ -329,7 +343,7 @@ def test_without_patterns_a_command_fails(run_tmkb, tmp_path, monkeypatch, words
 
 
 def test_list_of_a_folder_without_patterns_does_not_blame_filters(tmkb):
-    message = "nope:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
+    message = "nope: Folder nope does not exist. Create it, or use another folder.\n"
 
     assert tmkb("list", "--patterns", "nope") == (1, "", message)
 
@@ -399,7 +413,7 @@ def test_list_reports_skipped_patterns(tmkb, patterns):
     assert (status, "ACME-AUTH-024" in out) == (0, False)
     assert err == (
         f"{folder}/acme_auth_024/pattern.yaml:61:14: This folder has no .py file secure.py.\n"
-        "no/such:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.\n"
+        "no/such: Folder no/such does not exist. Create it, or use another folder.\n"
     )
 
 
@@ -420,7 +434,7 @@ def test_validate_reports_every_problem(tmkb, patterns, tmp_path):
 
     assert status == 1
     assert out.splitlines() == [
-        f"{tmp_path}/missing:1:1: There is no pattern here: a pattern is a folder with a pattern.yaml.",
+        f"{tmp_path}/missing: Folder {tmp_path}/missing does not exist. Create it, or use another folder.",
         f"{file}:7:1: Unknown key 'teir' in the file. Did you mean 'tier'?",
         f"{file}:12:11: severity cannot be 'huge'. Allowed: critical, high, medium, low.",
     ]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmkb.cli import layout, loader, output, pages
-from tmkb.knowledge import provenance
+from tmkb.knowledge import provenance, stacks
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, metaschema
 from tmkb.server import sources
@@ -38,11 +38,10 @@ def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 if none matches."""
     with output.progress("Reading the patterns"):
         patterns = loader.patterns_by_id(args.patterns)
-        rows = [_row(*each) for each in patterns.values() if _passes(args, each[1])]
+        unknown = _unknown(args, patterns) if patterns else ""
+        rows = [] if unknown else [_row(*each) for each in patterns.values() if _passes(args, each[1])]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
-        output.fail(
-            _unknown(args, patterns) or "No pattern matches these filters. `tmkb list` without filters shows all."
-        )
+        output.fail(unknown or "No pattern matches these filters. `tmkb list` without filters shows all.")
     if not rows and not args.json:
         return 1
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -61,11 +60,15 @@ def _row(folder: str, pattern: Pattern) -> dict[str, Any]:
 
 
 def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern]]) -> str:
-    """Return a sentence about the first filter that no pattern has; an empty string where each has some."""
+    """Return a sentence about the first filter that no pattern has, and that is no stack; an empty string without one.
+
+    Patterns for any language or framework pass the name of each.
+    """
     for name in FILTERS:
         known = sorted({str(pattern.get(name)) for _, pattern in patterns.values() if name in pattern})
         value = getattr(args, name)
-        if value is not None and value.lower() not in map(str.lower, known):
+        of_stack = name in ("language", "framework") and value and stacks.packaged().known(value)
+        if value is not None and not of_stack and value.lower() not in map(str.lower, known):
             near = metaschema.near(value, known)
             hint = f"Did you mean '{near['nearest']}'?" if near["nearest"] else f"Known: {near['known']}."
             return f"No pattern has the {name} '{value}'. {hint}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tmkb.cli import output
-from tmkb.errors import Problem
 from tmkb.knowledge import provenance
 from tmkb.knowledge.library import Library
 from tmkb.knowledge.pattern import Pattern
@@ -16,10 +15,8 @@ from tmkb.server import sources
 def library(flags: Sequence[str] | None) -> Library:
     """Load patterns as `sources.read_library` does, and print the problems of omitted ones to stderr."""
     found = sources.read_library(flags, output.note)
-    for problem in found.problems:
+    for problem in found.problems + found.absent:
         output.note(problems.line(problem))
-    for folder in found.missing + found.empty:
-        output.note(problems.line(Problem("nothing_found", folder)))
     return found
 
 

@@ -138,7 +138,7 @@ class CommandParser(argparse.ArgumentParser):
             from tmkb.schema import metaschema  # imports jsonschema
 
             near = metaschema.nearest(str(value), [str(choice) for choice in action.choices])
-            if near:
+            if near and not isinstance(value, int):  # a number near 0 is no better guess than another one
                 raise argparse.ArgumentError(action, f"invalid choice: {value!r}. Did you mean {near!r}?")
         super()._check_value(action, value)
 

@@ -43,7 +43,7 @@ def _check(args: argparse.Namespace, show: Callable[[str], None]) -> tuple[int, 
     names = sources.folders([_folder(path) for path in args.paths] or args.patterns, output.note)
     library_ = library.load(names)
     known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
-    problems = [Problem("nothing_found", folder) for folder in library_.missing + library_.empty]
+    problems = library_.absent
     problems += library_.unreadable
     for number, each in enumerate(library_.folders, 1):
         show(f"Checking {number} of {len(library_.folders)}: {os.path.basename(each.path)}")

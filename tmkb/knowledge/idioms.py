@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tmkb.errors import DocumentError, Problem
@@ -129,10 +129,15 @@ def status(folder: str, pattern: Pattern, stack: str, idiom: Idiom) -> str:
     return "text"
 
 
-def served(folder: str, pattern: Pattern) -> dict[str, dict[str, str]]:
+def served(folder: str, pattern: Pattern, written: Mapping[str, Idiom] | None = None) -> dict[str, dict[str, str]]:
     """Return what is shown of the idioms of a pattern, by stack: code, status and, if there is one, caution.
 
     The stack of the pattern's own code has its template. See `status`; that of idioms of the house is `HOUSE`.
+
+    Args:
+        folder: the folder of the pattern.
+        pattern: the pattern.
+        written: its idioms, as `read` returns them; None reads them.
     """
     shown: dict[str, dict[str, str]] = {}
     if "template" in pattern:
@@ -140,7 +145,7 @@ def served(folder: str, pattern: Pattern) -> dict[str, dict[str, str]]:
         proven = provenance.status(folder, pattern) == "proven"
         own = Idiom(pattern["template"], pattern["agent_summary"].get("caution"), None)
         shown[stack] = _shown(own, "proven" if proven else "text")
-    for stack, idiom in read(folder)[0].items():
+    for stack, idiom in (read(folder)[0] if written is None else written).items():
         shown[stack] = _shown(idiom, status(folder, pattern, stack, idiom))
     for stack, each in pattern.get("house", {}).get("idioms", {}).items():
         shown[stack] = _shown(Idiom(each["code"], each.get("caution"), None), HOUSE)

@@ -33,6 +33,12 @@ class Library:
         return sorted((f.pattern for f in self.folders if f.pattern is not None), key=lambda p: p["id"])
 
     @property
+    def absent(self) -> list[Problem]:
+        """Problems of the folders in `missing` and `empty`."""
+        missing = [Problem("no_folder", folder, 0, 0, path=folder) for folder in self.missing]
+        return [*missing, *(Problem("nothing_found", folder) for folder in self.empty)]
+
+    @property
     def problems(self) -> list[Problem]:
         """All problems of the folders and their patterns."""
         return self.unreadable + [problem for folder in self.folders for problem in folder.problems]

@@ -83,7 +83,12 @@ class Knowledge(Provider):
         if settings.get("catalog"):
             from tmkb.knowledge import advice, catalog, idioms, reminders, stacks
 
-            written = {f.pattern["id"]: idioms.served(f.path, f.pattern) for f in loaded.folders if f.pattern}
+            written = {}
+            for folder in loaded.folders:
+                if folder.pattern:
+                    own, found = idioms.read(folder.path)
+                    written[folder.pattern["id"]] = idioms.served(folder.path, folder.pattern, own)
+                    warnings += [["problem", {"problem": problems.line(problem)}] for problem in found]
             last = settings.get("reminder")
             notes = settings.get("no_match", ""), (reminders.packaged(), last) if last else None
             parts |= catalog.parts(patterns, written)
