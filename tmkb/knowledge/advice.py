@@ -172,11 +172,10 @@ class Adviser:
         They are at most two, nearest first. ``code`` is a fragment for ``stack`` or None.
         """
         stacks, text = self.stacks.stacks, code and _decoded(code["text"])["secure_template"]
-        shown = [*self.stacks.fallbacks(stack), *(name for name in nearest[:1] if "lookup" not in stacks[name])]
         return [
             name
             for name in nearest
-            if name not in shown
+            if name not in self.stacks.fallbacks(stack)
             and "of" in stacks[name]
             and stacks[name].keys() & {"lookup", "note"}
             and self.stacks.is_named(name, question)

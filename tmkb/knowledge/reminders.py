@@ -94,27 +94,23 @@ class Reminders:
     def of(self, question: str, stacks: Sequence[str] = (), beside: Sequence[str] = ()) -> list[Sentence]:
         """Return the sentences for an answer to ``question``, without the closing one.
 
-        They have the order of their importance: lookups of other stacks, sentences for words of the question, the note
-        of the stack, those of the others, and general sentences. Code between fences shows nothing.
+        They have the order of their importance: those of ``beside``, the ones for words of the question, the note of the
+        stack, and general ones. Code between fences shows nothing.
 
         Args:
             question: a question.
             stacks: its stack, and those that can stand for it. The first that has a note counts.
-            beside: other stacks that it names: their lookups count, and notes of those without one.
+            beside: stacks that it names without code in the answer. Their lookups are shown, or else their notes.
         """
         prose = _PLURALS.sub(lambda found: found[0].lower(), " ".join(question.split(_CODE)[::2]))
         single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         terms = [term for both in zip_longest(pairs, single) for term in both if term]
-        lookups = self._known("lookups", beside)
-        own = self._known("notes", stacks)[:1]
-        others = self._known("notes", [name for name in beside if name not in self._prepared["lookups"]])
-        notes = [*own, *(note for note in others if note not in own)]
-        return [*lookups, *self._sentences(terms, general=False), *notes, *self._sentences(terms, general=True)]
-
-    def _known(self, key: str, stacks: Sequence[str]) -> list[Sentence]:
-        """Return the sentences under ``key`` of those of ``stacks`` that have one."""
-        return [self._prepared[key][name] for name in stacks if name in self._prepared[key]]
+        notes, lookups = self._prepared["notes"], self._prepared["lookups"]
+        others = [lookups.get(stack) or notes[stack] for stack in beside]
+        own = [notes[stack] for stack in stacks if stack in notes][:1]
+        later = [note for note in own if note not in others]
+        return [*others, *self._sentences(terms, general=False), *later, *self._sentences(terms, general=True)]
 
     def _sentences(self, terms: Sequence[tuple[str, int]], general: bool) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
