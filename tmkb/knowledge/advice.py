@@ -175,11 +175,11 @@ class Adviser:
         return [
             name
             for name in nearest
-            if name not in self.stacks.fallbacks(stack)
+            if (name == nearest[0] and "note" in stacks[name] or name not in self.stacks.fallbacks(stack))
             and "of" in stacks[name]
             and stacks[name].keys() & {"lookup", "note"}
             and self.stacks.is_named(name, question)
-            and not (text and self.stacks.is_named(name, text))
+            and not (name != nearest[0] and text and self.stacks.is_named(name, text))
         ][:_BESIDE]
 
     def _fitting(
