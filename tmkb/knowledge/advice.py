@@ -31,6 +31,7 @@ _OWNER = 'pattern":"%s","'  # before the other keys of code that is not of the f
 _KEYS = '":{"'  # before the keys of code
 _DECODED = b'{"%s":0}'  # of the text of code, which begins in its key and ends in the next one
 _FARTHER = 0.6  # of the likeness of code for the next stack
+_GENERAL = 0.5  # of the likeness of code for a stack in general
 
 
 def fragments(
@@ -175,7 +176,7 @@ class Adviser:
         return [
             name
             for name in nearest
-            if (name == nearest[0] and "note" in stacks[name] or name not in self.stacks.fallbacks(stack))
+            if ((name == nearest[0] and "note" in stacks[name]) or name not in self.stacks.fallbacks(stack))
             and "of" in stacks[name]
             and stacks[name].keys() & {"lookup", "note"}
             and self.stacks.is_named(name, question)
@@ -202,7 +203,8 @@ class Adviser:
             rank, stack = each
             weights = self._forms[patterns[rank]["code"][stack]["text"]]
             likeness = math.fsum(weights[stem] for stem in weights.keys() & asked)
-            return likeness * shares[rank] ** 2 * _FARTHER ** order[stack]
+            general = 1 if "of" in stacks[stack] else _GENERAL
+            return likeness * shares[rank] ** 2 * _FARTHER ** order[stack] * general
 
         return max((each for each in known if stacks[each[1]]["language"] in usable), key=fit)
 
