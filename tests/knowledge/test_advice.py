@@ -75,6 +75,14 @@ def test_token_count_is_the_size_of_the_answer(adviser, patterns, drawn, stack, 
     assert adviser.for_agent(numbers, nearest(stack), limit).patterns_included <= len(numbers)
 
 
+@pytest.mark.parametrize("stack", [name for name, each in stacks.packaged().stacks.items() if "of" in each])
+def test_the_tokens_of_each_note_and_lookup_are_counted(adviser, stack):
+    variant = stacks.packaged().stacks[stack]
+    shown = adviser.for_agent([0], [stack], 2000, variant["signs"][0])
+
+    assert value(shown)["token_count"] == tokens.count(shown.text)
+
+
 def test_form_of_an_answer(adviser, patterns):
     first = number(patterns, "TMKB-AUTH-007")
     shown = value(adviser.for_agent([first, 0, 1], nearest("rails"), 500))

@@ -64,8 +64,8 @@ def fragments(
     """
 
     def of_stacks(key: str) -> JsonObject:
-        texts = {name: stack[key] for name, stack in stacks.items() if key in stack}
-        return {name: [encoded(text)[1:-1], count(text), count(f" {text}")] for name, text in texts.items()}
+        texts = {name: encoded(stack[key])[1:-1] for name, stack in stacks.items() if key in stack}
+        return {name: [text, count(text), count(f" {text}")] for name, text in texts.items()}
 
     prepared: list[Any] = []
     for sentence in sentences:
@@ -94,8 +94,8 @@ class Reminders:
     def of(self, question: str, stacks: Sequence[str] = (), beside: Sequence[str] = ()) -> list[Sentence]:
         """Return the sentences for an answer to ``question``, without the closing one.
 
-        They have the order of their importance: those of ``beside``, the ones for words of the question, the note of the
-        stack, and general ones. Code between fences shows nothing.
+        They have the order of their importance: those of ``beside``, the ones for words of the question, the note of
+        the stack, and general ones. Code between fences shows nothing.
 
         Args:
             question: a question.
