@@ -176,7 +176,7 @@ def known():
         ("Apollo Server on Express with resolvers", "typescript", "express", "express_graphql"),
         ("new DataLoader(async (ids) => prisma.guest.findMany())", "typescript", "express", "express_graphql"),
         ("a REST route with Prisma that loads data", "typescript", "express", "express_prisma"),
-        ("import { and } from 'drizzle-orm' // moves into a BullMQ job", "javascript", "express", "express_jobs"),
+        ("import { and } from 'drizzle-orm' // moves into a BullMQ job", "javascript", "express", "express_drizzle"),
         ("a route with drizzle-orm for job offers", "javascript", "express", "express_drizzle"),
         ("a Channels consumer that joins a group", "python", "django", "django_channels"),
         ("a SvelteKit form action", None, None, "nextjs"),

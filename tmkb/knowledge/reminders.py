@@ -94,8 +94,8 @@ class Reminders:
     def of(self, question: str, stacks: Sequence[str] = (), beside: Sequence[str] = ()) -> list[Sentence]:
         """Return the sentences for an answer to ``question``, without the closing one.
 
-        They have the order of their importance: those of ``beside``, the ones for words of the question, the note of
-        the stack, and general ones. Code between fences shows nothing.
+        They have the order of their importance: lookups, the note of a form that is the stack itself, sentences for
+        words of the question, other notes, and general sentences. Code between fences shows nothing.
 
         Args:
             question: a question.
@@ -107,10 +107,12 @@ class Reminders:
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         terms = [term for both in zip_longest(pairs, single) for term in both if term]
         notes, lookups = self._prepared["notes"], self._prepared["lookups"]
-        others = [lookups.get(stack) or notes[stack] for stack in beside]
-        own = [notes[stack] for stack in stacks if stack in notes][:1]
-        later = [note for note in own if note not in others]
-        return [*others, *self._sentences(terms, general=False), *later, *self._sentences(terms, general=True)]
+        own = [stack for stack in stacks if stack in notes][:1]
+        forms = [stack for stack in beside if stack not in lookups]
+        first = [lookups[stack] for stack in beside if stack in lookups]
+        first += [notes[stack] for stack in own if stack in forms]
+        later = [notes[stack] for stack in [*own, *forms] if notes[stack] not in first]
+        return [*first, *self._sentences(terms, general=False), *later, *self._sentences(terms, general=True)]
 
     def _sentences(self, terms: Sequence[tuple[str, int]], general: bool) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
