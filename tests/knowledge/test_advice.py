@@ -264,6 +264,7 @@ LOOKUP, FORM = (
         (["express_objection", "express_knex", "express"], "Note.query()", "Objection.js", LOOKUP, 0),
         (["rails_pundit", "rails_turbo", "rails"], "policy_scope(Note)", "turbo_stream", FORM, 1),
         (["rails_turbo", "rails"], "broadcast", "turbo_stream", FORM, 1),
+        (["go_bun", "go"], "db.NewSelect()", "notes in Bun", stacks.packaged().stacks["go_bun"]["lookup"], 0),
     ],
 )
 def test_the_note_says_how_a_named_stack_without_code_differs(patterns, near, code, question, sentence, times):

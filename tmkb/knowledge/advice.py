@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NOTE = 'note":%s,"'
 _NOTED = 3  # patterns that count more than the note
-_BESIDE = 2  # stacks of which an answer says how their code differs
+_UNSHOWN = 2  # stacks of which an answer says how their code differs
 _OWNER = 'pattern":"%s","'  # before the other keys of code that is not of the first pattern
 _KEYS = '":{"'  # before the keys of code
 _DECODED = b'{"%s":0}'  # of the text of code, which begins in its key and ends in the next one
@@ -125,8 +125,8 @@ class Adviser:
         code, shown_for = self._code([first, *others][: len(close)], nearest, question, close)
         noted = []
         if self.reminders:
-            beside = self._beside(nearest, question, code, shown_for)
-            sentences = self.reminders.of(question, self.stacks.fallbacks(next(iter(nearest), None)), beside)
+            unshown = self._unshown(nearest, question, code, shown_for)
+            sentences = self.reminders.of(question, self.stacks.fallbacks(next(iter(nearest), None)), unshown)
             fewest = min(_NOTED, len(chosen))
             whole = self.reminders.note(sentences)
             noted = [(count, (code, whole)) for count in range(len(chosen), fewest, -1)]
@@ -167,21 +167,22 @@ class Adviser:
         code = patterns[rank]["code"][stack]
         return code if rank == 0 else _owned(code, patterns[rank]["owner"]), stack
 
-    def _beside(self, nearest: Sequence[str], question: str, code: Any, stack: str | None) -> list[str]:
+    def _unshown(self, nearest: Sequence[str], question: str, code: Any, stack: str | None) -> list[str]:
         """Return those of the stacks ``nearest`` that ``question`` names, and of whose code ``code`` shows nothing.
 
         They are at most two, nearest first. ``code`` is a fragment for ``stack`` or None.
         """
-        stacks, text = self.stacks.stacks, code and _decoded(code["text"])["secure_template"]
+        stacks, shown = self.stacks.stacks, self.stacks.fallbacks(stack)
+        text = _decoded(code["text"])["secure_template"] if code else ""
         return [
             name
             for name in nearest
-            if ((name == nearest[0] and "note" in stacks[name]) or name not in self.stacks.fallbacks(stack))
+            if name not in shown
             and "of" in stacks[name]
             and stacks[name].keys() & {"lookup", "note"}
             and self.stacks.is_named(name, question)
-            and not (name != nearest[0] and text and self.stacks.is_named(name, text))
-        ][:_BESIDE]
+            and not self.stacks.is_named(name, text)
+        ][:_UNSHOWN]
 
     def _fitting(
         self,

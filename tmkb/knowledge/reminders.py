@@ -76,8 +76,10 @@ def fragments(
         prepared.append({"before": before, "after": after, "tokens": sizes, "words": known, "general": general})
     end = encoded(last)[1:] + _END
     tokens: list[Any] = [count(end), count(f" {end}")]
+    forms: list[Any] = [name for name, stack in stacks.items() if "note" in stack and "of" in stack]
     frame: JsonObject = {"begin": count(_BEGIN), "comma": count(","), "end": end, "tokens": tokens}
-    return {"sentences": prepared, "notes": of_stacks("note"), "lookups": of_stacks("lookup"), **frame}
+    of_all: JsonObject = {"notes": of_stacks("note"), "lookups": of_stacks("lookup"), "forms": forms}
+    return {"sentences": prepared, **of_all, **frame}
 
 
 def stemmed(term: str) -> str:
@@ -91,28 +93,32 @@ class Reminders:
     def __init__(self, prepared: Any) -> None:
         self._prepared = prepared
 
-    def of(self, question: str, stacks: Sequence[str] = (), beside: Sequence[str] = ()) -> list[Sentence]:
+    def of(self, question: str, stacks: Sequence[str] = (), unshown: Sequence[str] = ()) -> list[Sentence]:
         """Return the sentences for an answer to ``question``, without the closing one.
 
-        They have the order of their importance: lookups, the note of a form that is the stack itself, sentences for
+        They have the order of their importance: lookups, the note of the stack if it is a form of work, sentences for
         words of the question, other notes, and general sentences. Code between fences shows nothing.
 
         Args:
             question: a question.
             stacks: its stack, and those that can stand for it. The first that has a note counts.
-            beside: stacks that it names without code in the answer. Their lookups are shown, or else their notes.
+            unshown: stacks that it names without code in the answer. Their lookups are shown, or else their notes.
         """
         prose = _PLURALS.sub(lambda found: found[0].lower(), " ".join(question.split(_CODE)[::2]))
         single = [(words.stems[word], len(word)) for word in words.unstemmed(prose[: words.MAX_CHARACTERS])]
         pairs = [(f"{one} {two}", length + more) for (one, length), (two, more) in pairwise(single)]
         terms = [term for both in zip_longest(pairs, single) for term in both if term]
-        notes, lookups = self._prepared["notes"], self._prepared["lookups"]
+        notes, lookups, forms = (self._prepared[key] for key in ("notes", "lookups", "forms"))
+        form = [stack for stack in stacks[:1] if stack in forms]
         own = [stack for stack in stacks if stack in notes][:1]
-        forms = [stack for stack in beside if stack not in lookups]
-        first = [lookups[stack] for stack in beside if stack in lookups]
-        first += [notes[stack] for stack in own if stack in forms]
-        later = [notes[stack] for stack in [*own, *forms] if notes[stack] not in first]
-        return [*first, *self._sentences(terms, general=False), *later, *self._sentences(terms, general=True)]
+        others = [stack for stack in unshown if stack not in lookups]
+        return [
+            *(lookups[stack] for stack in unshown if stack in lookups),
+            *(notes[stack] for stack in form),
+            *self._sentences(terms, general=False),
+            *(notes[stack] for stack in dict.fromkeys([*own, *others]) if stack not in form),
+            *self._sentences(terms, general=True),
+        ]
 
     def _sentences(self, terms: Sequence[tuple[str, int]], general: bool) -> list[Sentence]:
         """Return the sentences with words among ``terms``, which are stems and the lengths of their words."""
