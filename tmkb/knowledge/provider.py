@@ -9,9 +9,10 @@ from tmkb.providers.operation import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, ClassVar
 
+    from tmkb.errors import Problem
     from tmkb.knowledge.advice import Adviser
     from tmkb.knowledge.answer import Answer
     from tmkb.knowledge.catalog import Catalog
@@ -67,7 +68,11 @@ class Knowledge(Provider):
 
         loaded = library.load(settings.get("folders"))
         patterns = loaded.patterns
-        warnings: list[list[Any]] = [["problem", {"problem": problems.line(problem)}] for problem in loaded.problems]
+
+        def reported(found: Iterable[Problem]) -> list[list[Any]]:
+            return [["problem", {"problem": problems.line(problem)}] for problem in found]
+
+        warnings = reported(loaded.problems)
         warnings += [["no_folder", {"folder": folder}] for folder in loaded.missing]
         warnings += [["empty_folder", {"folder": folder}] for folder in loaded.empty]
         warnings += [] if patterns else [["no_patterns", {}]]
@@ -78,7 +83,7 @@ class Knowledge(Provider):
             return asked.contexts()
 
         built = index.build(patterns, index.path(library.resolve(settings.get("folders"))), contexts)
-        warnings += [["problem", {"problem": problems.line(problem)}] for problem in asked.problems]
+        warnings += reported(asked.problems)
         parts = {**built, **answer.fragments(patterns, tokens.count)}
         if settings.get("catalog"):
             from tmkb.knowledge import advice, catalog, idioms, reminders, stacks
@@ -88,7 +93,7 @@ class Knowledge(Provider):
                 if folder.pattern:
                     own, found = idioms.read(folder.path)
                     written[folder.pattern["id"]] = idioms.served(folder.path, folder.pattern, own)
-                    warnings += [["problem", {"problem": problems.line(problem)}] for problem in found]
+                    warnings += reported(found)
             last = settings.get("reminder")
             notes = settings.get("no_match", ""), (reminders.packaged(), last) if last else None
             parts |= catalog.parts(patterns, written)
