@@ -55,7 +55,7 @@ def _variants(folders: list[Any], served: dict[str, Any], names: dict[str, str])
     yield "|---|---|"
     for stack, name in names.items():
         numbers = [_number(each, served[each.path][stack]) for each in folders if stack in served[each.path]]
-        yield f"| {name} | {', '.join(numbers)} |"
+        yield f"| {name} | {', '.join(numbers) or 'those of its stack'} |"
 
 
 def _number(folder: Any, idiom: dict[str, str]) -> str:

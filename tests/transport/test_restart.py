@@ -312,8 +312,8 @@ def accepts(port):
 
 
 def replica(port):
-    # While it drains, nginx uses each of its idle connections once more. One that were left could be closed at the moment
-    # at which nginx sends a request on it.
+    # While it drains, nginx uses each of its idle connections once more. A connection that is left could be closed just
+    # as nginx sends a request on it.
     return HttpServer(
         "--server", "everything", "--drain", "3", "--allow-host", "tmkb", at=("--http", f"127.0.0.1:{port}")
     )
