@@ -274,6 +274,14 @@ def test_the_note_says_how_a_named_stack_without_code_differs(patterns, near, co
     assert value(adviser.for_agent([0], near, 500, question))["note"].count(sentence) == times
 
 
+@pytest.mark.parametrize("framework", ["objection", "Express with Objection.js"])
+def test_a_framework_names_a_library_as_the_question_does(full_server, framework):
+    advise = full_server.provider("knowledge").advise
+    shown = json.loads(advise("a BullMQ worker that publishes documents", framework=framework).content[0]["text"])
+
+    assert stacks.packaged().stacks["express_objection"]["lookup"] in shown["note"]
+
+
 def test_packaged_reminders_have_no_word_twice():
     """The second sentence of a word would repeat it, and two words of one stem would hide each other."""
     found = Counter(reminders.stemmed(term) for sentence in reminders.packaged() for term in sentence["words"])

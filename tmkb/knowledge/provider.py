@@ -156,7 +156,8 @@ class Knowledge(Provider):
             return self._result(adviser.for_human(numbers, nearest), numbers, stack)
         likely = [self.index.probability(matches[number]) for number in numbers[:_SURE]]
         close = [each / likely[0] for each in likely if each >= _CLOSE * likely[0]]
-        answer = adviser.for_agent(numbers, nearest, self.settings["agent"]["tokens"], context, close)
+        question = "\n".join(filter(None, (framework, context)))
+        answer = adviser.for_agent(numbers, nearest, self.settings["agent"]["tokens"], question, close)
         return self._result(answer, numbers, stack)
 
     def advise_on(self, number: int, context: str) -> str:
