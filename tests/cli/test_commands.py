@@ -15,7 +15,7 @@ import pytest
 from tmkb import __version__
 from tmkb.authoring import inputs
 from tmkb.cli import main
-from tmkb.knowledge import library, pattern, provenance, questions
+from tmkb.knowledge import library, pattern, provenance, questions, stacks
 from tmkb.knowledge.retrieval.model import pack
 from tmkb.schema import packed, paths
 from tmkb.server.server import Server
@@ -137,6 +137,21 @@ def test_get_prints_a_pattern_in_full(tmkb):
     assert json.loads(tmkb("get", "TMKB-AUTH-001", "--json")[1])["id"] == "TMKB-AUTH-001"
 
 
+def test_get_shows_the_fix_for_a_framework(tmkb, patterns):
+    status, out, _ = tmkb("get", "7", "--framework", "Rails")
+    fixes = json.loads(tmkb("get", "7", "--framework", "rails", "--json")[1])["idioms"]
+
+    assert status == 0 and "\n  Fix for rails (" in out
+    assert fixes["rails"]["code"].splitlines()[0] in out and fixes["rails"]["caution"] in out
+    assert "\n  Frameworks\n  supabase, django," in tmkb("get", "7")[1]
+    assert tmkb("get", "7", "--framework", "phoenix")[2].startswith(
+        "tmkb: TMKB-AUTH-007 has no fix for 'phoenix'. Known: supabase, django,"
+    )
+    message = "tmkb: ACME-AUTH-026 has no fix for 'rails'. Known: flask.\n"
+    folder = str(patterns("acme_auth_026"))
+    assert tmkb("get", "ACME-AUTH-026", "--framework", "rails", "--patterns", folder) == (1, "", message)
+
+
 def test_get_of_an_unknown_id_suggests_the_nearest(tmkb):
     assert tmkb("get", "TKMB-AUTH-007") == (
         1,
@@ -155,6 +170,7 @@ def test_get_takes_a_number_without_its_zeros(tmkb, word):
 def test_get_reads_one_packed_pattern(tmkb, patterns, monkeypatch):
     folder = patterns("acme_auth_001", "acme_auth_024")
     (folder / "acme_auth_024" / "pattern.yaml").write_text("[")
+    shutil.copy(os.path.join(paths.PATTERNS, stacks.FILE), folder)
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     shutil.rmtree(folder)
     folder.mkdir()
@@ -316,11 +332,26 @@ def test_list_filters(tmkb, patterns):
     assert tmkb("list", "--severity", "none", "--json")[:2] == (1, "[]\n")
 
 
+def test_list_by_a_framework_or_language_has_the_patterns_with_a_fix_for_it(tmkb, patterns):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    idiom = "kind: idioms\nstacks: {rails: {code: 'head :not_found'}}\n"
+    (folder / "acme_auth_001" / "idioms.yaml").write_text(idiom)
+
+    def listed(*words):
+        return [each["id"] for each in json.loads(tmkb("list", *words, "--json", "--patterns", str(folder))[1])]
+
+    assert listed("--framework", "Ruby on Rails") == listed("--language", "rb") == ["ACME-AUTH-001"]
+    assert listed("--framework", "any") == ["ACME-AUTH-001", "ACME-AUTH-024"]
+    assert listed("--framework", "django") == []
+    assert listed("--framework", "rails", "--tier", "z") == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--severity", "hgh"], "No pattern has the severity 'hgh'. Did you mean 'high'?"),
         (["--framework", "flsk"], "No pattern has the framework 'flsk'. Did you mean 'flask'?"),
+        (["--framework", "rials"], "No pattern has the framework 'rials'. Did you mean 'rails'?"),
         (["--category", "objct-level"], "No pattern has the category 'objct-level'. Did you mean 'object-level'?"),
     ],
 )

@@ -14,7 +14,7 @@ def patterns():
 
 @pytest.fixture(scope="session")
 def rows(patterns):
-    return catalog.parts(patterns, {})["catalog"]["patterns"]
+    return catalog.parts(patterns)["catalog"]["patterns"]
 
 
 def test_keys_of_a_full_pattern(patterns):
@@ -52,7 +52,7 @@ def test_a_full_pattern_is_json(patterns):
 def test_a_page_contains_all_texts(patterns):
     for pattern in patterns:
         shown = catalog.in_full(pattern)
-        page = catalog.pattern_page(shown)
+        page = catalog.pattern_page(shown, {})
 
         assert page.startswith(f"# {pattern['id']}: {pattern['name']}\n")
         assert (
@@ -76,7 +76,7 @@ def texts(value):
 def test_a_page_of_a_pattern_without_code(patterns):
     bare = {k: v for k, v in patterns[0].items() if k not in ("vulnerable", "template", "code")}
     bare["mitigations"] = [{k: v for k, v in m.items() if k != "secure"} for m in patterns[0]["mitigations"]]
-    page = catalog.pattern_page(catalog.in_full(bare))
+    page = catalog.pattern_page(catalog.in_full(bare), {})
 
     assert "```" not in page
     assert "## Vulnerable" not in page
@@ -102,4 +102,4 @@ def test_a_category_page_contains_summaries(rows):
 
 def test_an_empty_library():
     assert catalog.index_page([]) == "# Patterns\n"
-    assert catalog.parts([], {}) == {"catalog": {"patterns": []}, "wholes": {}}
+    assert catalog.parts([]) == {"catalog": {"patterns": []}, "wholes": {}}

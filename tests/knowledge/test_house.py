@@ -83,10 +83,10 @@ def test_the_contract_of_the_first_server_has_no_new_keys(folder):
 
 def test_a_complete_pattern_tells_what_is_from_the_house(folder):
     provider = knowledge(write(folder, CHANGES))
-    whole = provider.operation("get", {})(id="ACME-AUTH-001")
+    whole = provider.operation("get", {})(id="ACME-AUTH-001", framework="rails")
 
     assert whole["house"] == {"severity": "low", "instead_of": "high", "rule": "Use enqueue_as() of acme.jobs."}
-    assert whole["idioms"]["rails"]["status"] == "house"
+    assert whole["code_pattern"]["status"] == "house"
     page = provider.operation("page", {})(id="ACME-AUTH-001")
     assert "- House rule: Use enqueue_as() of acme.jobs.\n- House severity: low instead of high\n" in page
 

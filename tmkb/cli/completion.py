@@ -42,8 +42,9 @@ def _known() -> dict[str, list[str]]:
     """Return the current values of arguments and options; a name after a command counts only there."""
     patterns = [pattern for _, pattern in loader.patterns_by_id(None).values()]
     servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
-    filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
     known = stacks.packaged()
+    filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
+    filters |= {f"--{name}": known.names(name) for name in listing.OF_CODE}
     of_queries = {"--language": sorted(known.languages), "--framework": sorted(known.stacks)}
     return {
         "id": ids,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from tmkb.authoring import application_tests
 from tmkb.cli import loader, output, pages
-from tmkb.knowledge import answer, house, library, pattern, provenance, vocabulary
+from tmkb.knowledge import answer, house, idioms, library, pattern, provenance, stacks, vocabulary
 from tmkb.schema import hidden
 from tmkb.server import sources
 
@@ -27,12 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print pytest tests of your application",
     )
+    parser.add_argument("--framework", metavar="NAME", help="also show the fix for this framework or platform")
     sources.configure_patterns(parser)
     output.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the pattern or tests. Return 1 if the id is unknown or the pattern has no attacks."""
+    """Print the pattern or tests. Return 1 if the id or the framework is unknown, or the pattern has no attacks."""
     with output.progress("Reading the patterns"):
         folders = library.resolve(sources.folders(args.patterns, output.note))
         only = None if any(map(house.exists, folders)) else _folder(args.id, folders)
@@ -43,7 +44,16 @@ def run(args: argparse.Namespace) -> int:
     facts = {"provenance": provenance.facts(folder, found)}
     if not args.test:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
-        output.write(args, found | facts, pages.page(answer.in_full(found) | facts, titles))
+        fixes = idioms.served(folder, found)
+        known = stacks.packaged()
+        names = [stack for stack in known.names("framework") if stack in fixes]
+        stack = next((each for each in known.choose("", None, args.framework) if each in fixes), None)
+        if args.framework and stack is None:
+            output.fail(f"{found['id']} has no fix for '{args.framework}'. Known: {', '.join(names) or 'none'}.")
+            return 1
+        fix = {"stack": stack, "language": known.stacks[stack]["language"], **fixes[stack]} if stack else None
+        shown = {"idiom": fix, "stacks": names}
+        output.write(args, found | facts | {"idioms": fixes}, pages.page(answer.in_full(found) | facts | shown, titles))
         return 0
     text = application_tests.tests(folder, found)
     if text is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmkb.cli import layout, loader, output, pages
-from tmkb.knowledge import provenance, stacks
+from tmkb.knowledge import idioms, provenance, stacks
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, metaschema
 from tmkb.server import sources
@@ -23,7 +23,8 @@ LAYOUTS = (  # minimum width of the terminal → columns, so that most rows are 
     (60, ("id", "severity", "name")),
     (0, ("id", "name")),
 )
-FILTERS = ("tier", "severity", "category", "language", "framework")
+OF_CODE = ("language", "framework")
+FILTERS = ("tier", "severity", "category", *OF_CODE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     with output.progress("Reading the patterns"):
         patterns = loader.patterns_by_id(args.patterns)
         unknown = _unknown(args, patterns) if patterns else ""
-        rows = [] if unknown else [_row(*each) for each in patterns.values() if _passes(args, each[1])]
+        rows = [] if unknown else [_row(*each) for each in patterns.values() if _passes(args, *each)]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(unknown or "No pattern matches these filters. `tmkb list` without filters shows all.")
     if not rows and not args.json:
@@ -65,9 +66,11 @@ def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern
     Patterns for any language or framework pass the name of each.
     """
     for name in FILTERS:
-        known = sorted({str(pattern.get(name)) for _, pattern in patterns.values() if name in pattern})
+        of_code = stacks.packaged() if name in OF_CODE else None
+        values = {str(pattern.get(name)) for _, pattern in patterns.values() if name in pattern}
+        known = sorted({*values, *(of_code.names(name) if of_code else ())})
         value = getattr(args, name)
-        of_stack = name in ("language", "framework") and value and stacks.packaged().known(value)
+        of_stack = of_code and value and of_code.known(value)
         if value is not None and not of_stack and value.lower() not in map(str.lower, known):
             near = metaschema.near(value, known)
             hint = f"Did you mean '{near['nearest']}'?" if near["nearest"] else f"Known: {near['known']}."
@@ -86,6 +89,16 @@ def _text(value: Any) -> str:
     return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 
-def _passes(args: argparse.Namespace, pattern: Pattern) -> bool:
+def _passes(args: argparse.Namespace, folder: str, pattern: Pattern) -> bool:
+    """Return whether a pattern passes all filters; one with an idiom for it passes that of its language or stack."""
     filters = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
-    return all(str(pattern.get(name)).lower() in (value.lower(), "any") for name, value in filters.items())
+    failed = {
+        name: value
+        for name, value in filters.items()
+        if str(pattern.get(name)).lower() not in (value.lower(), "any") and value.lower() != "any"
+    }
+    if not failed.keys() <= {*OF_CODE}:
+        return False
+    with_code = {*idioms.read(folder)[0], *pattern.get("house", {}).get("idioms", {})} if failed else set()
+    known = stacks.packaged()
+    return not any(known.selected(name, value).isdisjoint(with_code) for name, value in failed.items())

@@ -92,6 +92,7 @@ def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
         lines += _list("Impact", [f"{property_}: {degree}" for property_, degree in scenario["impact"].items()])
     for mitigation in pattern.get("mitigations", []):
         lines += _mitigation(mitigation)
+    lines += _idiom(pattern)
     related = pattern.get("related_patterns", [])
     lines += _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
     references = pattern.get("references", {})
@@ -121,6 +122,17 @@ def _mitigation(mitigation: dict[str, Any]) -> list[Line]:
         for key in ("vulnerable", "secure"):
             lines += text() + text((f"{key.capitalize()}:", "italic")) + indented(code(example[key], "python"))
     return lines
+
+
+def _idiom(pattern: Mapping[str, Any]) -> list[Line]:
+    """Render the idiom for the framework that was asked for, or else the names of those that have one."""
+    if idiom := pattern.get("idiom"):
+        lines = text() + _heading(f"Fix for {idiom['stack']} ({_STATUS[idiom['status']]})")
+        lines += indented(code(idiom["code"], idiom["language"]))
+        return [*lines, *text(), *text(idiom["caution"])] if "caution" in idiom else lines
+    names = pattern.get("stacks", [])
+    advice = "`tmkb get ID --framework NAME` shows the fix for one of them, or for a library such as Knex."
+    return text() + _heading("Frameworks") + text(f"{', '.join(names)}. {advice}") if names else []
 
 
 def _list(heading: str, items: list[str]) -> list[Line]:

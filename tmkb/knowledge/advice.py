@@ -173,7 +173,7 @@ class Adviser:
         They are at most two, nearest first. ``code`` is a fragment for ``stack`` or None.
         """
         stacks, shown = self.stacks.stacks, self.stacks.fallbacks(stack)
-        text = _decoded(code["text"])["secure_template"] if code else ""
+        text = decoded(code["text"])["secure_template"] if code else ""
         return [
             name
             for name in nearest
@@ -215,7 +215,7 @@ class Adviser:
         The sum of the weights of those in a question is the cosine of both times the length of the question, with stems
         weighted by rarity. Stems of the name of the stack are left out, because they show no form.
         """
-        code = _decoded(text)
+        code = decoded(text)
         named = words.words(code["framework"])
         stems = {stem for stem in words.words(code["secure_template"]) if len(stem) > 1}.difference(named)
         squares = {stem: self.rarity(stem) ** 2 for stem in stems}
@@ -223,9 +223,10 @@ class Adviser:
         return {stem: square / length for stem, square in squares.items()}
 
 
-def _decoded(text: str) -> Any:
+def decoded(text: str) -> dict[str, Any]:
     """Return the code of which ``text`` is the fragment."""
-    return stdlib.loads(_DECODED % text.encode())["code_pattern"]
+    code: dict[str, Any] = stdlib.loads(_DECODED % text.encode())["code_pattern"]
+    return code
 
 
 def _owned(code: Mapping[str, Any], owner: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tmkb.knowledge.pattern import Pattern
+    from tmkb.knowledge.stacks import Stacks
     from tmkb.providers.operation import Operation, Result, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
 
@@ -26,6 +27,7 @@ COLUMNS = ("id", "name", "severity", "category", "language", "framework")
 _HEAD = ("id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity")
 _MITIGATION = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
 _COMPLETED = {"ids": "id", "categories": "category"}  # operations for completion → column
+_OF_CODE = ("language", "framework")
 _ANY = "any"  # the language or framework of a pattern that applies to all
 _MOST_ANSWERS = 8  # in one prompt
 _HUNK = re.compile(r"@@ -[0-9,]+ \+[0-9,]+ @@")
@@ -55,17 +57,23 @@ class Catalog:
         if column := _COMPLETED.get(name):
             return lambda **_: [*self._values(column)]
         if name == "frameworks":
-            return lambda **_: sorted(self.part("advice")["stacks"])
+            return lambda **_: sorted(self._stacks().stacks)
         method: Any = getattr(self, name)
         operation: Operation = method(definition) if name in ("entries", "prompt", "validate") else method
         return operation
 
-    def get(self, id: str) -> JsonObject:
-        """Return one pattern in full."""
+    def get(self, id: str, framework: str | None = None) -> JsonObject:
+        """Return one pattern in full, the frameworks for which it has code, and the code for ``framework``, if any."""
         pattern: JsonObject | None = self._full(id)
         if pattern is None:
             raise _unknown("pattern", id, self._values("id"))
-        return pattern
+        code, stacks = self._code()[id.upper()], self._stacks()
+        frameworks: list[Any] = [stack for stack in stacks.names("framework") if stack in code]
+        shown: JsonObject = {**pattern, "frameworks": frameworks}
+        nearest = stacks.choose("", None, framework) if framework else []
+        if stack := next((stack for stack in nearest if stack in code), None):
+            shown["code_pattern"] = _decoded(code[stack])
+        return shown
 
     def find(
         self,
@@ -74,13 +82,16 @@ class Catalog:
         language: str | None = None,
         framework: str | None = None,
     ) -> JsonObject:
-        """Return the rows that match; patterns for any language or framework pass every filter on it."""
+        """Return the rows that match.
+
+        A pattern is for its own language and framework, and for those in which it has an idiom. Those for any language
+        or framework pass every filter on it.
+        """
         filters = {"category": category, "severity": severity, "language": language, "framework": framework}
-        filters = {field: value for field, value in filters.items() if value is not None}
+        rows = self.rows
         for field, value in filters.items():
-            if field != "severity" and value not in (*self._values(field), _ANY):  # the tool lists the severities
-                raise _unknown(field, str(value), self._values(field))
-        rows = [r for r in self.rows if all(value in (r[f], _ANY) or r[f] == _ANY for f, value in filters.items())]
+            if value is not None:
+                rows = self._passing(rows, field, value)
         return {"count": len(rows), "patterns": [{c: row[c] for c in COLUMNS} for row in rows]}
 
     def schema(self, kind: str) -> JsonObject:
@@ -95,7 +106,11 @@ class Catalog:
     def page(self, id: str) -> str | None:
         """Return one pattern as Markdown; None if the id is unknown."""
         pattern = self._full(id)
-        return None if pattern is None else pattern_page(pattern)
+        if pattern is None:
+            return None
+        code = self._code()[pattern["id"]]
+        shown = {stack: _decoded(code[stack]) for stack in self._stacks().names("framework") if stack in code}
+        return pattern_page(pattern, shown)
 
     def index(self) -> str:
         """Return a list of all patterns as Markdown."""
@@ -156,6 +171,27 @@ class Catalog:
 
         return operation
 
+    def _passing(self, rows: list[dict[str, str]], field: str, value: str) -> list[dict[str, str]]:
+        """Return those of ``rows`` that pass a filter. Raises ToolError if it names nothing that exists."""
+        if value == _ANY:
+            return rows
+        stacks = self._stacks() if field in _OF_CODE else None
+        selected = stacks.selected(field, value) if stacks else set()
+        if not selected and field != "severity" and value not in self._values(field):  # the tool lists the severities
+            raise _unknown(field, value, [*self._values(field), *(stacks.names(field) if stacks else ())])
+        return [row for row in rows if row[field] in (value, _ANY) or not selected.isdisjoint(self._code()[row["id"]])]
+
+    def _code(self) -> dict[str, Mapping[str, Any]]:
+        """Return the code of each pattern by id and stack, as `tmkb.knowledge.advice` prepares it."""
+        advice: Any = self.part("advice")
+        return {row["id"]: each["code"] for row, each in zip(self.rows, advice["patterns"], strict=True)}
+
+    def _stacks(self) -> Stacks:
+        from tmkb.knowledge.stacks import Stacks
+
+        advice: Any = self.part("advice")
+        return Stacks(advice["languages"], advice["stacks"])
+
     def _full(self, id: str) -> Any:
         if self.patterns is None:
             self.patterns = self.part("wholes")
@@ -193,12 +229,16 @@ def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
     return ToolError("unknown_name", field=field, value=value)
 
 
-def parts(patterns: Sequence[Pattern], idioms: Mapping[str, Mapping[str, Any]]) -> dict[str, JsonObject]:
-    """Return the prepared parts: rows with summaries, and full patterns by id; ``idioms``: id → stack → idiom."""
+def _decoded(code: Mapping[str, Any]) -> dict[str, Any]:
+    from tmkb.knowledge import advice
+
+    return advice.decoded(code["text"])
+
+
+def parts(patterns: Sequence[Pattern]) -> dict[str, JsonObject]:
+    """Return the prepared parts: rows with summaries, and full patterns by id."""
     rows: list[Any] = [{c: str(p.get(c)) for c in COLUMNS} | summary(p) for p in patterns]
-    full: dict[str, Any] = {
-        each["id"]: in_full(each) | without_empty({"idioms": idioms.get(each["id"])}) for each in patterns
-    }
+    full: dict[str, Any] = {each["id"]: in_full(each) for each in patterns}
     return {"catalog": {"patterns": rows}, "wholes": full}
 
 
@@ -249,12 +289,12 @@ def category_page(category: str, rows: Iterable[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def pattern_page(pattern: Mapping[str, Any]) -> str:
-    """Return a pattern `in_full` as Markdown."""
-    return "\n".join(_lines(pattern)) + "\n"
+def pattern_page(pattern: Mapping[str, Any], code: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a pattern `in_full` as Markdown, with its ``code`` by framework."""
+    return "\n".join(_lines(pattern, code)) + "\n"
 
 
-def _lines(pattern: Mapping[str, Any]) -> Iterator[str]:
+def _lines(pattern: Mapping[str, Any], code: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield from (f"# {pattern['id']}: {pattern['name']}", "")
     yield (
         f"{pattern['severity']} severity, {pattern['likelihood']} likelihood; {pattern['category']}; "
@@ -266,23 +306,19 @@ def _lines(pattern: Mapping[str, Any]) -> Iterator[str]:
     yield from _list("The attack takes", scenario.get("preconditions"))
     yield from _list("The attack", scenario.get("steps"))
     yield from ("", f"Impact: {', '.join(f'{what} {degree}' for what, degree in scenario['impact'].items())}")
-    if code := pattern.get("vulnerable"):
-        yield from ("", "## Vulnerable", *_block(code))
+    if vulnerable := pattern.get("vulnerable"):
+        yield from ("", "## Vulnerable", *_block(vulnerable))
     yield from ("", "## Mitigations")
     for mitigation in pattern["mitigations"]:
         yield from ("", f"### {mitigation['id']}: {mitigation['name']}", "", mitigation["description"], "")
         yield f"Effectiveness {mitigation['effectiveness']}, effort {mitigation['implementation_effort']}."
         yield from _items(mitigation.get("tradeoffs"))
         yield from _block(mitigation.get("secure"))
-    if idioms := pattern.get("idioms"):
-        yield from ("", "## Idioms")
-    for stack, idiom in (idioms or {}).items():
-        yield from (
-            "",
-            f"### {stack} ({idiom['status']})",
-            *_items([idiom[key] for key in ("caution",) if key in idiom]),
-        )
-        yield from ("", "```", idiom["code"].rstrip("\n"), "```")
+    if code:
+        yield from ("", "## Frameworks")
+    for stack, each in code.items():
+        yield from ("", f"### {stack} ({each['status']})", *_items([each["caution"]] if "caution" in each else None))
+        yield from _block(each["secure_template"], each["language"])
     yield from _list("Principles", pattern.get("principles"))
     yield from _list("Test that", pattern.get("testing"))
     yield from _list("Also in", pattern.get("generalizes_to"))
@@ -314,6 +350,6 @@ def _items(items: Sequence[str] | None) -> Iterator[str]:
         yield from ("", *(f"- {' '.join(item.split())}" for item in items))
 
 
-def _block(code: str | None) -> Iterator[str]:
+def _block(code: str | None, language: str = LANGUAGE) -> Iterator[str]:
     if code:
-        yield from ("", f"```{LANGUAGE}", code.rstrip("\n"), "```")
+        yield from ("", f"```{language}", code.rstrip("\n"), "```")

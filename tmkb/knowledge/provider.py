@@ -96,7 +96,7 @@ class Knowledge(Provider):
                     warnings += reported(found)
             last = settings.get("reminder")
             notes = settings.get("no_match", ""), (reminders.packaged(), last) if last else None
-            parts |= catalog.parts(patterns, written)
+            parts |= catalog.parts(patterns)
             parts |= advice.fragments(patterns, written, stacks.packaged(), *notes, tokens.count)
         files = index.uncompressed(str(built["index"]["model"]))
         return {"facts": {"patterns": len(patterns)}, "warnings": warnings, "parts": parts, "files": files}

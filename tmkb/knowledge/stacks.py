@@ -115,6 +115,21 @@ class Stacks:
         names = self._stack_names.keys() | self._language_names
         return not normal or normal in names or self._with_library("", None, normal) is not None
 
+    def names(self, field: str) -> list[str]:
+        """Return the languages, or the stacks that are no variants if ``field`` is not ``language``."""
+        return [*(self.languages if field == "language" else self._main)]
+
+    def selected(self, field: str, name: str) -> set[str]:
+        """Return the stacks with code for the language or framework ``name`` (``field`` says which); none if unknown.
+
+        Those for a framework are its own, its variants and those that can stand for it.
+        """
+        if field == "language":
+            language = self._language_names.get(_normal(name))
+            return {stack for stack, each in self.stacks.items() if each["language"] == language}
+        nearest = self.choose("", None, name)
+        return {*nearest, *(stack for stack, each in self.stacks.items() if each.get("of") in nearest[:1])}
+
     def is_named(self, stack: str, text: str) -> bool:
         """Return whether ``text`` has a sign or word of ``stack`` in any case."""
         return _count(f"\n{text[:_MOST].lower()}", self.stacks[stack], _ALL) > 0
