@@ -81,6 +81,31 @@ def test_the_digest_covers_the_stage_but_not_the_runner(folder, tmp_path, monkey
     assert status(folder) == "proven"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "def f():\n    {}",
+        "class A:\n    async def f(self):\n        {}",
+        "if 0:\n    pass\nelif 1:\n    pass\nelse:\n    {}",
+        "try:\n    pass\nexcept OSError:\n    {}\nfinally:\n    pass",
+        "try:\n    pass\nfinally:\n    {}",
+        "with open('x'):\n    for _ in ():\n        while 1:\n            {}",
+        "match 1:\n    case 1:\n        {}",
+    ],
+)
+def test_an_import_inside_another_statement_belongs_to_the_stage(folder, tmp_path, monkeypatch, statement):
+    package = tmp_path / "proof"
+    package.mkdir()
+    imports = "import tmkb.authoring.proofs.people"
+    (package / "stage.py").write_text(f"{statement.format(imports)}\n")
+    (package / "people.py").write_text("")
+    monkeypatch.setattr(paths, "PROOF", str(package))
+    write(folder)
+    (package / "people.py").write_text("# more\n")
+
+    assert status(folder) == "changed"
+
+
 def test_a_pattern_without_code_is_unproven(folder):
     write(folder)
     loaded = read(folder)

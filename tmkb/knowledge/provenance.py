@@ -205,7 +205,7 @@ def _imports(source: bytes) -> tuple[str, ...]:
     """Return the modules of the proofs package that ``source`` imports, relative to it; "" is the package itself."""
     # Decoded like every file of a pattern: in bytes, a comment could declare another or an unknown encoding.
     modules: list[str] = []
-    for node in ast.walk(ast.parse(source.decode("utf-8-sig"))):
+    for node in _statements(ast.parse(source.decode("utf-8-sig"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
@@ -215,6 +215,15 @@ def _imports(source: bytes) -> tuple[str, ...]:
             if f"{name}.".startswith(f"{_PACKAGE}."):
                 modules += ("", name.removeprefix(_PACKAGE).removeprefix("."))
     return tuple(modules)
+
+
+def _statements(tree: ast.Module) -> list[ast.AST]:
+    """Return all statements of ``tree``, with the parts of statements that contain others; no expressions."""
+    found: list[ast.AST] = [*tree.body]
+    for node in found:  # grows in the loop
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            found += getattr(node, block, ())
+    return found
 
 
 def _bytes(path: str) -> bytes:
