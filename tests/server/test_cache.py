@@ -14,6 +14,7 @@ import pytest
 import tmkb
 from tests.support.process import SERVE, Server
 from tmkb.cli import main
+from tmkb.knowledge.provider import Knowledge
 from tmkb.server import cache
 
 HEAD = {"spec": {"a": 1}, "facts": {}, "warnings": []}
@@ -403,7 +404,7 @@ def test_answers_are_the_same_with_and_without(home):
     cold, kept, warm, without = answers(), cache.files(), answers(), answers("--no-cache")
 
     assert cold == warm == without
-    assert len(kept) == 1
+    assert len(kept) == 2  # the server, and its patterns
     assert cache.files() == kept
 
 
@@ -415,9 +416,9 @@ def test_the_current_folder_matters_only_where_problems_name_files(home, tmp_pat
         for current in ("/", tmp_path):
             monkeypatch.chdir(current)
             tmkb.Server.load(patterns=given)
-        assert len(cache.files()) == before + 1
+        assert len(cache.files()) == before + 2
     assert tmkb.Server.load(patterns=["patterns"]).facts["patterns"] == 2
-    assert len(cache.files()) == 2
+    assert len(cache.files()) == 4
 
     (folder / "acme_auth_024" / "secure.py").unlink()
     age(folder)
@@ -499,12 +500,47 @@ def test_an_unwritable_cache_only_makes_the_start_slower(home, tmp_path):
 @pytest.mark.process
 def test_a_corrupt_cache_is_rebuilt(home):
     expected = answers()
-    (path,) = cache.files()
-    for spoil in (b"", b"tmkb-cache 1 00000000\n{}", b"\x00" * 1000, Path(path).read_bytes()[:-1]):
-        with open(path, "wb") as file:
-            file.write(spoil)
+    files = {Path(path): Path(path).read_bytes() for path in cache.files()}
+    for spoil in (b"", b"tmkb-cache 1 00000000\n{}", b"\x00" * 1000, None):
+        for path, content in files.items():
+            path.write_bytes(content[:-1] if spoil is None else spoil)
         assert answers() == expected
     assert answers() == expected
+
+
+def prepared(monkeypatch):
+    """The settings of each call of `Knowledge.prepare` from now on."""
+    calls = []
+    original = Knowledge.prepare
+    monkeypatch.setattr(Knowledge, "prepare", lambda settings: calls.append(settings) or original(settings))
+    return calls
+
+
+def test_patterns_are_read_once_for_all_schemas(home, overlay, patterns, monkeypatch):
+    calls = prepared(monkeypatch)
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    age(folder)
+    for name in ("one", "two"):
+        schemas = overlay(servers__tmkb__server=f"kind: server\nextends: packaged\ntitle: {name}\n")
+        age(Path(schemas))
+        found = tmkb.Server.load(patterns=[str(folder)], schemas=[schemas])
+        assert found.spec["server"]["title"] == name
+    assert (len(calls), found.facts["patterns"]) == (1, 2)
+
+    (folder / "acme_auth_024" / "pattern.yaml").unlink()
+    age(folder)
+    assert tmkb.Server.load(patterns=[str(folder)], schemas=[schemas]).facts["patterns"] == 1
+    assert len(calls) == 2
+
+
+def test_patterns_with_problems_are_read_again(home, patterns, monkeypatch):
+    calls = prepared(monkeypatch)
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    (folder / "acme_auth_024" / "secure.py").unlink()
+    age(folder)
+    for server in ("tmkb", "tmkb-full"):
+        assert tmkb.Server.load(server, patterns=[str(folder)]).warnings
+    assert len(calls) == 2 == len(cache.files())
 
 
 @pytest.mark.process
@@ -518,8 +554,9 @@ def test_many_that_start_at_once_do_not_disturb_each_other(home):
         server.__exit__()
 
     assert all(each == said[0] for each in said)
-    assert len(cache.files()) == 1
-    assert cache.read(json.loads(Path(cache.files()[0]).read_bytes().split(b"\n")[1])["request"])
+    assert len(cache.files()) == 2
+    for file in cache.files():
+        assert cache.read(json.loads(Path(file).read_bytes().split(b"\n")[1])["request"])
 
 
 @pytest.mark.process
@@ -548,18 +585,18 @@ def test_being_killed_while_it_is_written_leaves_no_broken_one(home, source):
 @pytest.mark.process
 def test_the_command_shows_and_clears(home, capsys):
     answers()
-    (file,) = cache.files()
+    files = cache.files()
 
     assert main.main(["cache"]) == 0
     shown = capsys.readouterr().out
-    assert cache.folder() in shown and os.path.basename(file) in shown
+    assert cache.folder() in shown and all(os.path.basename(file) in shown for file in files)
     assert main.main(["cache", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "folder": cache.folder(),
-        "files": [{"file": file, "bytes": os.path.getsize(file)}],
+        "files": [{"file": file, "bytes": os.path.getsize(file)} for file in files],
     }
     assert main.main(["cache", "--clear"]) == 0
-    assert capsys.readouterr().out == "1 files deleted.\n"
+    assert capsys.readouterr().out == "2 files deleted.\n"
     assert cache.files() == []
     assert main.main(["cache"]) == 0
 

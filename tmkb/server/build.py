@@ -18,7 +18,7 @@ from tmkb.schema.values import JsonObject
 from tmkb.server import cache, repository, sources
 
 if TYPE_CHECKING:
-    from tmkb.providers.base import Prepared
+    from tmkb.providers.base import Provider
 
 
 _META = "tmkb/patterns"  # key of `_meta` in results: the versions of the patterns
@@ -37,17 +37,15 @@ def build(request: JsonObject, caching: bool = True) -> cache.Entry:
 
 
 def _build(request: Any, caching: bool) -> cache.Entry:
-    # In a checkout, code changes without a new version, so TMKB's own code is a source too.
-    code = [] if paths.ROOT == paths.DATA else [f"{paths.ROOT}/tmkb", f"{paths.ROOT}/pyproject.toml"]
     config = configuration.read(request["config"], request["server"]) if request["config"] else None
     read: list[Any] = [*request["schemas"], paths.SCHEMAS]
     read += [] if config is None else [file for file in (request["config"], config.services) if file]
-    stamps = cache.stamps([*read, *code])
+    stamps = cache.stamps([*read, *_code()])
     offer = registry.offer if request["allow_python"] else None
     spec = load.load(request["server"], request["schemas"], sources.names(), config, offer)
     targets = _targets(spec)
     notes: list[Any] = [["left_out", {"problem": problems.line(p)}] for p in (config.left_out if config else ())]
-    prepared = _Prepared(notes, caching)
+    prepared = _Prepared(notes)
     for name, settings in spec["server"].get("providers", {}).items():
         provider = registry.load(targets[name])
         if request["patterns"] and provider.takes_folders:
@@ -55,7 +53,7 @@ def _build(request: Any, caching: bool) -> cache.Entry:
         provider_sources = provider.sources(settings)
         read += provider_sources
         stamps += cache.stamps(provider_sources)
-        prepared.add(name, provider.prepare(settings))
+        prepared.add(name, _prepare(request, provider, settings, provider_sources, caching))
     stamps += cache.stamps(prepared.kept)
     _show_versions(spec, request["patterns"])
     _list_entries(spec, targets, prepared.sections)
@@ -79,26 +77,56 @@ def _build(request: Any, caching: bool) -> cache.Entry:
     return entry
 
 
-class _Prepared:
-    """The merged results of `Provider.prepare`."""
+def _code() -> list[str]:
+    """Return TMKB's own code: in a checkout it changes without a new version, so it is a source too."""
+    return [] if paths.ROOT == paths.DATA else [f"{paths.ROOT}/tmkb", f"{paths.ROOT}/pyproject.toml"]
 
-    def __init__(self, notes: list[Any], caching: bool) -> None:
-        self.caching = caching
+
+def _prepare(
+    request: Mapping[str, Any],
+    provider: type[Provider],
+    settings: Mapping[str, Any],
+    sources: Sequence[str],
+    caching: bool,
+) -> cache.Entry:
+    """Return what ``provider`` prepares. If it is ours and reads ``sources``, it is cached for all schemas."""
+    is_cached = caching and bool(sources) and provider.__module__.startswith(registry.OURS)
+    own = {key: request[key] for key in ("tmkb", "python", "root")}
+    own |= {"provider": f"{provider.__module__}:{provider.__qualname__}", "settings": dict(settings)}
+    if is_cached and (entry := cache.read(own, sources)):
+        return entry
+    stamps = cache.stamps([*sources, paths.SCHEMAS, *_code()])
+    prepared = provider.prepare(settings)
+    parts, log = prepared.get("parts", {}), {key: prepared.get(key, []) for key in ("warnings", "notes")}
+    kept = []
+    for part, content in prepared.get("files", {}).items() if caching else ():
+        if path := cache.keep(content):
+            parts[part] = {"path": path}
+            kept.append(path)
+    head: Any = {**log, "facts": prepared.get("facts", {}), "kept": kept}
+    entry = cache.entry(head, parts)
+    if is_cached and not any(log.values()):  # they name files relative to the current folder
+        cache.write(own, [*stamps, *cache.stamps(kept)], entry)
+    return entry
+
+
+class _Prepared:
+    """The merged results of all providers."""
+
+    def __init__(self, notes: list[Any]) -> None:
         self.facts: JsonObject = {}
         self.warnings: list[list[Any]] = []
         self.notes = notes
         self.sections: dict[str, JsonObject] = {}
         self.kept: list[str] = []  # files in the cache folder
 
-    def add(self, name: str, prepared: Prepared) -> None:
-        self.facts |= prepared.get("facts", {})
-        self.warnings += prepared.get("warnings", [])
-        self.notes += prepared.get("notes", [])
-        self.sections |= {f"{name}/{part}": value for part, value in prepared.get("parts", {}).items()}
-        for part, content in prepared.get("files", {}).items() if self.caching else ():
-            if path := cache.keep(content):
-                self.sections[f"{name}/{part}"] = {"path": path}
-                self.kept.append(path)
+    def add(self, name: str, entry: cache.Entry) -> None:
+        head: Any = entry.head
+        self.facts |= head["facts"]
+        self.warnings += head["warnings"]
+        self.notes += head["notes"]
+        self.kept += head["kept"]
+        self.sections |= {f"{name}/{part}": entry.section(part) for part in entry.sections}
 
 
 def _show_versions(spec: Spec, folders: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Stamp = list[str | int]
 
 MAX_FILES = 32  # entries in the folder, of all releases, servers and options
-MAX_BYTES = 64 << 20  # of all entries; an entry of a packaged server has about 1 MB
+MAX_BYTES = 96 << 20  # of all entries; a packaged server and its patterns have two of about 4 MB
 MAX_STAMPS = 50_000  # files and folders of all sources; the packaged ones and our code have about 1000
 
 _KEPT = ".bin"
