@@ -143,9 +143,14 @@ def test_elsewhere_no_status_line_appears(capsys, monkeypatch, is_terminal, term
 @pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize("words", [["schema", "formats"], ["list"], ["list", "--json"]], ids=" ".join)
-def test_any_encoding_of_stdout_works(encoding, words):
+def test_any_encoding_of_stdout_works(encoding, words, patterns):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    edited = folder / "acme_auth_001" / "pattern.yaml"
+    edited.write_text(
+        edited.read_text(encoding="utf-8").replace("name: Background", "name: “Bäckground”"), encoding="utf-8"
+    )
     command = [sys.executable, "-m", "tmkb", *words]
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "TMKB_PATTERNS": str(folder)}
     done = subprocess.run(command, capture_output=True, check=False, env=environment)
     text = done.stdout.decode(encoding)
 
@@ -153,6 +158,6 @@ def test_any_encoding_of_stdout_works(encoding, words):
     assert text
     if "--json" in words:
         plain = subprocess.run(
-            command, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"}
+            command, capture_output=True, check=True, env=environment | {"PYTHONIOENCODING": "utf-8"}
         )
         assert json.loads(text) == json.loads(plain.stdout)
