@@ -311,6 +311,22 @@ def test_get_test_needs_attacks(tmkb, patterns):
     )
 
 
+def test_validate_reports_what_is_not_read(tmkb, patterns):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    (folder / "acme_auth_024" / "pattern.yaml").rename(folder / "acme_auth_024" / "pattern.yml")
+    (folder / "_stacks.yaml").write_text("kind: stacks\n")
+    for other in ("docs", "_drafts"):
+        shutil.copytree(folder / "acme_auth_024", folder / other)
+    (folder / "docs" / "pattern.yml").unlink()
+    (folder / "docs" / "attacks.yaml").unlink(missing_ok=True)
+    status, out, _ = tmkb("validate", str(folder), "--json")
+    found = {(each["rule"], os.path.basename(each["file"])) for each in json.loads(out)["problems"]}
+
+    assert status == 1
+    assert found == {("packaged_only", "_stacks.yaml"), ("no_pattern_file", "acme_auth_024")}
+    assert "Add pattern.yaml, or begin the name of the folder with _." in tmkb("validate", str(folder))[1]
+
+
 def test_list_prints_a_line_for_each(tmkb, ids):
     status, out, _ = tmkb("list")
 

@@ -354,6 +354,8 @@ def test_a_python_that_will_be_deleted_is_refused(run_tmkb, home, monkeypatch):
     status, out, err = run_tmkb("install", "cursor")
     assert (status, out) == (1, "")
     assert err.startswith("tmkb: This tmkb runs from /tmp/x, which is temporary, so the entry would soon stop working.")
+    status, out, dry = run_tmkb("install", "cursor", "--dry-run")
+    assert (status, dry) == (0, err) and "+" in out
     assert run_tmkb("install", "cursor", "--scope", "project")[0] == 0
     assert run_tmkb("install", "cursor", "--force")[0] == 0
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tmkb.authoring import gates, inputs, lint
 from tmkb.cli import output
 from tmkb.errors import Problem
-from tmkb.knowledge import idioms, library, pattern, questions, vocabulary
+from tmkb.knowledge import attacks, idioms, library, mappings, pattern, questions, reminders, stacks, vocabulary
 from tmkb.knowledge.library import Library
+from tmkb.knowledge.retrieval import signs
 from tmkb.publishing import semgrep
+from tmkb.schema import metaschema, packed, paths
 from tmkb.schema import problems as words
 from tmkb.server import sources
+
+_PATTERN = "pattern.yaml"
+_PACKAGED_ONLY = (mappings.FILE, reminders.FILE, signs.FILE, stacks.FILE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +50,7 @@ def _check(args: argparse.Namespace, show: Callable[[str], None]) -> tuple[int, 
     known = {pattern["id"] for pattern in library_.patterns + library.load([library.PACKAGED]).patterns}
     problems = library_.absent
     problems += library_.unreadable
+    problems += [problem for folder in library.resolve(names) for problem in _unread(folder)]
     for number, each in enumerate(library_.folders, 1):
         show(f"Checking {number} of {len(library_.folders)}: {os.path.basename(each.path)}")
         problems += [*each.problems, *pattern.review(each, known), *idioms.read(each.path)[1]]
@@ -58,6 +64,25 @@ def _check(args: argparse.Namespace, show: Callable[[str], None]) -> tuple[int, 
     outdated = inputs.outdated(folders, library_.patterns, [q for each in examples.values() for q in each.questions])
     count = len(library_.patterns)
     return (count, problems + outdated, []) if args.strict else (count, problems, outdated)
+
+
+def _unread(path: str) -> Iterator[Problem]:
+    """Report what the author of the patterns in ``path`` may expect to be read, and is not.
+
+    Those are folders that look like patterns, and files of which only the packaged one counts.
+    """
+    if path == paths.PATTERNS or not packed.is_folder(path) or packed.exists(os.path.join(path, _PATTERN)):
+        return
+    for name in packed.names(path):
+        inside = os.path.join(path, name)
+        if name in _PACKAGED_ONLY:
+            yield Problem("packaged_only", paths.shown(inside), name=name)
+        if name.startswith(("_", ".")) or not packed.is_folder(inside) or _PATTERN in packed.names(inside):
+            continue
+        for file in packed.names(inside):
+            if file in (attacks.NAME, idioms.NAME) or metaschema.alike(file, [_PATTERN]):
+                yield Problem("no_pattern_file", paths.shown(inside), name=file)
+                break
 
 
 def _strict(library_: Library) -> list[Problem]:
@@ -78,4 +103,4 @@ def _strict(library_: Library) -> list[Problem]:
 
 
 def _folder(path: str) -> str:
-    return os.path.dirname(path) or "." if os.path.basename(path) == "pattern.yaml" else path
+    return os.path.dirname(path) or "." if os.path.basename(path) == _PATTERN else path
