@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tmkb.authoring.proofs import services
+from tmkb.authoring.proofs import runner, services
 from tmkb.cli.main import main
 from tmkb.schema import paths
 
@@ -38,6 +38,14 @@ def on_postgresql(both):
     stage.use(both.addresses(["postgresql"]), 0)
     yield stage
     stage.use({}, 0)
+
+
+@pytest.fixture(scope="module")
+def worker():
+    """One that waits longer than that of other modules: nothing here hangs, and a service can be slow."""
+    worker = runner.Worker(timeout=60)
+    yield worker
+    worker.close()
 
 
 @pytest.fixture
