@@ -255,7 +255,7 @@ tools:
     name: demo_slow
     description: Slow.
     provider: script.steps
-    steps: [{pause: 1.5}, {return: {content: [{type: text, text: Slow.}]}}]
+    steps: [{pause: 4}, {return: {content: [{type: text, text: Slow.}]}}] # longer than a busy machine needs to notice a file
     input: {type: object}
 """
 
