@@ -40,7 +40,8 @@ def _lines() -> Iterator[str]:
     folders = [each for each in library.load(None).folders if each.pattern]
     served = {each.path: idioms.served(each.path, each.pattern) for each in folders}
     known = stacks.packaged().stacks
-    main = {stack: each["name"] for stack, each in known.items() if "of" not in each}
+    shown = {stack for each in served.values() for stack in each}
+    main = {stack: each["name"] for stack, each in known.items() if "of" not in each and stack in shown}
     variants = {stack: each["name"] for stack, each in known.items() if "of" in each}
     counts = Counter(idiom["status"] for each in served.values() for idiom in each.values())
     yield HEAD

@@ -147,6 +147,10 @@ def test_get_shows_the_fix_for_a_framework(tmkb, patterns):
     assert tmkb("get", "7", "--framework", "phoenix")[2].startswith(
         "tmkb: TMKB-AUTH-007 has no fix for 'phoenix'. Known: supabase, django,"
     )
+    assert tmkb("get", "7", "--framework", "larvel")[2].endswith("Did you mean laravel?\n")
+    shown = tmkb("get", "7", "--framework", "Peewee")[1]
+    assert "\n  Fix for flask (proven" not in shown and "Fix for flask (refuses the attacks)" in shown
+    assert stacks.packaged().stacks["flask_peewee"]["lookup"] in shown
     message = "tmkb: ACME-AUTH-026 has no fix for 'rails'. Known: flask.\n"
     folder = str(patterns("acme_auth_026"))
     assert tmkb("get", "ACME-AUTH-026", "--framework", "rails", "--patterns", folder) == (1, "", message)
@@ -324,6 +328,7 @@ def test_validate_reports_what_is_not_read(tmkb, patterns):
 
     assert status == 1
     assert found == {("packaged_only", "_stacks.yaml"), ("no_pattern_file", "acme_auth_024")}
+    assert "This folder has pattern.yml but no pattern.yaml" in out
     assert "Add pattern.yaml, or begin the name of the folder with _." in tmkb("validate", str(folder))[1]
 
 
@@ -357,7 +362,8 @@ def test_list_by_a_framework_or_language_has_the_patterns_with_a_fix_for_it(tmkb
         return [each["id"] for each in json.loads(tmkb("list", *words, "--json", "--patterns", str(folder))[1])]
 
     assert listed("--framework", "Ruby on Rails") == listed("--language", "rb") == ["ACME-AUTH-001"]
-    assert listed("--framework", "any") == ["ACME-AUTH-001", "ACME-AUTH-024"]
+    assert listed("--framework", "any") == listed("--framework", "python") == ["ACME-AUTH-001", "ACME-AUTH-024"]
+    assert listed("--framework", " Flask ") == listed("--framework", "peewee") == ["ACME-AUTH-001", "ACME-AUTH-024"]
     assert listed("--framework", "django") == []
     assert listed("--framework", "rails", "--tier", "z") == []
 
@@ -368,6 +374,7 @@ def test_list_by_a_framework_or_language_has_the_patterns_with_a_fix_for_it(tmkb
         (["--severity", "hgh"], "No pattern has the severity 'hgh'. Did you mean 'high'?"),
         (["--framework", "flsk"], "No pattern has the framework 'flsk'. Did you mean 'flask'?"),
         (["--framework", "rials"], "No pattern has the framework 'rials'. Did you mean 'rails'?"),
+        (["--language", "rubi"], "No pattern has the language 'rubi'. Did you mean 'ruby'?"),
         (["--category", "objct-level"], "No pattern has the category 'objct-level'. Did you mean 'object-level'?"),
     ],
 )

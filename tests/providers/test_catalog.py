@@ -99,7 +99,15 @@ def test_get_has_the_code_for_a_framework(operation, framework, stack):
     shown = operation("tools", "tmkb_get")("TMKB-AUTH-007", framework=framework)
 
     assert shown.get("code_pattern", {}).get("framework") == stack
+    assert "note" not in shown
     assert {"rails", "express"} <= {*shown["frameworks"]} and "express_knex" not in shown["frameworks"]
+
+
+def test_get_says_how_a_library_without_code_differs(operation):
+    shown = operation("tools", "tmkb_get")("TMKB-AUTH-007", framework="MikroORM")
+
+    assert shown["code_pattern"]["framework"] == "express"
+    assert shown["note"].startswith("With MikroORM: ")
 
 
 @pytest.mark.parametrize(

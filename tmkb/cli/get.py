@@ -47,13 +47,17 @@ def run(args: argparse.Namespace) -> int:
         fixes = idioms.served(folder, found)
         known = stacks.packaged()
         names = [stack for stack in known.names("framework") if stack in fixes]
-        stack = next((each for each in known.choose("", None, args.framework) if each in fixes), None)
+        stack, note = known.nearest(args.framework or "", fixes)
         if args.framework and stack is None:
-            output.fail(f"{found['id']} has no fix for '{args.framework}'. Known: {', '.join(names) or 'none'}.")
+            hint = output.did_you_mean(args.framework, names, f"Known: {', '.join(names) or 'none'}.")
+            output.fail(f"{found['id']} has no fix for '{args.framework}'. {hint}")
             return 1
-        fix = {"stack": stack, "language": known.stacks[stack]["language"], **fixes[stack]} if stack else None
+        fix = None
+        if args.framework and stack:
+            fix = {"stack": stack, "language": known.stacks[stack]["language"], "note": note, **fixes[stack]}
         shown = {"idiom": fix, "stacks": names}
-        output.write(args, found | facts | {"idioms": fixes}, pages.page(answer.in_full(found) | facts | shown, titles))
+        whole = found | facts | {"idioms": fixes} | ({"idiom": fix} if fix else {})
+        output.write(args, whole, pages.page(answer.in_full(found) | facts | shown, titles))
         return 0
     text = application_tests.tests(folder, found)
     if text is None:

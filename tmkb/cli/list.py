@@ -23,6 +23,7 @@ LAYOUTS = (  # minimum width of the terminal → columns, so that most rows are 
     (60, ("id", "severity", "name")),
     (0, ("id", "name")),
 )
+_ANY = "any"
 OF_CODE = ("language", "framework")
 FILTERS = ("tier", "severity", "category", *OF_CODE)
 
@@ -60,18 +61,23 @@ def _row(folder: str, pattern: Pattern) -> dict[str, Any]:
     }
 
 
+def _filters(args: argparse.Namespace) -> dict[str, str]:
+    """Return the values of the filters that are given. The language or framework "any" is none."""
+    given = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
+    return {name: value for name, value in given.items() if name not in OF_CODE or value.lower() != _ANY}
+
+
 def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern]]) -> str:
     """Return a sentence about the first filter that no pattern has, and that is no stack; an empty string without one.
 
     Patterns for any language or framework pass the name of each.
     """
-    for name in FILTERS:
+    for name, value in _filters(args).items():
         of_code = stacks.packaged() if name in OF_CODE else None
         values = {str(pattern.get(name)) for _, pattern in patterns.values() if name in pattern}
         known = sorted({*values, *(of_code.names(name) if of_code else ())})
-        value = getattr(args, name)
-        of_stack = of_code and value and of_code.known(value)
-        if value is not None and not of_stack and value.lower() not in map(str.lower, known):
+        of_stack = of_code and of_code.selected(name, value)
+        if not of_stack and value.lower() not in map(str.lower, known):
             near = metaschema.near(value, known)
             hint = f"Did you mean '{near['nearest']}'?" if near["nearest"] else f"Known: {near['known']}."
             return f"No pattern has the {name} '{value}'. {hint}"
@@ -91,14 +97,14 @@ def _text(value: Any) -> str:
 
 def _passes(args: argparse.Namespace, folder: str, pattern: Pattern) -> bool:
     """Return whether a pattern passes all filters; one with an idiom for it passes that of its language or stack."""
-    filters = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
     failed = {
         name: value
-        for name, value in filters.items()
-        if str(pattern.get(name)).lower() not in (value.lower(), "any") and value.lower() != "any"
+        for name, value in _filters(args).items()
+        if str(pattern.get(name)).lower() not in (value.lower(), _ANY)
     }
     if not failed.keys() <= {*OF_CODE}:
         return False
-    with_code = {*idioms.read(folder)[0], *pattern.get("house", {}).get("idioms", {})} if failed else set()
+    house = pattern.get("house", {}).get("idioms", {})
+    with_code = {idioms.own_stack(pattern), *idioms.read(folder)[0], *house} if failed else set()
     known = stacks.packaged()
     return not any(known.selected(name, value).isdisjoint(with_code) for name, value in failed.items())

@@ -129,7 +129,9 @@ def _idiom(pattern: Mapping[str, Any]) -> list[Line]:
     if idiom := pattern.get("idiom"):
         lines = text() + _heading(f"Fix for {idiom['stack']} ({_STATUS[idiom['status']]})")
         lines += indented(code(idiom["code"], idiom["language"]))
-        return [*lines, *text(), *text(idiom["caution"])] if "caution" in idiom else lines
+        for remark in filter(None, (idiom.get("caution"), idiom["note"])):
+            lines += text() + text(remark)
+        return lines
     names = pattern.get("stacks", [])
     advice = "`tmkb get ID --framework NAME` shows the fix for one of them, or for a library such as Knex."
     return text() + _heading("Frameworks") + text(f"{', '.join(names)}. {advice}") if names else []

@@ -79,10 +79,10 @@ def _unread(path: str) -> Iterator[Problem]:
             yield Problem("packaged_only", paths.shown(inside), name=name)
         if name.startswith(("_", ".")) or not packed.is_folder(inside) or _PATTERN in packed.names(inside):
             continue
-        for file in packed.names(inside):
-            if file in (attacks.NAME, idioms.NAME) or metaschema.alike(file, [_PATTERN]):
-                yield Problem("no_pattern_file", paths.shown(inside), name=file)
-                break
+        files = packed.names(inside)
+        misspelt = [file for file in files if metaschema.alike(file.lower(), [_PATTERN])]
+        if found := [*misspelt, *(file for file in files if file in (attacks.NAME, idioms.NAME))]:
+            yield Problem("no_pattern_file", paths.shown(inside), name=found[0])
 
 
 def _strict(library_: Library) -> list[Problem]:

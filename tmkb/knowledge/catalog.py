@@ -70,10 +70,10 @@ class Catalog:
         code, stacks = self._code()[id.upper()], self._stacks()
         frameworks: list[Any] = [stack for stack in stacks.names("framework") if stack in code]
         shown: JsonObject = {**pattern, "frameworks": frameworks}
-        nearest = stacks.choose("", None, framework) if framework else []
-        if stack := next((stack for stack in nearest if stack in code), None):
+        stack, note = stacks.nearest(framework or "", code)
+        if stack:
             shown["code_pattern"] = _decoded(code[stack])
-        return shown
+        return {**shown, "note": note} if note else shown
 
     def find(
         self,

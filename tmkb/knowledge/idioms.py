@@ -129,6 +129,13 @@ def status(folder: str, pattern: Pattern, stack: str, idiom: Idiom) -> str:
     return "text"
 
 
+def own_stack(pattern: Pattern) -> str | None:
+    """Return the stack of the pattern's own code; None without code that is shown."""
+    if "template" not in pattern:
+        return None
+    return pattern["framework"] if pattern["framework"] != "any" else STAGE
+
+
 def served(folder: str, pattern: Pattern, written: Mapping[str, Idiom] | None = None) -> dict[str, dict[str, str]]:
     """Return what is shown of the idioms of a pattern, by stack: code, status and, if there is one, caution.
 
@@ -140,11 +147,10 @@ def served(folder: str, pattern: Pattern, written: Mapping[str, Idiom] | None = 
         written: its idioms, as `read` returns them; None reads them.
     """
     shown: dict[str, dict[str, str]] = {}
-    if "template" in pattern:
-        stack = pattern["framework"] if pattern["framework"] != "any" else STAGE
+    if own := own_stack(pattern):
         proven = provenance.status(folder, pattern) == "proven"
-        own = Idiom(pattern["template"], pattern["agent_summary"].get("caution"), None)
-        shown[stack] = _shown(own, "proven" if proven else "text")
+        idiom = Idiom(pattern["template"], pattern["agent_summary"].get("caution"), None)
+        shown[own] = _shown(idiom, "proven" if proven else "text")
     for stack, idiom in (read(folder)[0] if written is None else written).items():
         shown[stack] = _shown(idiom, status(folder, pattern, stack, idiom))
     for stack, each in pattern.get("house", {}).get("idioms", {}).items():

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
 FILE = "_stacks.yaml"  # beside the packaged patterns
@@ -129,6 +129,18 @@ class Stacks:
             return {stack for stack, each in self.stacks.items() if each["language"] == language}
         nearest = self.choose("", None, name)
         return {*nearest, *(stack for stack, each in self.stacks.items() if each.get("of") in nearest[:1])}
+
+    def nearest(self, framework: str, available: Collection[str]) -> tuple[str | None, str]:
+        """Return the stack of those ``available`` that stands for ``framework``, and how ``framework`` differs from it.
+
+        Without any, both are empty: None and "".
+        """
+        chosen = self.choose("", None, framework)
+        stack = next((each for each in chosen if each in available), None)
+        if stack is None or stack == chosen[0]:
+            return stack, ""
+        asked = self.stacks[chosen[0]]
+        return stack, " ".join(asked[key] for key in ("lookup", "note") if key in asked)
 
     def is_named(self, stack: str, text: str) -> bool:
         """Return whether ``text`` has a sign or word of ``stack`` in any case."""
