@@ -27,6 +27,7 @@ SAMPLE = [
 ]
 
 
+# The folder of the start-up cache below the home folder, as `tmkb.server.cache.folder` has it there
 CACHES = {"win32": "AppData/Local/tmkb/cache", "darwin": "Library/Caches/tmkb"}
 
 
@@ -56,7 +57,7 @@ def system(new_system, tmp_path, kept):
         shutil.copytree(kept / new_system, cache)
     yield new_system
     if cache.exists():
-        shutil.copytree(cache, kept / new_system, dirs_exist_ok=True)
+        shutil.copytree(cache, kept / new_system, ignore=shutil.ignore_patterns("*.*.*"), dirs_exist_ok=True)
 
 
 def run(*words, **options):

@@ -146,9 +146,9 @@ def test_elsewhere_no_status_line_appears(capsys, monkeypatch, is_terminal, term
 def test_any_encoding_of_stdout_works(encoding, words, patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     edited = folder / "acme_auth_001" / "pattern.yaml"
-    edited.write_text(
-        edited.read_text(encoding="utf-8").replace("name: Background", "name: “Bäckground”"), encoding="utf-8"
-    )
+    text = edited.read_text(encoding="utf-8")
+    assert "name: Background" in text
+    edited.write_text(text.replace("name: Background", "name: “Bäckground”"), encoding="utf-8")
     command = [sys.executable, "-m", "tmkb", *words]
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "TMKB_PATTERNS": str(folder)}
     done = subprocess.run(command, capture_output=True, check=False, env=environment)

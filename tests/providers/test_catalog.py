@@ -103,6 +103,21 @@ def test_get_has_the_code_for_a_framework(operation, framework, stack):
     assert {"rails", "express"} <= {*shown["frameworks"]} and "express_knex" not in shown["frameworks"]
 
 
+def test_list_leaves_out_patterns_without_a_fix(patterns):
+    folder = patterns("acme_auth_001", "acme_auth_024")
+    (folder / "acme_auth_001" / "idioms.yaml").write_text("kind: idioms\nstacks: {rails: {code: 'head :not_found'}}\n")
+    find = Server.load(SERVER, patterns=[str(folder)]).provider("knowledge").operation("find", {})
+
+    def listed(**filters):
+        return [row["id"] for row in find(**filters)["patterns"]]
+
+    assert listed(framework="rails") == listed(language="rb") == listed(language="ruby", framework="rails")
+    assert listed(framework="rails") == ["ACME-AUTH-001"]
+    assert listed(framework="django") == listed(language="java", framework="rails") == []
+    assert listed(framework="Flask") == listed(framework="Any") == ["ACME-AUTH-001", "ACME-AUTH-024"]
+    assert listed(framework="rails", severity="low") == []
+
+
 def test_get_says_how_a_library_without_code_differs(operation):
     shown = operation("tools", "tmkb_get")("TMKB-AUTH-007", framework="MikroORM")
 

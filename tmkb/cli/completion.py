@@ -43,8 +43,7 @@ def _known() -> dict[str, list[str]]:
     patterns = [pattern for _, pattern in loader.patterns_by_id(None).values()]
     servers, ids = documents.servers(paths.named(None, "TMKB_SCHEMAS")), sorted(each["id"] for each in patterns)
     known = stacks.packaged()
-    filters = {f"--{name}": sorted({str(each.get(name)) for each in patterns}) for name in listing.FILTERS}
-    filters |= {f"--{name}": known.names(name) for name in listing.OF_CODE}
+    filters = {f"--{name}": listing.values(name, patterns) for name in listing.FILTERS}
     of_queries = {"--language": sorted(known.languages), "--framework": sorted(known.stacks)}
     return {
         "id": ids,

@@ -6,11 +6,13 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from tmkb.authoring import application_tests
 from tmkb.cli import loader, output, pages
 from tmkb.knowledge import answer, house, idioms, library, pattern, provenance, stacks, vocabulary
+from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden
 from tmkb.server import sources
 
@@ -45,19 +47,14 @@ def run(args: argparse.Namespace) -> int:
     if not args.test:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
         fixes = idioms.served(folder, found)
-        known = stacks.packaged()
-        names = [stack for stack in known.names("framework") if stack in fixes]
-        stack, note = known.nearest(args.framework or "", fixes)
-        if args.framework and stack is None:
-            hint = output.did_you_mean(args.framework, names, f"Known: {', '.join(names) or 'none'}.")
+        frameworks = [stack for stack in stacks.packaged().frameworks if stack in fixes]
+        fix = _fix(args.framework, found, fixes) if args.framework else {}
+        if args.framework and not fix:
+            hint = output.did_you_mean(args.framework, frameworks, f"Known: {', '.join(frameworks) or 'none'}.")
             output.fail(f"{found['id']} has no fix for '{args.framework}'. {hint}")
             return 1
-        fix = None
-        if args.framework and stack:
-            fix = {"stack": stack, "language": known.stacks[stack]["language"], "note": note, **fixes[stack]}
-        shown = {"idiom": fix, "stacks": names}
-        whole = found | facts | {"idioms": fixes} | ({"idiom": fix} if fix else {})
-        output.write(args, whole, pages.page(answer.in_full(found) | facts | shown, titles))
+        shown = answer.in_full(found) | facts | fix | {"frameworks": frameworks}
+        output.write(args, found | facts | fix | {"idioms": fixes}, pages.page(shown, titles))
         return 0
     text = application_tests.tests(folder, found)
     if text is None:
@@ -68,6 +65,17 @@ def run(args: argparse.Namespace) -> int:
     else:  # no colour and no wrapping, so that it can be saved
         sys.stdout.write(hidden.escape(text))
     return 0
+
+
+def _fix(framework: str, found: Pattern, fixes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return the fix for ``framework`` under the keys of `tmkb_get`; none without one."""
+    known = stacks.packaged()
+    stack, note = known.nearest(framework, fixes)
+    if stack is None:
+        return {}
+    language, fix = known.stacks.get(stack, found)["language"], dict(fixes[stack])
+    code = {"language": language, "framework": stack, "secure_template": fix.pop("code"), **fix}
+    return {"code_pattern": code, **({"note": note} if note else {})}
 
 
 def _folder(word: str, folders: Iterable[str]) -> str | None:

@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     if not chosen:
         output.fail(_NO_CLIENT + ("" if args.uninstall else " Name one, and add --force."))
         return int(not args.uninstall)
-    if not args.uninstall and not args.force and _is_temporary(args, chosen) and not args.dry_run:
+    if not args.uninstall and not args.force and _report_temporary(args, chosen) and not args.dry_run:
         return 1
     edit = Edit(args.name, machine, args.force, args.dry_run)
     report, checker = _Report(), doctor.Checker(machine)
@@ -118,13 +118,12 @@ def run(args: argparse.Namespace) -> int:
     return int(any(value["action"] == "failed" for value in report.values))
 
 
-def _is_temporary(args: argparse.Namespace, chosen: Sequence[Client]) -> bool:
-    """Return whether an entry with the path of this program would soon stop working, and print that."""
-    folder = launch.temporary_folder()
-    if folder is None or all(_is_portable(each, args.scope) for each in chosen):
-        return False
-    output.fail(problems.sentence(Problem.of_argument("temporary_program", "CLIENT", folder=folder)))
-    return True
+def _report_temporary(args: argparse.Namespace, chosen: Sequence[Client]) -> bool:
+    """Print a message if an entry with the path of this program would soon stop working. Return whether it would."""
+    folder = None if all(_is_portable(each, args.scope) for each in chosen) else launch.temporary_folder()
+    if folder:
+        output.fail(problems.sentence(Problem.of_argument("temporary_program", "CLIENT", folder=folder)))
+    return folder is not None
 
 
 # Arguments

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tmkb.cli import layout, loader, output, pages
-from tmkb.knowledge import idioms, provenance, stacks
+from tmkb.knowledge import catalog, idioms, provenance, stacks
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden, metaschema
 from tmkb.server import sources
@@ -23,9 +23,7 @@ LAYOUTS = (  # minimum width of the terminal → columns, so that most rows are 
     (60, ("id", "severity", "name")),
     (0, ("id", "name")),
 )
-_ANY = "any"
-OF_CODE = ("language", "framework")
-FILTERS = ("tier", "severity", "category", *OF_CODE)
+FILTERS = ("tier", "severity", "category", *catalog.OF_CODE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
     """Print a line for each pattern. Return 1 if none matches."""
     with output.progress("Reading the patterns"):
         patterns = loader.patterns_by_id(args.patterns)
-        unknown = _unknown(args, patterns) if patterns else ""
-        rows = [] if unknown else [_row(*each) for each in patterns.values() if _passes(args, *each)]
+        filters = _filters(args)
+        unknown = _unknown(filters, patterns) if patterns else ""
+        rows = [] if unknown else [_row(*each) for each in patterns.values() if _passes(filters, *each)]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(unknown or "No pattern matches these filters. `tmkb list` without filters shows all.")
     if not rows and not args.json:
@@ -64,24 +63,29 @@ def _row(folder: str, pattern: Pattern) -> dict[str, Any]:
 def _filters(args: argparse.Namespace) -> dict[str, str]:
     """Return the values of the filters that are given. The language or framework "any" is none."""
     given = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
-    return {name: value for name, value in given.items() if name not in OF_CODE or value.lower() != _ANY}
+    return {name: value for name, value in given.items() if not catalog.is_any(name, value)}
 
 
-def _unknown(args: argparse.Namespace, patterns: Mapping[str, tuple[str, Pattern]]) -> str:
+def _unknown(filters: Mapping[str, str], patterns: Mapping[str, tuple[str, Pattern]]) -> str:
     """Return a sentence about the first filter that no pattern has, and that is no stack; an empty string without one.
 
     Patterns for any language or framework pass the name of each.
     """
-    for name, value in _filters(args).items():
-        of_code = stacks.packaged() if name in OF_CODE else None
-        values = {str(pattern.get(name)) for _, pattern in patterns.values() if name in pattern}
-        known = sorted({*values, *(of_code.names(name) if of_code else ())})
-        of_stack = of_code and of_code.selected(name, value)
-        if not of_stack and value.lower() not in map(str.lower, known):
+    for name, value in filters.items():
+        known = values(name, (pattern for _, pattern in patterns.values()))
+        is_stack = name in catalog.OF_CODE and stacks.packaged().selected(**{name: value})
+        if not is_stack and value.lower() not in map(str.lower, known):
             near = metaschema.near(value, known)
             hint = f"Did you mean '{near['nearest']}'?" if near["nearest"] else f"Known: {near['known']}."
             return f"No pattern has the {name} '{value}'. {hint}"
     return ""
+
+
+def values(name: str, patterns: Iterable[Pattern]) -> list[str]:
+    """Return the values of the filter ``name``, sorted: those of ``patterns``, and the stacks or their languages."""
+    known = stacks.packaged()
+    of_code = {"language": [*known.languages], "framework": known.frameworks}
+    return sorted({*(str(pattern.get(name)) for pattern in patterns if name in pattern), *of_code.get(name, ())})
 
 
 def _style(column: str, row: Mapping[str, Any]) -> str:
@@ -95,16 +99,13 @@ def _text(value: Any) -> str:
     return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 
-def _passes(args: argparse.Namespace, folder: str, pattern: Pattern) -> bool:
-    """Return whether a pattern passes all filters; one with an idiom for it passes that of its language or stack."""
+def _passes(filters: Mapping[str, str], folder: str, pattern: Pattern) -> bool:
+    """Return whether a pattern passes all filters; one with an idiom for it passes those for language and framework."""
     failed = {
-        name: value
-        for name, value in _filters(args).items()
-        if str(pattern.get(name)).lower() not in (value.lower(), _ANY)
+        name for name, value in filters.items() if str(pattern.get(name)).lower() not in (value.lower(), stacks.ANY)
     }
-    if not failed.keys() <= {*OF_CODE}:
-        return False
-    house = pattern.get("house", {}).get("idioms", {})
-    with_code = {idioms.own_stack(pattern), *idioms.read(folder)[0], *house} if failed else set()
-    known = stacks.packaged()
-    return not any(known.selected(name, value).isdisjoint(with_code) for name, value in failed.items())
+    if not failed or not failed <= {*catalog.OF_CODE}:
+        return not failed
+    with_code = {idioms.own_stack(pattern), *idioms.read(folder)[0], *pattern.get("house", {}).get("idioms", {})}
+    selected = stacks.packaged().selected(filters.get("language"), filters.get("framework"))
+    return not selected.isdisjoint(with_code)

@@ -92,7 +92,7 @@ def _body(pattern: dict[str, Any], titles: Mapping[str, str]) -> list[Line]:
         lines += _list("Impact", [f"{property_}: {degree}" for property_, degree in scenario["impact"].items()])
     for mitigation in pattern.get("mitigations", []):
         lines += _mitigation(mitigation)
-    lines += _idiom(pattern)
+    lines += _fix(pattern)
     related = pattern.get("related_patterns", [])
     lines += _list("Related", [f"{other['id']} ({other['relationship']})" for other in related])
     references = pattern.get("references", {})
@@ -124,15 +124,15 @@ def _mitigation(mitigation: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _idiom(pattern: Mapping[str, Any]) -> list[Line]:
-    """Render the idiom for the framework that was asked for, or else the names of those that have one."""
-    if idiom := pattern.get("idiom"):
-        lines = text() + _heading(f"Fix for {idiom['stack']} ({_STATUS[idiom['status']]})")
-        lines += indented(code(idiom["code"], idiom["language"]))
-        for remark in filter(None, (idiom.get("caution"), idiom["note"])):
+def _fix(pattern: Mapping[str, Any]) -> list[Line]:
+    """Render the fix for the framework that was asked for, or else the names of those that have one."""
+    if fix := pattern.get("code_pattern"):
+        lines = text() + _heading(f"Fix for {fix['framework']} ({_STATUS[fix['status']]})")
+        lines += indented(code(fix["secure_template"], fix["language"]))
+        for remark in filter(None, (fix.get("caution"), pattern.get("note"))):
             lines += text() + text(remark)
         return lines
-    names = pattern.get("stacks", [])
+    names = pattern.get("frameworks", [])
     advice = "`tmkb get ID --framework NAME` shows the fix for one of them, or for a library such as Knex."
     return text() + _heading("Frameworks") + text(f"{', '.join(names)}. {advice}") if names else []
 

@@ -95,10 +95,9 @@ def _as_listed(value: str, choices: Iterable[object]) -> str:
 def _warn_unknown(option: str, name: str) -> None:
     """Print that a language or framework is unknown, with the name that may be meant. Any name is allowed."""
     known = stacks.packaged()
-    names = known.languages if option == "language" else known.stacks
+    names = known.languages if option == "language" else {**dict.fromkeys(known.frameworks), **known.stacks}
     if not known.known(name):
-        hint = output.did_you_mean(name, known.names(option)) or output.did_you_mean(name, names)
-        output.fail(f"The {option} {name} is not known, so the answer has no code for it. {hint}".rstrip())
+        output.fail(f"The {option} {name} is not known. {output.did_you_mean(name, names)}".rstrip())
 
 
 def _explain(args: argparse.Namespace, provider: Any, arguments: Mapping[str, Any]) -> int:

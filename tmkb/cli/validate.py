@@ -71,18 +71,26 @@ def _unread(path: str) -> Iterator[Problem]:
 
     Those are folders that look like patterns, and files of which only the packaged one counts.
     """
-    if path == paths.PATTERNS or not packed.is_folder(path) or packed.exists(os.path.join(path, _PATTERN)):
+    if path == paths.PATTERNS or packed.exists(os.path.join(path, _PATTERN)):
         return
-    for name in packed.names(path):
+    for name in _names(path):
         inside = os.path.join(path, name)
         if name in _PACKAGED_ONLY:
             yield Problem("packaged_only", paths.shown(inside), name=name)
-        if name.startswith(("_", ".")) or not packed.is_folder(inside) or _PATTERN in packed.names(inside):
+        if name.startswith(("_", ".")) or packed.exists(os.path.join(inside, _PATTERN)):
             continue
-        files = packed.names(inside)
+        files = _names(inside)
         misspelt = [file for file in files if metaschema.alike(file.lower(), [_PATTERN])]
         if found := [*misspelt, *(file for file in files if file in (attacks.NAME, idioms.NAME))]:
             yield Problem("no_pattern_file", paths.shown(inside), name=found[0])
+
+
+def _names(path: str) -> list[str]:
+    """Return the names in a folder; none if it is no folder or cannot be read, which others report."""
+    try:
+        return packed.names(path) if packed.is_folder(path) else []
+    except OSError:
+        return []
 
 
 def _strict(library_: Library) -> list[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from tmkb.errors import ToolError
+from tmkb.knowledge.advice import decoded
 from tmkb.knowledge.answer import LANGUAGE, attack_scenario, house, summary, unwrap, without_empty
 from tmkb.providers.operation import Log
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from tmkb.knowledge.advice import Adviser
     from tmkb.knowledge.pattern import Pattern
-    from tmkb.knowledge.stacks import Stacks
     from tmkb.providers.operation import Operation, Result, StepGenerator
     from tmkb.schema.values import JsonObject, JsonValue
 
@@ -27,7 +28,7 @@ COLUMNS = ("id", "name", "severity", "category", "language", "framework")
 _HEAD = ("id", "name", "version", "reviewed", "tier", "category", "subcategory", "language", "framework", "severity")
 _MITIGATION = ("id", "name", "description", "effectiveness", "implementation_effort", "tradeoffs", "secure")
 _COMPLETED = {"ids": "id", "categories": "category"}  # operations for completion → column
-_OF_CODE = ("language", "framework")
+OF_CODE = ("language", "framework")
 _ANY = "any"  # the language or framework of a pattern that applies to all
 _MOST_ANSWERS = 8  # in one prompt
 _HUNK = re.compile(r"@@ -[0-9,]+ \+[0-9,]+ @@")
@@ -41,15 +42,19 @@ class Catalog:
     Args:
         part: returns a part of what the provider prepared.
         advise: answers the questions that prompts contain.
+        adviser: returns what has the code of the patterns, and the stacks.
         rules: when a reviewer comments, for prompts.
     """
 
-    def __init__(self, part: Callable[[str], Any], advise: Callable[..., Result], rules: str) -> None:
+    def __init__(
+        self, part: Callable[[str], Any], advise: Callable[..., Result], adviser: Callable[[], Adviser], rules: str
+    ) -> None:
         rows: Any = part("catalog")["patterns"]
         self.rows: list[dict[str, str]] = rows
         self.patterns: Any = None
         self.part = part
         self.advise = advise
+        self.adviser = adviser
         self.rules = rules
 
     def operation(self, name: str, definition: Mapping[str, Any]) -> Operation:
@@ -57,22 +62,26 @@ class Catalog:
         if column := _COMPLETED.get(name):
             return lambda **_: [*self._values(column)]
         if name == "frameworks":
-            return lambda **_: sorted(self._stacks().stacks)
+            return lambda **_: sorted(self.adviser().stacks.stacks)
         method: Any = getattr(self, name)
         operation: Operation = method(definition) if name in ("entries", "prompt", "validate") else method
         return operation
 
     def get(self, id: str, framework: str | None = None) -> JsonObject:
-        """Return one pattern in full, the frameworks for which it has code, and the code for ``framework``, if any."""
+        """Return one pattern in full, the frameworks for which it has code, and the code for ``framework``, if any.
+
+        Raises:
+            ToolError: there is no pattern ``id``.
+        """
         pattern: JsonObject | None = self._full(id)
         if pattern is None:
             raise _unknown("pattern", id, self._values("id"))
-        code, stacks = self._code()[id.upper()], self._stacks()
-        frameworks: list[Any] = [stack for stack in stacks.names("framework") if stack in code]
+        code, stacks = self._code()[id.upper()], self.adviser().stacks
+        frameworks: list[Any] = [stack for stack in stacks.frameworks if stack in code]
         shown: JsonObject = {**pattern, "frameworks": frameworks}
         stack, note = stacks.nearest(framework or "", code)
         if stack:
-            shown["code_pattern"] = _decoded(code[stack])
+            shown["code_pattern"] = decoded(code[stack]["text"])
         return {**shown, "note": note} if note else shown
 
     def find(
@@ -85,13 +94,15 @@ class Catalog:
         """Return the rows that match.
 
         A pattern is for its own language and framework, and for those in which it has an idiom. Those for any language
-        or framework pass every filter on it.
+        or framework pass every filter on it. One idiom has to be in both, if both are given.
+
+        Raises:
+            ToolError: a filter names nothing that exists.
         """
         filters = {"category": category, "severity": severity, "language": language, "framework": framework}
-        rows = self.rows
-        for field, value in filters.items():
-            if value is not None:
-                rows = self._passing(rows, field, value)
+        given = {field: value for field, value in filters.items() if value and not is_any(field, value)}
+        selected = self._selected(given)
+        rows = [row for row in self.rows if self._passes(row, given, selected)]
         return {"count": len(rows), "patterns": [{c: row[c] for c in COLUMNS} for row in rows]}
 
     def schema(self, kind: str) -> JsonObject:
@@ -109,7 +120,7 @@ class Catalog:
         if pattern is None:
             return None
         code = self._code()[pattern["id"]]
-        shown = {stack: _decoded(code[stack]) for stack in self._stacks().names("framework") if stack in code}
+        shown = {stack: decoded(code[stack]["text"]) for stack in self.adviser().stacks.frameworks if stack in code}
         return pattern_page(pattern, shown)
 
     def index(self) -> str:
@@ -171,26 +182,24 @@ class Catalog:
 
         return operation
 
-    def _passing(self, rows: list[dict[str, str]], field: str, value: str) -> list[dict[str, str]]:
-        """Return those of ``rows`` that pass a filter. Raises ToolError if it names nothing that exists."""
-        if value == _ANY:
-            return rows
-        stacks = self._stacks() if field in _OF_CODE else None
-        selected = stacks.selected(field, value) if stacks else set()
-        if not selected and field != "severity" and value not in self._values(field):  # the tool lists the severities
-            raise _unknown(field, value, [*self._values(field), *(stacks.names(field) if stacks else ())])
-        return [row for row in rows if row[field] in (value, _ANY) or not selected.isdisjoint(self._code()[row["id"]])]
+    def _selected(self, given: Mapping[str, str]) -> set[str]:
+        """Return the stacks that the filters ``given`` select. Raises ToolError."""
+        stacks = self.adviser().stacks
+        for field, value in given.items():
+            if field == "severity" or value in self._values(field):  # the tool lists the severities
+                continue
+            if field not in OF_CODE or not stacks.selected(**{field: value}):
+                known = {"language": [*stacks.languages], "framework": stacks.frameworks}.get(field, [])
+                raise _unknown(field, value, [*self._values(field), *known])
+        return stacks.selected(given.get("language"), given.get("framework"))
+
+    def _passes(self, row: Row, given: Mapping[str, str], selected: set[str]) -> bool:
+        failed = {field for field, value in given.items() if row[field] not in (value, _ANY)}
+        return not failed or (failed <= {*OF_CODE} and not selected.isdisjoint(self._code()[row["id"]]))
 
     def _code(self) -> dict[str, Mapping[str, Any]]:
         """Return the code of each pattern by id and stack, as `tmkb.knowledge.advice` prepares it."""
-        advice: Any = self.part("advice")
-        return {row["id"]: each["code"] for row, each in zip(self.rows, advice["patterns"], strict=True)}
-
-    def _stacks(self) -> Stacks:
-        from tmkb.knowledge.stacks import Stacks
-
-        advice: Any = self.part("advice")
-        return Stacks(advice["languages"], advice["stacks"])
+        return {row["id"]: each["code"] for row, each in zip(self.rows, self.adviser().patterns, strict=True)}
 
     def _full(self, id: str) -> Any:
         if self.patterns is None:
@@ -229,10 +238,9 @@ def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
     return ToolError("unknown_name", field=field, value=value)
 
 
-def _decoded(code: Mapping[str, Any]) -> dict[str, Any]:
-    from tmkb.knowledge import advice
-
-    return advice.decoded(code["text"])
+def is_any(field: str, value: str) -> bool:
+    """Return whether ``value`` is the language or framework "any" in any case, which is no filter."""
+    return field in OF_CODE and value.lower() == _ANY
 
 
 def parts(patterns: Sequence[Pattern]) -> dict[str, JsonObject]:

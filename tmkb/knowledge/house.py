@@ -76,7 +76,7 @@ def apply(change: Mapping[str, Any], pattern: Pattern) -> None:
     if "severity" in change:
         house.setdefault("instead_of", pattern["severity"])
         pattern["severity"] = change["severity"]
-    own = pattern["framework"] if pattern["framework"] != stacks.ANY else idioms.STAGE
-    if "template" in pattern and own in change.get("idioms", {}):
+    own = idioms.own_stack(pattern)
+    if own in change.get("idioms", {}):
         pattern["template"] = change["idioms"][own]["code"]
     pattern["house"] = house

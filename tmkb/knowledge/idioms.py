@@ -133,7 +133,7 @@ def own_stack(pattern: Pattern) -> str | None:
     """Return the stack of the pattern's own code; None without code that is shown."""
     if "template" not in pattern:
         return None
-    return pattern["framework"] if pattern["framework"] != "any" else STAGE
+    return pattern["framework"] if pattern["framework"] != stacks.ANY else STAGE
 
 
 def served(folder: str, pattern: Pattern, written: Mapping[str, Idiom] | None = None) -> dict[str, dict[str, str]]:

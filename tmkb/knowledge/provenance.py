@@ -63,7 +63,7 @@ def status(folder: str, pattern: Pattern) -> Status:
 
 def lookup(folder: str, pattern: Pattern) -> Proven | None:
     """Return what is recorded about the ``pattern`` in ``folder``."""
-    return read(_record_path(folder))[0].get(pattern["id"])
+    return read(record_path(folder))[0].get(pattern["id"])
 
 
 def proof(entry: Proven) -> Digest:
@@ -104,7 +104,7 @@ def read(path: str) -> tuple[Mapping[str, Proven], list[Problem]]:
 
 def problems(folders: Iterable[str]) -> list[Problem]:
     """Return the problems of the records for the patterns in ``folders``."""
-    return [problem for path in dict.fromkeys(map(_record_path, folders)) for problem in read(path)[1]]
+    return [problem for path in dict.fromkeys(map(record_path, folders)) for problem in read(path)[1]]
 
 
 def record(
@@ -117,11 +117,11 @@ def record(
     Raises OSError.
     """
     written = []
-    for path in dict.fromkeys(_record_path(folder) for folder, _ in runs.values()):
+    for path in dict.fromkeys(record_path(folder) for folder, _ in runs.values()):
         before = read(path)[0]
         entries = {id_: each for id_, each in before.items() if id_ not in runs and _exists(path, id_)}
         for id_, (folder, proven) in runs.items():
-            if proven and _record_path(folder) == path:
+            if proven and record_path(folder) == path:
                 is_same = id_ in before and proven == proof(before[id_])
                 entry = before[id_] if is_same else {**proven, "date": date, "tmkb": release}
                 idioms = {key: value for key, value in (checked or {}).get(id_, {}).items() if value}
@@ -135,8 +135,9 @@ def record(
     return written
 
 
-def _record_path(folder: str) -> str:
-    return os.path.join(os.path.dirname(os.path.abspath(folder)), NAME)
+def record_path(folder: str) -> str:
+    """Return the file with the record of the pattern in ``folder``."""
+    return os.path.join(os.path.dirname(paths.absolute(folder)), NAME)
 
 
 @functools.lru_cache(maxsize=16)

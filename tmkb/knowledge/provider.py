@@ -52,12 +52,13 @@ class Knowledge(Provider):
 
     @classmethod
     def sources(cls, settings: Mapping[str, Any]) -> list[str]:
-        """Return the folders of patterns, the model, the stacks and the reminders."""
-        from tmkb.knowledge import library, reminders, stacks
+        """Return the folders of patterns, the records of their proofs, the model, the stacks and the reminders."""
+        from tmkb.knowledge import library, provenance, reminders, stacks
         from tmkb.knowledge.retrieval import index
 
         folders = library.resolve(settings.get("folders"))
-        return list(dict.fromkeys([*folders, index.path(folders), stacks.path(), reminders.path()]))
+        records = map(provenance.record_path, folders)  # inside of a folder of patterns, beside that of one pattern
+        return list(dict.fromkeys([*folders, *records, index.path(folders), stacks.path(), reminders.path()]))
 
     @classmethod
     def prepare(cls, settings: Mapping[str, Any]) -> Prepared:
@@ -112,7 +113,7 @@ class Knowledge(Provider):
         if self.catalog is None:
             from tmkb.knowledge import catalog
 
-            self.catalog = catalog.Catalog(self.part, self.advise, self.settings.get("review_rules", ""))
+            self.catalog = catalog.Catalog(self.part, self.advise, self._adviser, self.settings.get("review_rules", ""))
         return self.catalog.operation(name, definition)
 
     def explain(self, context: str, limit: int | None = None) -> JsonObject:
@@ -147,6 +148,8 @@ class Knowledge(Provider):
         limit: int | None = None,
     ) -> Result:
         """Answer ``context`` with the idiom of its stack, which `Stacks.choose` chooses; nothing is left out for it."""
+        from tmkb.knowledge.stacks import ANY
+
         adviser = self._adviser()
         matches = self.index.matches(context)
         numbers = self._likely(matches, verbosity, limit)
@@ -156,7 +159,7 @@ class Knowledge(Provider):
             return self._result(adviser.for_human(numbers, nearest), numbers, stack)
         likely = [self.index.probability(matches[number]) for number in numbers[:_SURE]]
         close = [each / likely[0] for each in likely if each >= _CLOSE * likely[0]]
-        question = "\n".join(filter(None, (framework, context)))
+        question = context if (framework or ANY).lower() == ANY else f"{framework}\n{context}"
         answer = adviser.for_agent(numbers, nearest, self.settings["agent"]["tokens"], question, close)
         return self._result(answer, numbers, stack)
 

@@ -115,32 +115,44 @@ class Stacks:
         names = self._stack_names.keys() | self._language_names
         return not normal or normal in names or self._with_library("", None, normal) is not None
 
-    def names(self, field: str) -> list[str]:
-        """Return the languages, or the stacks that are no variants if ``field`` is not ``language``."""
-        return [*(self.languages if field == "language" else self._main)]
+    @property
+    def frameworks(self) -> list[str]:
+        """The stacks that are no variants."""
+        return [*self._main]
 
-    def selected(self, field: str, name: str) -> set[str]:
-        """Return the stacks with code for the language or framework ``name`` (``field`` says which); none if unknown.
+    def selected(self, language: str | None = None, framework: str | None = None) -> set[str]:
+        """Return the stacks of a language, of a framework, or of both; none if a name is unknown.
 
-        Those for a framework are its own, its variants and those that can stand for it.
+        Those of a framework are its own, its variants, and those that can stand for it.
+
+        Args:
+            language: a language by any of its names in any case; None for all.
+            framework: a framework or library, as `choose` takes it; None for all.
         """
-        if field == "language":
-            language = self._language_names.get(_normal(name))
-            return {stack for stack, each in self.stacks.items() if each["language"] == language}
-        nearest = self.choose("", None, name)
-        return {*nearest, *(stack for stack, each in self.stacks.items() if each.get("of") in nearest[:1])}
+        found = {*self.stacks}
+        if language is not None:
+            named = self._language_names.get(_normal(language))
+            found &= {stack for stack, each in self.stacks.items() if each["language"] == named}
+        if framework is not None:
+            nearest = self.choose("", None, framework)
+            found &= {*nearest, *(stack for stack, each in self.stacks.items() if each.get("of") in nearest[:1])}
+        return found
 
     def nearest(self, framework: str, available: Collection[str]) -> tuple[str | None, str]:
-        """Return the stack of those ``available`` that stands for ``framework``, and how ``framework`` differs from it.
+        """Return the stack that stands for a framework, and how the framework differs from it in one sentence.
 
         Without any, both are empty: None and "".
+
+        Args:
+            framework: a framework or library, as `choose` takes it, or one of ``available``.
+            available: the stacks that have code.
         """
-        chosen = self.choose("", None, framework)
+        chosen = [framework, *self.choose("", None, framework)]
         stack = next((each for each in chosen if each in available), None)
-        if stack is None or stack == chosen[0]:
+        if stack is None or stack in chosen[:2]:
             return stack, ""
-        asked = self.stacks[chosen[0]]
-        return stack, " ".join(asked[key] for key in ("lookup", "note") if key in asked)
+        asked = self.stacks[chosen[1]]
+        return stack, asked.get("lookup") or asked.get("note", "")
 
     def is_named(self, stack: str, text: str) -> bool:
         """Return whether ``text`` has a sign or word of ``stack`` in any case."""

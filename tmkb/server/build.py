@@ -83,21 +83,19 @@ def _code() -> list[str]:
 
 
 def _prepare(
-    request: Mapping[str, Any],
-    provider: type[Provider],
-    settings: Mapping[str, Any],
-    sources: Sequence[str],
-    caching: bool,
+    request: Mapping[str, Any], provider: type[Provider], settings: Mapping[str, Any], files: list[str], caching: bool
 ) -> cache.Entry:
-    """Return what ``provider`` prepares. If it is ours and reads ``sources``, it is cached for all schemas."""
-    is_cached = caching and bool(sources) and provider.__module__.startswith(registry.OURS)
+    """Return what ``provider`` prepares. If it is ours and reads ``files``, it is cached for all schemas."""
+    is_cached = caching and bool(files) and provider.__module__.startswith(registry.OURS)
     own = {key: request[key] for key in ("tmkb", "python", "root")}
-    own |= {"provider": f"{provider.__module__}:{provider.__qualname__}", "settings": dict(settings)}
-    if is_cached and (entry := cache.read(own, sources)):
+    # Folders in the settings can be relative to the current folder, so the files tell which are meant.
+    own |= {"provider": f"{provider.__module__}:{provider.__qualname__}", "settings": dict(settings), "files": files}
+    if is_cached and (entry := cache.read(own, files)):
         return entry
-    stamps = cache.stamps([*sources, paths.SCHEMAS, *_code()])
+    stamps = cache.stamps([*files, paths.SCHEMAS, *_code()])
     prepared = provider.prepare(settings)
-    parts, log = prepared.get("parts", {}), {key: prepared.get(key, []) for key in ("warnings", "notes")}
+    parts = {**prepared.get("parts", {})}
+    log = {key: prepared.get(key, []) for key in ("warnings", "notes")}
     kept = []
     for part, content in prepared.get("files", {}).items() if caching else ():
         if path := cache.keep(content):
