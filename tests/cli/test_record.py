@@ -319,7 +319,7 @@ def test_nothing_that_the_client_has_received_is_lost_when_the_recorder_is_kille
     from hypothesis import settings
 
     chance = random.Random(7)
-    for number in range(settings.default.max_examples):  # 100 in the tier `full`
+    for number in range(2 * settings.default.max_examples):  # 200 in the tier `full`
         file = tmp_path / f"{number}.yaml"
         command = [*RECORD, "-o", str(file), "--", sys.executable, "-c", CAT]
         with subprocess.Popen(

@@ -11,7 +11,7 @@ from typing import Any
 
 from tmkb.authoring import application_tests
 from tmkb.cli import loader, output, pages
-from tmkb.knowledge import answer, house, idioms, library, pattern, provenance, stacks, vocabulary
+from tmkb.knowledge import advice, answer, house, idioms, library, pattern, provenance, stacks, vocabulary
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden
 from tmkb.server import sources
@@ -73,8 +73,7 @@ def _fix(framework: str, found: Pattern, fixes: Mapping[str, Mapping[str, str]])
     stack, note = known.nearest(framework, fixes)
     if stack is None:
         return {}
-    language, fix = known.stacks.get(stack, found)["language"], dict(fixes[stack])
-    code = {"language": language, "framework": stack, "secure_template": fix.pop("code"), **fix}
+    code = advice.shown_code(known.stacks.get(stack, found)["language"], stack, fixes[stack])
     return {"code_pattern": code, **({"note": note} if note else {})}
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tmkb.cli import layout, loader, output, pages
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         patterns = loader.patterns_by_id(args.patterns)
         filters = _filters(args)
         unknown = _unknown(filters, patterns) if patterns else ""
-        rows = [] if unknown else [_row(*each) for each in patterns.values() if _passes(filters, *each)]
+        rows = [] if unknown else [_row(*each) for each in _passing(filters, patterns.values())]
     if patterns and not rows:  # without any pattern, stderr already reports the folder
         output.fail(unknown or "No pattern matches these filters. `tmkb list` without filters shows all.")
     if not rows and not args.json:
@@ -64,6 +65,13 @@ def _filters(args: argparse.Namespace) -> dict[str, str]:
     """Return the values of the filters that are given. The language or framework "any" is none."""
     given = {name: getattr(args, name) for name in FILTERS if getattr(args, name) is not None}
     return {name: value for name, value in given.items() if not catalog.is_any(name, value)}
+
+
+def _passing(filters: Mapping[str, str], patterns: Iterable[tuple[str, Pattern]]) -> Iterator[tuple[str, Pattern]]:
+    selected = stacks.packaged().selected(filters.get("language"), filters.get("framework"))
+    for folder, pattern in patterns:
+        if catalog.passes(pattern, filters, selected, functools.partial(_stacks, folder, pattern)):
+            yield folder, pattern
 
 
 def _unknown(filters: Mapping[str, str], patterns: Mapping[str, tuple[str, Pattern]]) -> str:
@@ -99,13 +107,7 @@ def _text(value: Any) -> str:
     return str(len(value)) if isinstance(value, list) else hidden.line(str(value))
 
 
-def _passes(filters: Mapping[str, str], folder: str, pattern: Pattern) -> bool:
-    """Return whether a pattern passes all filters; one with an idiom for it passes those for language and framework."""
-    failed = {
-        name for name, value in filters.items() if str(pattern.get(name)).lower() not in (value.lower(), stacks.ANY)
-    }
-    if not failed or not failed <= {*catalog.OF_CODE}:
-        return not failed
-    with_code = {idioms.own_stack(pattern), *idioms.read(folder)[0], *pattern.get("house", {}).get("idioms", {})}
-    selected = stacks.packaged().selected(filters.get("language"), filters.get("framework"))
-    return not selected.isdisjoint(with_code)
+def _stacks(folder: str, pattern: Pattern) -> list[str]:
+    """Return the stacks for which a pattern has code."""
+    own = filter(None, [idioms.own_stack(pattern)])
+    return [*own, *idioms.read(folder)[0], *pattern.get("house", {}).get("idioms", {})]

@@ -95,7 +95,7 @@ def _as_listed(value: str, choices: Iterable[object]) -> str:
 def _warn_unknown(option: str, name: str) -> None:
     """Print that a language or framework is unknown, with the name that may be meant. Any name is allowed."""
     known = stacks.packaged()
-    names = known.languages if option == "language" else {**dict.fromkeys(known.frameworks), **known.stacks}
+    names = known.languages if option == "language" else [*known.frameworks, *known.stacks]
     if not known.known(name):
         output.fail(f"The {option} {name} is not known. {output.did_you_mean(name, names)}".rstrip())
 

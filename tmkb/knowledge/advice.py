@@ -54,14 +54,7 @@ def fragments(
     """
 
     def code(stack: str, idiom: Mapping[str, str]) -> JsonObject:
-        shown = {
-            "language": stacks.stacks[stack]["language"],
-            "framework": stack,
-            "secure_template": idiom["code"],
-            "caution": idiom.get("caution"),
-            "status": idiom["status"],
-        }
-        return counted(CODE, without_empty(shown), count)
+        return counted(CODE, shown_code(stacks.stacks[stack]["language"], stack, idiom), count)
 
     rendered: list[Any] = [
         {
@@ -82,6 +75,12 @@ def fragments(
         "reminders": reminder and reminders.fragments(*reminder, stacks.stacks, count),
     }
     return {"advice": {"patterns": rendered, **notes, **facts}}
+
+
+def shown_code(language: str, stack: str, idiom: Mapping[str, str]) -> dict[str, Any]:
+    """Return an idiom, with its code, status and, if there is one, caution, under the keys of answers."""
+    keys = {"secure_template": idiom["code"], "caution": idiom.get("caution"), "status": idiom["status"]}
+    return without_empty({"language": language, "framework": stack, **keys})
 
 
 class Adviser:

@@ -6,6 +6,7 @@ A server imports this module when it first uses one of these operations.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from tmkb.errors import ToolError
 from tmkb.knowledge.advice import decoded
@@ -14,7 +15,7 @@ from tmkb.providers.operation import Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tmkb.knowledge.advice import Adviser
@@ -101,8 +102,8 @@ class Catalog:
         """
         filters = {"category": category, "severity": severity, "language": language, "framework": framework}
         given = {field: value for field, value in filters.items() if value and not is_any(field, value)}
-        selected = self._selected(given)
-        rows = [row for row in self.rows if self._passes(row, given, selected)]
+        selected, code = self._selected(given), self._code()
+        rows = [row for row in self.rows if passes(row, given, selected, partial(code.__getitem__, row["id"]))]
         return {"count": len(rows), "patterns": [{c: row[c] for c in COLUMNS} for row in rows]}
 
     def schema(self, kind: str) -> JsonObject:
@@ -193,10 +194,6 @@ class Catalog:
                 raise _unknown(field, value, [*self._values(field), *known])
         return stacks.selected(given.get("language"), given.get("framework"))
 
-    def _passes(self, row: Row, given: Mapping[str, str], selected: set[str]) -> bool:
-        failed = {field for field, value in given.items() if row[field] not in (value, _ANY)}
-        return not failed or (failed <= {*OF_CODE} and not selected.isdisjoint(self._code()[row["id"]]))
-
     def _code(self) -> dict[str, Mapping[str, Any]]:
         """Return the code of each pattern by id and stack, as `tmkb.knowledge.advice` prepares it."""
         return {row["id"]: each["code"] for row, each in zip(self.rows, self.adviser().patterns, strict=True)}
@@ -241,6 +238,21 @@ def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
 def is_any(field: str, value: str) -> bool:
     """Return whether ``value`` is the language or framework "any" in any case, which is no filter."""
     return field in OF_CODE and value.lower() == _ANY
+
+
+def passes(
+    row: Mapping[str, Any], given: Mapping[str, str], selected: set[str], code: Callable[[], Collection[str]]
+) -> bool:
+    """Return whether a pattern passes filters. One with code for a selected stack passes those on stacks.
+
+    Args:
+        row: the values of the pattern.
+        given: the value of each filter, in any case, none of which `is_any`.
+        selected: the stacks of the filters on language and framework, see `Stacks.selected`.
+        code: returns the stacks for which the pattern has code; called only if that decides.
+    """
+    failed = {field for field, value in given.items() if str(row.get(field)).lower() not in (value.lower(), _ANY)}
+    return not failed or (failed <= {*OF_CODE} and not selected.isdisjoint(code()))
 
 
 def parts(patterns: Sequence[Pattern]) -> dict[str, JsonObject]:
