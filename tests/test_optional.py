@@ -1,9 +1,11 @@
 """Optional dependencies are hidden: every test module is collected or skipped with a reason.
 
-Of the numbers of the packages, each binary digit divides them into two groups, which are hidden in turn. So for any two
-packages, the first is hidden once while the second is there.
+Each package is hidden in half of the groups, and no two packages in the same ones. So for any two packages, the first is
+hidden once while the second is there (Sperner's theorem: no other choice needs fewer groups).
 """
 
+import itertools
+import math
 import os
 import subprocess
 import sys
@@ -17,16 +19,20 @@ pytestmark = pytest.mark.full
 
 NAMES = sorted(optional.FROM)
 UNTESTED = [name for name in NAMES if name not in ("hypothesis", "syrupy", "xdist")]  # that the extra `test` lacks
-DIGITS = range(len(NAMES).bit_length())
+NUMBER = next(number for number in itertools.count() if math.comb(number, number // 2) >= len(NAMES))
+HIDDEN_IN = dict(zip(NAMES, itertools.combinations(range(NUMBER), NUMBER // 2), strict=False))
 GROUPS = {
     "all": NAMES,
     "all but test": UNTESTED,
-    **{
-        f"digit {digit} is {value}": [name for number, name in enumerate(NAMES) if number >> digit & 1 == value]
-        for digit in DIGITS
-        for value in (0, 1)
-    },
+    **{f"group {group}": [name for name in NAMES if group in HIDDEN_IN[name]] for group in range(NUMBER)},
 }
+
+
+def test_any_package_is_hidden_while_any_other_is_there():
+    hidden = [set(names) for names in GROUPS.values()]
+
+    for first, second in itertools.permutations(NAMES, 2):
+        assert any(first in names and second not in names for names in hidden), (first, second)
 
 
 @pytest.mark.parametrize("group", GROUPS)
