@@ -282,6 +282,21 @@ def test_a_framework_names_a_library_as_the_question_does(full_server, framework
     assert stacks.packaged().stacks["express_objection"]["lookup"] in shown["note"]
 
 
+@pytest.mark.parametrize(
+    ("framework", "question", "library"),
+    [
+        ("fastapi", "PATCH /notes/{id} with Peewee models", "flask_peewee"),
+        ("nestjs", "update a note with a Mongoose model", "express_mongoose"),
+        ("nextjs", "a route handler that deletes a note with pool.query", "express_pg"),
+    ],
+)
+def test_a_library_of_another_framework_is_explained(full_server, framework, question, library):
+    shown = json.loads(full_server.provider("knowledge").advise(question, framework=framework).content[0]["text"])
+
+    assert shown["code_pattern"]["framework"] == framework
+    assert stacks.packaged().stacks[library]["lookup"] in shown["note"]
+
+
 def test_packaged_reminders_have_no_word_twice():
     """The second sentence of a word would repeat it, and two words of one stem would hide each other."""
     found = Counter(reminders.stemmed(term) for sentence in reminders.packaged() for term in sentence["words"])

@@ -504,6 +504,7 @@ def test_names_refer_to_each_other(known):
     for name in known.stacks:
         assert known.fallbacks(name)[0] == name
     assert {each.get("of") for each in known.stacks.values() if "of" in each} <= set(known.stacks)
+    assert {name for each in known.stacks.values() for name in each.get("also", ())} <= set(known.frameworks)
     assert known.fallbacks("nextjs_drizzle") == ["nextjs_drizzle", "nextjs", "express"]
     assert known.fallbacks("nestjs") == ["nestjs", "express"]
     assert known.fallbacks("nextjs_pages") == ["nextjs_pages", "nextjs_actions", "nextjs", "express"]

@@ -47,7 +47,8 @@ class Stacks:
         the stack and what is built on it in its language, such as DRF on Django; without such a word it is the stack.
         A language without idioms, such as Dart, gets those in the language of the stack.
         A variant that is `last` needs that no other of the stack has a word there, and `hints` that none has.
-        Behind the nearest come those that it is like, then other variants in its language with a word, then the stack.
+        Behind the nearest come those that it is like, then other variants in its language with a word, then the stack,
+        then variants of other stacks that are `also` used with it and have a sign there.
 
         Args:
             context: the question.
@@ -65,7 +66,8 @@ class Stacks:
         shown = sorted(by_signs, key=lambda name: "last" in narrower[name])
         nearest = self.fallbacks(next(iter(shown), stack))
         like = [*itertools.takewhile(lambda name: name != stack, nearest)]
-        return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest]))
+        also = _by_signs(words, {name: each for name, each in self._variants.items() if stack in each.get("also", ())})
+        return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest, *also]))
 
     def _beside(self, like: Sequence[str], shown: Sequence[str]) -> Iterator[str]:
         """Yield those ``shown`` in the language of the first of ``like`` that are not variants of any of ``like``."""
