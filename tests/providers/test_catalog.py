@@ -103,6 +103,18 @@ def test_get_has_the_code_for_a_framework(operation, framework, stack):
     assert {"rails", "express"} <= {*shown["frameworks"]} and "express_knex" not in shown["frameworks"]
 
 
+@pytest.mark.parametrize("name", ["TMKB-AUTH-007", "tmkb-auth-007", "auth-7", "AUTH-007", "7", "007"])
+def test_get_takes_the_last_parts_of_an_id(operation, name):
+    assert operation("tools", "tmkb_get")(name)["id"] == "TMKB-AUTH-007"
+
+
+def test_an_id_that_two_patterns_have_is_unknown():
+    ids = ["ACME-AUTH-007", "TMKB-AUTH-007"]
+
+    assert catalog.named("auth-7", ids) == (ids, ids)
+    assert catalog.named("acme-auth-7", ids) == (ids[:1], ids)
+
+
 def test_list_leaves_out_patterns_without_a_fix(patterns):
     folder = patterns("acme_auth_001", "acme_auth_024")
     (folder / "acme_auth_001" / "idioms.yaml").write_text("kind: idioms\nstacks: {rails: {code: 'head :not_found'}}\n")
@@ -147,6 +159,8 @@ def test_a_pattern_with_an_idiom_passes_the_filter_for_its_stack(operation, filt
         ("TMKB-AUTH-001x", "unknown_name_near", "TMKB-AUTH-001"),
         ("quux", "unknown_name", None),
         ("", "unknown_name", None),
+        ("999", "unknown_name", None),
+        ("authh-7", "unknown_name_near", "TMKB-AUTH-007"),
     ],
 )
 def test_get_of_an_unknown_id(operation, asked, error, nearest):

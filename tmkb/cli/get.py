@@ -11,7 +11,7 @@ from typing import Any
 
 from tmkb.authoring import application_tests
 from tmkb.cli import loader, output, pages
-from tmkb.knowledge import advice, answer, house, idioms, library, pattern, provenance, stacks, vocabulary
+from tmkb.knowledge import advice, answer, catalog, house, idioms, library, pattern, provenance, stacks, vocabulary
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden
 from tmkb.server import sources
@@ -89,7 +89,7 @@ def _folder(word: str, folders: Iterable[str]) -> str | None:
                 by_id.setdefault(name.upper().replace("_", "-"), path)
     except OSError:
         return None
-    matching, _ = _matching(word.upper(), by_id)
+    matching, _ = catalog.named(word, by_id)
     if len(matching) != 1:
         return None
     found = pattern.read(by_id[matching[0]])
@@ -101,7 +101,7 @@ def existing(words: Iterable[str], ids: Collection[str]) -> list[str] | None:
 
     Return None, with messages on stderr, if a word names none or several.
     """
-    matches = {word: _matching(word.upper(), ids) for word in words}
+    matches = {word: catalog.named(word, ids) for word in words}
     for word, (matching, similar) in matches.items():
         if len(matching) != 1:
             hint = f"Did you mean {', '.join(matching)}?" if matching else ""
@@ -112,18 +112,4 @@ def existing(words: Iterable[str], ids: Collection[str]) -> list[str] | None:
     return [matching[0] for matching, _ in matches.values()]
 
 
-def _matching(word: str, ids: Collection[str]) -> tuple[list[str], Collection[str]]:
-    """Return the ids that match ``word``, and those it may be a misspelling of: if its number exists, of the prefix."""
-    form = _NUMBERED.fullmatch(word)
-    if word in ids or form is None:
-        return [word] * (word in ids), ids
-    same_number = [id_ for id_ in ids if int(id_.rpartition("-")[2]) == int(form[2])]
-    return [id_ for id_ in same_number if form[1] is None or _ends_with(id_.rpartition("-")[0], form[1])], same_number
-
-
-def _ends_with(prefix: str, parts: str) -> bool:
-    return f"-{prefix}".endswith(f"-{parts}")
-
-
 _FOLDER = re.compile(r"[a-z][a-z0-9_]*_[0-9]{1,9}")
-_NUMBERED = re.compile(r"(?:(.+)-)?([0-9]{1,9})")
