@@ -40,9 +40,9 @@ def adviser(folders, patterns):
     return made(patterns, parts)
 
 
-def made(patterns, parts):
+def made(patterns, parts, rarity=3.0):
     parts = {**parts, **answer.fragments(patterns, tokens.count)}
-    return advice.Adviser(answer.Renderer(parts.__getitem__), parts.__getitem__, lambda stem: 3.0)
+    return advice.Adviser(answer.Renderer(parts.__getitem__), parts.__getitem__, lambda stem: rarity)
 
 
 def nearest(stack):
@@ -280,6 +280,15 @@ def test_a_framework_names_a_library_as_the_question_does(full_server, framework
     shown = json.loads(advise("a BullMQ worker that publishes documents", framework=framework).content[0]["text"])
 
     assert stacks.packaged().stacks["express_objection"]["lookup"] in shown["note"]
+
+
+def test_code_that_is_hardly_like_the_question_is_that_of_the_nearest_stack(patterns):
+    codes = {"django_ninja": "router.patch()", "django": "invoices_of(user)"}  # `of` is in the question
+    written = {patterns[0]["id"]: {stack: {"code": code, "status": "text"} for stack, code in codes.items()}}
+    adviser = made(patterns, advice.fragments(patterns, written, *FACTS), rarity=1.0)
+    shown = value(adviser.for_agent([0], [*codes], 500, "a list of notes"))["code_pattern"]
+
+    assert shown["framework"] == "django_ninja"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ def known():
     ("context", "language", "framework", "stack"),
     [
         ("", None, "Ruby on Rails", "rails"),
+        ("", "typescript", "supabase-js / Realtime", "supabase"),
+        ("", "php", "Laravel Zero", "laravel"),
         ("", None, "ASP.NET Core", "aspnet"),
         ("", None, " next.js ", "nextjs"),
         ("", None, "aspnet-core", "aspnet"),
@@ -494,6 +496,13 @@ def test_every_name_leads_to_its_stack(known):
     for name, each in known.stacks.items():
         for alias in (name, each["name"], *each.get("aliases", ())):
             assert name in known.choose("", None, alias.upper())
+
+
+def test_variants_in_another_language_come_last(known):
+    question = "expose the repositories with Spring Data REST"
+
+    assert known.choose(question, "kotlin", "spring") == ["spring_kotlin", "spring", "spring_data_rest"]
+    assert known.choose(question, "java", "spring")[0] == "spring_data_rest"
 
 
 def test_names_refer_to_each_other(known):

@@ -48,7 +48,7 @@ class Stacks:
         A language without idioms, such as Dart, gets those in the language of the stack.
         A variant that is `last` needs that no other of the stack has a word there, and `hints` that none has.
         Behind the nearest come those that it is like, then other variants in its language with a word, then the stack,
-        then variants of other stacks that are `also` used with it and have a sign there.
+        then variants with a sign there in another language, or of other stacks that are `also` used with it.
 
         Args:
             context: the question.
@@ -66,7 +66,7 @@ class Stacks:
         shown = sorted(by_signs, key=lambda name: "last" in narrower[name])
         nearest = self.fallbacks(next(iter(shown), stack))
         like = [*itertools.takewhile(lambda name: name != stack, nearest)]
-        also = _by_signs(words, {name: each for name, each in self._variants.items() if stack in each.get("also", ())})
+        also = _by_signs(words, self._others(stack, narrower))
         return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest, *also]))
 
     def _beside(self, like: Sequence[str], shown: Sequence[str]) -> Iterator[str]:
@@ -110,6 +110,11 @@ class Stacks:
             or (each.get("like") == stack and "of" not in each and each["language"] == own)
         }
         return dict(sorted(found.items(), key=lambda item: item[1]["language"] != named))
+
+    def _others(self, stack: str | None, narrower: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the variants of ``stack`` in other languages than ``narrower``, and those `also` used with it."""
+        found = {name: each for name, each in self._variants.items() if stack in (each["of"], *each.get("also", ()))}
+        return {name: each for name, each in found.items() if name not in narrower}
 
     def known(self, name: str) -> bool:
         """Return whether ``name`` is "any", empty, or names a language, a stack or a library in any case."""
@@ -169,14 +174,13 @@ class Stacks:
         return found
 
     def _with_library(self, text: str, language: str | None, framework: str) -> str | None:
-        """Return the stack of a ``framework`` that names a library, such as "express knex" or only "prisma"."""
+        """Return the stack that a ``framework`` such as "express knex" names, or that of a library such as Prisma."""
         names = [name for name, stack in self._stack_names.items() if stack in self._main and _has(framework, name)]
-        keys = _ALL if names else ("signs",)
-        found = [each["of"] for each in self._of(language, self._variants).values() if _count(framework, each, keys)]
-        if not found:
-            return None
         if names:
             return self._stack_names[max(names, key=len)]
+        found = [each["of"] for each in self._of(language, self._variants).values() if _count(framework, each)]
+        if not found:
+            return None
         return _most_signs(text, self._of(language, self._main)) or self._likeliest(found, language)
 
     def _usual(self, language: str | None) -> str | None:
