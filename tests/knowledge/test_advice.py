@@ -296,7 +296,7 @@ def test_code_that_is_hardly_like_the_question_is_that_of_the_nearest_stack(patt
     [
         ("fastapi", "PATCH /notes/{id} with Peewee models", "flask_peewee"),
         ("nestjs", "update a note with a Mongoose model", "express_mongoose"),
-        ("nextjs", "a route handler that deletes a note with pool.query", "express_pg"),
+        ("nextjs", "a route handler that deletes a note with node-postgres", "express_pg"),
     ],
 )
 def test_a_library_of_another_framework_is_explained(full_server, framework, question, library):

@@ -18,7 +18,16 @@ def known():
     [
         ("", None, "Ruby on Rails", "rails"),
         ("", "typescript", "supabase-js / Realtime", "supabase"),
-        ("", "php", "Laravel Zero", "laravel"),
+        ("", "dart", "supabase_flutter / realtime", "supabase"),
+        ("", None, "Laravel Zero", "laravel"),
+        ("", None, "Rails API + React", "rails"),
+        ("", "ruby", "Rails with Supabase", "rails"),
+        ("", "php", "Laravel with Supabase", "laravel"),
+        ("", "java", "Spring with Firebase Auth", "spring"),
+        ("", "typescript", "NestJS with Firebase Auth", "nestjs"),
+        ("", "typescript", "Next.js 15, Supabase", "supabase_next"),
+        ("", "go", "Go API, Next.js", "go"),
+        ("", "python", "Echo bot", "flask"),
         ("", None, "ASP.NET Core", "aspnet"),
         ("", None, " next.js ", "nextjs"),
         ("", None, "aspnet-core", "aspnet"),
@@ -498,6 +507,32 @@ def test_every_name_leads_to_its_stack(known):
             assert name in known.choose("", None, alias.upper())
 
 
+@pytest.mark.parametrize("framework", ["Phoenix + React", "Axum with Express-like routes"])
+def test_a_name_in_a_framework_of_an_unknown_language_chooses_nothing(known, framework):
+    assert known.choose("", "elixir", framework) == []
+
+
+@pytest.mark.parametrize(("stack", "library"), [
+    (stack, library) for library, each in stacks.packaged().stacks.items() for stack in each.get("also", {}).get("stacks", ())
+])  # fmt: skip
+def test_a_library_is_named_under_each_stack_that_also_uses_it(known, stack, library):
+    for sign in known.stacks[library]["also"]["signs"]:
+        assert library in known.choose(f"a service with {sign}", None, stack)[1:]
+        assert known.is_named(library, sign)
+
+
+@pytest.mark.parametrize(
+    ("question", "stack"),
+    [
+        ("this.users.findById(id) in a repository of TypeORM", "nestjs"),
+        ("client.query of Apollo for the notes", "nextjs"),
+        ("mysql2: pool.query('select * from notes where id = ?')", "nextjs"),
+    ],
+)
+def test_what_reads_like_a_library_of_another_stack_is_not_taken_for_it(known, question, stack):
+    assert known.choose(question, "typescript", stack) == [stack, "express"]
+
+
 def test_variants_in_another_language_come_last(known):
     question = "expose the repositories with Spring Data REST"
 
@@ -513,7 +548,9 @@ def test_names_refer_to_each_other(known):
     for name in known.stacks:
         assert known.fallbacks(name)[0] == name
     assert {each.get("of") for each in known.stacks.values() if "of" in each} <= set(known.stacks)
-    assert {name for each in known.stacks.values() for name in each.get("also", ())} <= set(known.frameworks)
+    assert {name for each in known.stacks.values() for name in each.get("also", {}).get("stacks", ())} <= set(
+        known.frameworks
+    )
     assert known.fallbacks("nextjs_drizzle") == ["nextjs_drizzle", "nextjs", "express"]
     assert known.fallbacks("nestjs") == ["nestjs", "express"]
     assert known.fallbacks("nextjs_pages") == ["nextjs_pages", "nextjs_actions", "nextjs", "express"]

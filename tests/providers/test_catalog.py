@@ -108,11 +108,14 @@ def test_get_takes_the_last_parts_of_an_id(operation, name):
     assert operation("tools", "tmkb_get")(name)["id"] == "TMKB-AUTH-007"
 
 
-def test_an_id_that_two_patterns_have_is_unknown():
-    ids = ["ACME-AUTH-007", "TMKB-AUTH-007"]
+def test_a_number_that_two_patterns_have_is_ambiguous(patterns):
+    get = Server.load(SERVER, patterns=["packaged", str(patterns("acme_auth_001"))]).provider("knowledge").operation
+    with pytest.raises(ToolError) as caught:
+        get("get", {})("auth-1")
 
-    assert catalog.named("auth-7", ids) == (ids, ids)
-    assert catalog.named("acme-auth-7", ids) == (ids[:1], ids)
+    assert caught.value.error == "ambiguous_name"
+    assert caught.value.fields["names"] == "ACME-AUTH-001, TMKB-AUTH-001"
+    assert get("get", {})("acme-auth-1")["id"] == "ACME-AUTH-001"
 
 
 def test_list_leaves_out_patterns_without_a_fix(patterns):

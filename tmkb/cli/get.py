@@ -11,7 +11,7 @@ from typing import Any
 
 from tmkb.authoring import application_tests
 from tmkb.cli import loader, output, pages
-from tmkb.knowledge import advice, answer, catalog, house, idioms, library, pattern, provenance, stacks, vocabulary
+from tmkb.knowledge import advice, answer, house, idioms, ids, library, pattern, provenance, stacks, vocabulary
 from tmkb.knowledge.pattern import Pattern
 from tmkb.schema import hidden
 from tmkb.server import sources
@@ -40,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
         folders = library.resolve(sources.folders(args.patterns, output.note))
         only = None if any(map(house.exists, folders)) else _folder(args.id, folders)
         patterns = loader.patterns_by_id([only] if only else args.patterns)
-    if (ids := existing([args.id], patterns)) is None:
+    if (found_ids := existing([args.id], patterns)) is None:
         return 1
-    folder, found = patterns[ids[0]]
+    folder, found = patterns[found_ids[0]]
     facts = {"provenance": provenance.facts(folder, found)}
     if not args.test:
         titles = vocabulary.read(os.path.dirname(each) for each, _ in patterns.values()).titles
@@ -89,19 +89,19 @@ def _folder(word: str, folders: Iterable[str]) -> str | None:
                 by_id.setdefault(name.upper().replace("_", "-"), path)
     except OSError:
         return None
-    matching, _ = catalog.named(word, by_id)
+    matching, _ = ids.matching(word, by_id)
     if len(matching) != 1:
         return None
     found = pattern.read(by_id[matching[0]])
     return found.path if found.pattern is not None and not found.problems else None
 
 
-def existing(words: Iterable[str], ids: Collection[str]) -> list[str] | None:
+def existing(words: Iterable[str], known: Collection[str]) -> list[str] | None:
     """Return the id that each of ``words`` names: an id, or its last parts or number without leading zeros.
 
     Return None, with messages on stderr, if a word names none or several.
     """
-    matches = {word: catalog.named(word, ids) for word in words}
+    matches = {word: ids.matching(word, known) for word in words}
     for word, (matching, similar) in matches.items():
         if len(matching) != 1:
             hint = f"Did you mean {', '.join(matching)}?" if matching else ""

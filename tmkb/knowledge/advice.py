@@ -31,7 +31,7 @@ _OWNER = 'pattern":"%s","'  # before the other keys of code that is not of the f
 _KEYS = '":{"'  # before the keys of code
 _DECODED = b'{"%s":0}'  # of the text of code, which begins in its key and ends in the next one
 _FARTHER = 0.6  # of the likeness of code for the next stack
-_LEAST = 0.5  # likeness of any code: of two that are hardly like the question, the nearer is shown
+_LEAST = 0.5  # added to the likeness, so that of two codes that are hardly like the question the nearer is shown
 _GENERAL = 0.5  # of the likeness of code for a stack in general
 
 
@@ -203,9 +203,9 @@ class Adviser:
         def fit(each: tuple[int, str]) -> float:
             rank, stack = each
             weights = self._forms[patterns[rank]["code"][stack]["text"]]
-            likeness = _LEAST + math.fsum(weights[stem] for stem in weights.keys() & asked)
+            likeness = math.fsum(weights[stem] for stem in weights.keys() & asked)
             general = 1 if "of" in stacks[stack] else _GENERAL
-            return likeness * shares[rank] ** 2 * _FARTHER ** order[stack] * general
+            return (_LEAST + likeness * general) * shares[rank] ** 2 * _FARTHER ** order[stack]
 
         return max((each for each in known if stacks[each[1]]["language"] in usable), key=fit)
 

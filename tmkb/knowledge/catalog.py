@@ -9,6 +9,7 @@ import re
 from functools import partial
 
 from tmkb.errors import ToolError
+from tmkb.knowledge import ids
 from tmkb.knowledge.advice import decoded
 from tmkb.knowledge.answer import LANGUAGE, attack_scenario, house, summary, unwrap, without_empty
 from tmkb.providers.operation import Log
@@ -31,7 +32,6 @@ _MITIGATION = ("id", "name", "description", "effectiveness", "implementation_eff
 _COMPLETED = {"ids": "id", "categories": "category"}  # operations for completion → column
 OF_CODE = ("language", "framework")
 _ANY = "any"  # the language or framework of a pattern that applies to all
-_NUMBERED = re.compile(r"(?:(.+)-)?([0-9]{1,9})")
 _MOST_ANSWERS = 8  # in one prompt
 _HUNK = re.compile(r"@@ -[0-9,]+ \+[0-9,]+ @@")
 _PARTS = re.compile(rf"^(?=diff --git |--- .*\n\+\+\+ |{_HUNK.pattern})", re.M)  # before a header or hunk of a diff
@@ -73,11 +73,13 @@ class Catalog:
         """Return one pattern in full, the frameworks for which it has code, and the code for ``framework``, if any.
 
         Raises:
-            ToolError: ``id`` names no pattern or several; see `named`.
+            ToolError: ``id`` names no pattern or several.
         """
-        matching, similar = named(id, self._values("id"))
-        if len(matching) != 1:
-            raise _unknown("pattern", id, matching or similar)
+        matching, similar = ids.matching(id, self._values("id"))
+        if len(matching) > 1:
+            raise ToolError("ambiguous_name", field="pattern", value=id, names=", ".join(matching))
+        if not matching:
+            raise _unknown("pattern", id, similar)
         pattern: JsonObject = self._full(matching[0])
         code, stacks = self._code()[matching[0]], self.adviser().stacks
         frameworks: list[Any] = [stack for stack in stacks.frameworks if stack in code]
@@ -235,20 +237,6 @@ def _unknown(field: str, value: str, known: Iterable[str]) -> ToolError:
     if near := metaschema.nearest(value, [*known]):
         return ToolError("unknown_name_near", field=field, value=value, nearest=near)
     return ToolError("unknown_name", field=field, value=value)
-
-
-def named(word: str, ids: Collection[str]) -> tuple[list[str], Collection[str]]:
-    """Return the ids that ``word`` names in any case, and those that it may be a misspelling of.
-
-    It is an id, or its last parts or number without leading zeros: 7 and auth-7 name TMKB-AUTH-007.
-    """
-    word = word.upper()
-    form = _NUMBERED.fullmatch(word)
-    if word in ids or form is None:
-        return [word] * (word in ids), ids
-    same_number = [id_ for id_ in ids if int(id_.rpartition("-")[2]) == int(form[2])]
-    parts = f"-{form[1]}" if form[1] else ""
-    return [id_ for id_ in same_number if f"-{id_.rpartition('-')[0]}".endswith(parts)], same_number
 
 
 def is_any(field: str, value: str) -> bool:

@@ -48,7 +48,7 @@ class Stacks:
         A language without idioms, such as Dart, gets those in the language of the stack.
         A variant that is `last` needs that no other of the stack has a word there, and `hints` that none has.
         Behind the nearest come those that it is like, then other variants in its language with a word, then the stack,
-        then variants with a sign there in another language, or of other stacks that are `also` used with it.
+        then variants in other languages, and those of other stacks that are `also` used with it, with a sign there.
 
         Args:
             context: the question.
@@ -61,13 +61,22 @@ class Stacks:
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         if stack and language and language not in self._language_names and language not in self._stack_names:
             named = self.stacks[stack]["language"]
+        if stack and named and self._has_other(named, self.stacks[stack]):
+            stack = self.stacks[stack]["of"]
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         by_signs = _by_signs(words, narrower, _ALL) or _by_signs(words, narrower, _HINTS)
         shown = sorted(by_signs, key=lambda name: "last" in narrower[name])
         nearest = self.fallbacks(next(iter(shown), stack))
         like = [*itertools.takewhile(lambda name: name != stack, nearest)]
-        also = _by_signs(words, self._others(stack, narrower))
-        return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest, *also]))
+        own = self.stacks[nearest[0]]["language"] if nearest else ""
+        others = [name for name in shown if self.stacks[name]["language"] != own]
+        others += _by_signs(words, self._others(stack, narrower))
+        return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest, *others]))
+
+    def _has_other(self, language: str, variant: Mapping[str, Any]) -> bool:
+        """Return whether ``variant``, such as Quarkus, is not in ``language``, but another variant of its stack is."""
+        others = [each["language"] for each in self._variants.values() if each["of"] == variant.get("of")]
+        return variant["language"] != language and language in others
 
     def _beside(self, like: Sequence[str], shown: Sequence[str]) -> Iterator[str]:
         """Yield those ``shown`` in the language of the first of ``like`` that are not variants of any of ``like``."""
@@ -79,7 +88,7 @@ class Stacks:
     def _stack(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack of a question; a variant only if ``framework`` is one of its names."""
         known = self._language_names.get(language) if language else None
-        if framework and (stack := self._stack_names.get(framework) or self._with_library(text, known, framework)):
+        if framework and (stack := self._stack_names.get(framework) or self._with_library(text, language, framework)):
             return stack
         if language and known is None:
             return self._stack_names.get(language)  # some write the framework as the language
@@ -112,15 +121,19 @@ class Stacks:
         return dict(sorted(found.items(), key=lambda item: item[1]["language"] != named))
 
     def _others(self, stack: str | None, narrower: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the variants of ``stack`` in other languages than ``narrower``, and those `also` used with it."""
-        found = {name: each for name, each in self._variants.items() if stack in (each["of"], *each.get("also", ()))}
-        return {name: each for name, each in found.items() if name not in narrower}
+        """Return the variants of ``stack`` that are not in ``narrower``, and those that are `also` used with it.
+
+        A library has other signs under other stacks, as what reads like Mongoose in Express can be TypeORM in NestJS.
+        """
+        own = {name: each for name, each in self._variants.items() if each["of"] == stack and name not in narrower}
+        also = {name: each["also"] for name, each in self._variants.items() if "also" in each}
+        return own | {name: each for name, each in also.items() if stack in each["stacks"]}
 
     def known(self, name: str) -> bool:
         """Return whether ``name`` is "any", empty, or names a language, a stack or a library in any case."""
         normal = _normal(name)
         names = self._stack_names.keys() | self._language_names
-        return not normal or normal in names or self._with_library("", None, normal) is not None
+        return not normal or normal in names or self._with_library("", "", normal) is not None
 
     @property
     def frameworks(self) -> list[str]:
@@ -156,10 +169,15 @@ class Stacks:
         """
         chosen = [framework, *self.choose("", None, framework)]
         stack = next((each for each in chosen if each in available), None)
-        if stack is None or stack in chosen[:2]:
-            return stack, ""
-        asked = self.stacks[chosen[1]]
-        return stack, asked.get("lookup") or asked.get("note", "")
+        if stack is None:
+            return None, ""
+        other = next((name for name in chosen[1:] if self._differs(name, stack, framework)), None)
+        return stack, (self.stacks[other].get("lookup") or self.stacks[other].get("note", "")) if other else ""
+
+    def _differs(self, name: str, stack: str, framework: str) -> bool:
+        """Return whether ``framework`` names the variant ``name``, of which code for ``stack`` shows nothing."""
+        named = self._stack_names.get(_normal(framework)) == name or self.is_named(name, framework)
+        return named and "of" in self.stacks[name] and name not in self.fallbacks(stack)
 
     def is_named(self, stack: str, text: str) -> bool:
         """Return whether ``text`` has a sign or word of ``stack`` in any case."""
@@ -173,15 +191,40 @@ class Stacks:
             stack = self.stacks[stack].get("like") or self.stacks[stack].get("of")
         return found
 
-    def _with_library(self, text: str, language: str | None, framework: str) -> str | None:
+    def _with_library(self, text: str, language: str, framework: str) -> str | None:
         """Return the stack that a ``framework`` such as "express knex" names, or that of a library such as Prisma."""
+        known = self._language_names.get(language)
         names = [name for name, stack in self._stack_names.items() if stack in self._main and _has(framework, name)]
-        if names:
+        keys = _ALL if names else ("signs",)
+        found = [each["of"] for each in self._of(known, self._variants).values() if _count(framework, each, keys)]
+        if found and names:
             return self._stack_names[max(names, key=len)]
-        found = [each["of"] for each in self._of(language, self._variants).values() if _count(framework, each)]
-        if not found:
-            return None
-        return _most_signs(text, self._of(language, self._main)) or self._likeliest(found, language)
+        own = self._of(known, self._main) if known or not language else {}
+        if stack := _most_signs(framework, own):
+            return stack
+        if found:
+            found = self._leading(framework, known)
+            return _most_signs(text, self._of(known, self._main)) or self._likeliest(found, known)
+        return self._first(framework, own)
+
+    def _leading(self, framework: str, language: str | None) -> list[str]:
+        """Return the stacks of the variants with the first sign in ``framework``, as of Nuxt in "Nuxt with Drizzle"."""
+        places = [
+            (place, each["of"])
+            for each in self._of(language, self._variants).values()
+            for sign in each.get("signs", ())
+            if (place := _place(framework, sign)) >= 0
+        ]
+        return list(dict.fromkeys(stack for place, stack in places if place == min(places)[0]))
+
+    def _first(self, framework: str, own: Collection[str]) -> str | None:
+        """Return the stack whose name is the first in ``framework``: one of ``own``, or of a language used `beside`."""
+        places = {
+            (name not in own, place): name
+            for name in self._main
+            if (name in own or self.stacks[name]["language"] in self.beside) and (place := _place(framework, name)) >= 0
+        }
+        return places[min(places)] if places else None
 
     def _usual(self, language: str | None) -> str | None:
         return self.languages[language]["stack"] if language else None
@@ -294,9 +337,15 @@ def _count(text: str, described: Mapping[str, Any], keys: Sequence[str] = ("sign
 
 
 def _has(text: str, sign: str) -> bool:
-    """Return whether ``sign`` is in ``text``; one that begins or ends with a letter or digit, as a whole word."""
+    """Return whether ``sign`` is in ``text``."""
+    return _place(text, sign) >= 0
+
+
+def _place(text: str, sign: str) -> int:
+    """Return where ``sign`` begins in ``text``, or -1. A letter or digit at an end of it is the end of a word."""
     if sign not in text:
-        return False
+        return -1
     before = r"(?<![a-z0-9_])" if sign[0].isalnum() else ""
     after = r"(?![a-z0-9_])" if sign[-1].isalnum() else ""
-    return re.search(before + re.escape(sign) + after, text) is not None
+    found = re.search(before + re.escape(sign) + after, text)
+    return found.start() if found else -1

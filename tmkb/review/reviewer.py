@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmkb.review import suppression
+from tmkb.knowledge.ids import is_name
 from tmkb.review.changes import Section
 from tmkb.schema import template
 
@@ -141,7 +141,7 @@ def _finding(value: Mapping[str, Any], sections: Mapping[int, Section], ids: Col
         raise ValueError(f"there is no section {_shown(value.get('section'))}")
     section = sections[at]
     name = str(value.get("pattern", "")).strip().upper()
-    pattern = next((id_ for id_ in ids if suppression.names(name, id_)), None)
+    pattern = next((id_ for id_ in ids if is_name(name, id_)), None)
     if pattern is None:
         raise ValueError(f"there is no pattern {_shown(value.get('pattern'))} ({section.path}, section {at})")
     who, reason = _sentence(value.get("who")), _sentence(value.get("reason"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmkb.errors import DocumentError, Problem
+from tmkb.knowledge import ids
 
 if TYPE_CHECKING:
     from tmkb.review.changes import Section
@@ -43,10 +44,9 @@ def without_ignores(text: str) -> str:
     return _IN_COMMENT.sub("", text)
 
 
-def faults(ignored: Ignored, known: Iterable[str]) -> list[str]:
+def faults(ignored: Ignored, known: Collection[str]) -> list[str]:
     """Return what is wrong with a comment in the code. ``known``: the ids of all patterns."""
-    ids = [*known]
-    found = [f"there is no pattern {name}" for name in ignored.patterns if not any(names(name, id_) for id_ in ids)]
+    found = [f"there is no pattern {name}" for name in ignored.patterns if not ids.matching(name, known)[0]]
     found += [] if ignored.patterns else ["it names no pattern"]
     found += [] if ignored.reason else ["it has no reason behind the bracket"]
     return found
@@ -54,13 +54,7 @@ def faults(ignored: Ignored, known: Iterable[str]) -> list[str]:
 
 def is_ignored(comment: Comment, ignored: Iterable[Ignored]) -> bool:
     """Return whether the code ignores ``comment`` with a reason. A pattern can be named by its number alone."""
-    return any(each.reason and any(names(name, comment.pattern) for name in each.patterns) for each in ignored)
-
-
-def names(name: str, id_: str) -> bool:
-    """Return whether ``name``, in capital letters, is the id of a pattern or its number."""
-    number = id_.rpartition("-")[2]
-    return name == id_ or name.zfill(len(number)) == number
+    return any(each.reason and any(ids.is_name(name, comment.pattern) for name in each.patterns) for each in ignored)
 
 
 def baseline(name: str, text: str) -> Counter[str]:
