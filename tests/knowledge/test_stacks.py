@@ -28,6 +28,13 @@ def known():
         ("", "typescript", "Next.js 15, Supabase", "supabase_next"),
         ("", "go", "Go API, Next.js", "go"),
         ("", "python", "Echo bot", "flask"),
+        ("", "typescript", "SvelteKit + Drizzle", "nextjs_drizzle"),
+        ("", "typescript", "Remix + Prisma", "nextjs_remix"),
+        ("", None, "Nuxt 3 + Drizzle", "nextjs_drizzle"),
+        ("", "typescript", "tRPC v11 + Prisma", "nextjs_trpc"),
+        ("", None, "react native", None),
+        ("", "kotlin", "Quarkus", "spring_kotlin"),
+        ("", "java", "Quarkus", "spring_quarkus"),
         ("", None, "ASP.NET Core", "aspnet"),
         ("", None, " next.js ", "nextjs"),
         ("", None, "aspnet-core", "aspnet"),
@@ -533,11 +540,30 @@ def test_what_reads_like_a_library_of_another_stack_is_not_taken_for_it(known, q
     assert known.choose(question, "typescript", stack) == [stack, "express"]
 
 
+@pytest.mark.parametrize(
+    ("framework", "stack", "library"),
+    [
+        ("NestJS + Mongoose", "nestjs", "express_mongoose"),
+        ("FastAPI with Peewee", "fastapi", "flask_peewee"),
+        ("MikroORM", "express", "express_mikro_orm"),
+        ("SvelteKit + Drizzle", "nextjs_drizzle", "nextjs_sveltekit"),
+        ("knex", "express_knex", None),
+        ("rails", "rails", None),
+    ],
+)
+def test_the_nearest_stack_says_how_a_library_differs(known, framework, stack, library):
+    available = ["express", "express_knex", "nestjs", "fastapi", "flask", "rails", "nextjs", "nextjs_drizzle"]
+    sentence = known.stacks[library].get("lookup", known.stacks[library].get("note")) if library else ""
+
+    assert known.nearest(framework, available) == (stack, sentence)
+
+
 def test_variants_in_another_language_come_last(known):
     question = "expose the repositories with Spring Data REST"
 
     assert known.choose(question, "kotlin", "spring") == ["spring_kotlin", "spring", "spring_data_rest"]
     assert known.choose(question, "java", "spring")[0] == "spring_data_rest"
+    assert known.choose("", "kotlin", "Quarkus")[-1] == "spring_quarkus"
 
 
 def test_names_refer_to_each_other(known):

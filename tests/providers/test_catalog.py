@@ -103,7 +103,7 @@ def test_get_has_the_code_for_a_framework(operation, framework, stack):
     assert {"rails", "express"} <= {*shown["frameworks"]} and "express_knex" not in shown["frameworks"]
 
 
-@pytest.mark.parametrize("name", ["TMKB-AUTH-007", "tmkb-auth-007", "auth-7", "AUTH-007", "7", "007"])
+@pytest.mark.parametrize("name", ["TMKB-AUTH-007", "tmkb_auth_007", "auth-7", "AUTH_7", " 7 ", "007"])
 def test_get_takes_the_last_parts_of_an_id(operation, name):
     assert operation("tools", "tmkb_get")(name)["id"] == "TMKB-AUTH-007"
 
