@@ -197,8 +197,8 @@ class Stacks:
         names = [name for name, stack in self._stack_names.items() if stack in self._main and _has(framework, name)]
         keys = _ALL if names else ("signs",)
         found = [each["of"] for each in self._of(known, self._variants).values() if _count(framework, each, keys)]
-        if found and names:
-            return self._stack_names[max(names, key=len)]
+        if with_variant := [name for name in names if self._stack_names[name] in found]:
+            return self._stack_names[max(with_variant, key=len)]
         own = self._of(known, self._main) if known or not language else {}
         if stack := _most_signs(framework, own):
             return stack
