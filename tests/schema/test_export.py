@@ -93,6 +93,17 @@ def test_written_files_are_named(tmp_path):
     assert sorted(written) == sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.json"))
 
 
+def test_only_files_with_other_content_are_replaced(tmp_path):
+    first, second, *_ = export.write(str(tmp_path), sources.names())
+    (tmp_path / second).write_text("{}")
+    before = (tmp_path / first).stat().st_ino, (tmp_path / second).stat().st_ino
+    export.write(str(tmp_path), sources.names())
+    after = (tmp_path / first).stat().st_ino, (tmp_path / second).stat().st_ino
+
+    assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+    assert (tmp_path / second).read_text() != "{}"
+
+
 def test_a_file_that_extends_another_needs_a_kind():
     schema = json.loads(dict(export.texts(sources.names()))["tool.json"])
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tmkb.schema import paths, reader
+from tmkb.schema import paths, reader, textfile
 from tmkb.schema.metaschema import Names
 
 EDITOR = os.path.join(paths.SCHEMAS, "editor")  # the schemas that packaged files refer to
@@ -23,15 +23,23 @@ _WHOLE = ("required", "dependentRequired", "if", "then", "else")  # true for the
 
 
 def write(folder: str, names: Names) -> list[str]:
-    """Write the schema of each kind below ``folder``, and return the file names. Existing files are overwritten."""
+    """Write the schema of each kind below ``folder``, unless it is there, and return the file names."""
     written = []
     for name, text in texts(names):
         target = os.path.join(folder, *name.split("/"))
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(text)
+        if not _is(target, text):  # a build beside this one finds it whole
+            textfile.save(target, text)
         written.append(name)
     return written
+
+
+def _is(file: str, text: str) -> bool:
+    """Return whether the content of ``file`` is ``text``."""
+    try:
+        with open(file, encoding="utf-8") as source:
+            return source.read() == text
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def texts(names: Names) -> Iterator[tuple[str, str]]:
