@@ -28,6 +28,7 @@ def known():
         ("", "typescript", "Next.js 15, Supabase", "supabase_next"),
         ("", "go", "Go API, Next.js", "go"),
         ("", "python", "Echo bot", "flask"),
+        ("", None, "Go with tortoise", "go"),
         ("", "typescript", "SvelteKit + Drizzle", "nextjs_drizzle"),
         ("", "typescript", "Remix + Prisma", "nextjs_remix"),
         ("", None, "Nuxt 3 + Drizzle", "nextjs_drizzle"),

@@ -61,8 +61,8 @@ class Stacks:
         named = self._language_names.get(language) or self._language_names.get(framework, "")
         if stack and language and language not in self._language_names and language not in self._stack_names:
             named = self.stacks[stack]["language"]
-        if stack and named and self._has_other(named, self.stacks[stack]):
-            stack = self.stacks[stack]["of"]
+        if stack and named != self.stacks[stack]["language"] and self._has_variant(self.stacks[stack].get("of"), named):
+            stack = self.stacks[stack]["of"]  # of Quarkus in Kotlin, Spring
         words, narrower = f"{named}\n{framework}\n{text}", self._narrower(stack, named)
         by_signs = _by_signs(words, narrower, _ALL) or _by_signs(words, narrower, _HINTS)
         shown = sorted(by_signs, key=lambda name: "last" in narrower[name])
@@ -73,10 +73,9 @@ class Stacks:
         others += _by_signs(words, self._others(stack, narrower))
         return list(dict.fromkeys([*like, *self._beside(like, shown), *nearest, *others]))
 
-    def _has_other(self, language: str, variant: Mapping[str, Any]) -> bool:
-        """Return whether ``variant``, such as Quarkus, is not in ``language``, but another variant of its stack is."""
-        others = [each["language"] for each in self._variants.values() if each["of"] == variant.get("of")]
-        return variant["language"] != language and language in others
+    def _has_variant(self, stack: str | None, language: str) -> bool:
+        """Return whether a variant of ``stack`` is in ``language``."""
+        return any(each["of"] == stack and each["language"] == language for each in self._variants.values())
 
     def _beside(self, like: Sequence[str], shown: Sequence[str]) -> Iterator[str]:
         """Yield those ``shown`` in the language of the first of ``like`` that are not variants of any of ``like``."""
@@ -109,8 +108,7 @@ class Stacks:
             return {}
         own = self.stacks[stack]["language"]
         others = {name for name in self.languages if name != own == named}
-        is_variant = any(each.get("of") == stack and each["language"] == named != own for each in self.stacks.values())
-        if is_variant and own not in self.beside:
+        if named != own and own not in self.beside and self._has_variant(stack, named):
             others = {own}
         found = {
             name: each
@@ -202,9 +200,8 @@ class Stacks:
         own = self._of(known, self._main) if known or not language else {}
         if stack := _most_signs(framework, own):
             return stack
-        if found:
-            found = self._leading(framework, known)
-            return _most_signs(text, self._of(known, self._main)) or self._likeliest(found, known)
+        if leading := self._leading(framework, known):
+            return _most_signs(text, self._of(known, self._main)) or self._likeliest(leading, known)
         return self._first(framework, own)
 
     def _leading(self, framework: str, language: str | None) -> list[str]:
